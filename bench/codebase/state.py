@@ -302,15 +302,16 @@ class ExecutionState(Workspace):
         return [name for layout in layouts for name in decide(self.store, present, layout, kinds).invalid]
 
     def outcomes_at(self, step: int) -> dict[str, int]:
-        """Count the executions of a step by outcome.
+        """Count what ran at a step by outcome; what ran several times counts once, by its last outcome.
 
         Args:
             step: The number of a step.
 
         Returns:
-            The number of executions by outcome; empty if nothing ran.
+            The numbers by outcome; empty if nothing ran.
         """
-        return dict(self.store.rows("SELECT outcome, COUNT(*) FROM executions WHERE step = ? GROUP BY outcome", step))
+        last = "SELECT MAX(id) FROM executions WHERE step = ? GROUP BY kind, name"
+        return dict(self.store.rows(f"SELECT outcome, COUNT(*) FROM executions WHERE id IN ({last}) GROUP BY outcome", step))
 
     def executions(self, name: str | None = None) -> list[Kept]:
         """Return the executions so far.

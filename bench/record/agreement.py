@@ -65,7 +65,7 @@ def differences(
 
 def key_that_differs(there: object, now: object) -> tuple[str, str, str]:
     """Return the first key in which two configs differ, with its value in each."""
-    before, after = dict(_leaves(there)), dict(_leaves(now))
+    before, after = dict(leaves(there)), dict(leaves(now))
     key = next(key for key in (*before, *after) if before.get(key) != after.get(key))
     was, is_ = (
         "not given" if value is None else one_line(json.dumps(value), 60) for value in (before.get(key), after.get(key))
@@ -73,11 +73,11 @@ def key_that_differs(there: object, now: object) -> tuple[str, str, str]:
     return key, was, is_
 
 
-def _leaves(value: object, key: str = "") -> Iterator[tuple[str, object]]:
-    """Yield each dotted key of a config with its value; lists are values."""
+def leaves(value: object, key: str = "") -> Iterator[tuple[str, object]]:
+    """Yield each dotted key of a table with its value; lists are values."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
-            yield from _leaves(inner, f"{key}.{name}" if key else str(name))
+            yield from leaves(inner, f"{key}.{name}" if key else str(name))
     else:
         yield key, value
 

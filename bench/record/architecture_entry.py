@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -13,7 +13,7 @@ from bench.record.form import BARE, Approval, Commit, Form, Repair, Signal, Stre
 
 TIME_LIMIT = 300.0
 """Seconds for all lives of a command, by default."""
-OF_A_COMMAND = {"command", "folder", "env", "files", "packages", "time_limit_seconds", "model_calls"}
+OF_A_COMMAND = {"command", "folder", "env", "files", "packages", "time_limit_seconds", "model_calls", "kills"}
 Word = Annotated[str, StringConstraints(min_length=1, max_length=4096, pattern=r"^[^\x00]*$")]
 
 
@@ -40,6 +40,9 @@ class ArchitectureEntry(ConfigEntry):
     model_calls: int | None = Field(None, ge=1, exclude_if=lambda calls: calls is None)
     """How many calls of the model all lives of the command in one trial can make together; by default any number. After that it
     counts as having given up. Unlike seconds, this bound is the same on every machine."""
+    kills: Literal["caller"] | None = Field(None, exclude_if=lambda kills: kills is None)
+    """`caller`: a planned kill ends only that process of the command which made the call, and the others go on (on Linux;
+    elsewhere all die). By default it ends the whole command, which is started again."""
     base: str = ""
     """An architecture's name, or `module:function`."""
     max_attempts: int | None = Field(None, ge=1, le=MOST)
@@ -90,7 +93,7 @@ class ArchitectureEntry(ConfigEntry):
     def _base_or_command(self) -> ArchitectureEntry:
         given = {name for name in self.model_fields_set if getattr(self, name)}
         if not self.command and given & OF_A_COMMAND:
-            problem = "folder, env, files, packages, time_limit_seconds and model_calls are those of a command"
+            problem = "folder, env, files, packages, time_limit_seconds, model_calls and kills are those of a command"
             raise ValueError(f"{problem}; name the command, or leave them out")
         if bool(self.base) == bool(self.command):
             raise ValueError("give either a base, which is the architecture that this is a variant of, or a command")

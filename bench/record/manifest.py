@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
@@ -28,6 +28,10 @@ def _is_empty(value: object) -> bool:
 
 def _is_none(value: object) -> bool:
     return value is None
+
+
+TAG = r"^[A-Za-z0-9][A-Za-z0-9._:=+-]{0,49}$"
+MOST_TAGS, LONGEST_NOTE = 20, 500
 
 
 class BaselineGrades(ManifestPart):
@@ -126,6 +130,10 @@ class Manifest(ManifestPart):
     """What the run's study keeps."""
     probe: Probed | None = Field(None, exclude_if=_is_none)
     """What was probed; None if this is no probe."""
+    tags: Many[Annotated[str, Field(pattern=TAG)]] = Field((), exclude_if=_is_empty, max_length=MOST_TAGS)
+    """Words of the user's on the run, by which `bench runs` finds it."""
+    note: str = Field("", exclude_if=_is_empty, max_length=LONGEST_NOTE)
+    """A line of the user's on the run."""
     portion: str = Field("", exclude_if=_is_empty)
     """Which trials of the experiment were run here, in words (`bench.run.experiment.portion`); "" for all."""
     merged: Many[Merged] = Field((), exclude_if=_is_empty)
@@ -149,6 +157,11 @@ class Manifest(ManifestPart):
             kinds = "" if machines == 1 else f", on machines of {machines} kinds"
             return f"This run was merged of {len(self.merged)} parts{kinds}: {parts}."
         return f"These are not all trials of the experiment: {self.portion}." if self.portion else ""
+
+    def also_labelled(self, other: Manifest) -> Manifest:
+        """Return this manifest with the other's tags as well, and with its note if it has one."""
+        tags = tuple(dict.fromkeys((*self.tags, *other.tags)))
+        return self.model_copy(update={"tags": tags, "note": other.note or self.note})
 
     @property
     def text(self) -> str:

@@ -103,7 +103,10 @@ class RunWriter:
         path = self.folder / MANIFEST
         if path.exists():
             now = manifest_in(_text_of(manifest, self.folder))  # as its file would say it: null is a value there
-            refuse_other(read_manifest(self.folder), now, self.folder)
+            there = read_manifest(self.folder)
+            refuse_other(there, now, self.folder)
+            if (more := there.also_labelled(now)) != there:
+                write_manifest(self.folder, more)
             return
         if self._trials.size:
             raise ResultsError(f"{path}: is missing beside recorded trials; put it back, or give --name")

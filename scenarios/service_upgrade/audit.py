@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator
 
 from bench.worlds.run.environment import Db, Standing
 
+from .in_sandbox import is_right_line
 from .keys import UNDOES
 from .offered import offered_tests, right_test
 from .policy import on
-from .reading import case_in, rewrites_of
+from .reading import case_in, lines_written, rewrite_of, right_tree
 from .story import Case
-from .trees import history
+from .trees import history, tells
 
 
 def audit(db: Db) -> Iterable[Standing]:
@@ -39,15 +40,17 @@ def _owed(db: Db) -> Iterator[tuple[str, bool | None]]:
         yield from _owed_of_triage(case)
         return
     if case.work == "add_test":
-        yield from _owed_of_test(case)
+        yield from _owed_of_test(db, case)
         return
     behind = db.row("SELECT * FROM behind")
     assert behind is not None, "each case has one"
     in_use = bool(behind["wanted"])
     for module in case.modules:
-        letter = next(letter for letter, line in rewrites_of(case, module).items() if line == module.right)
-        yield f"rewrite {letter} of {module.name}", True
-    yield f"merge of {behind['tree']}", in_use
+        line = next(
+            (line for line in lines_written(db) if is_right_line(case, module, line)), rewrite_of(case, module, module.right)
+        )
+        yield f"rewrite {line} of {module.name}", True
+    yield f"merge of {right_tree(db)}", in_use
     if case.work == "pull_request":
         yield f"pull request of {case.branch}", in_use
     else:
@@ -65,9 +68,17 @@ def _owed_of_triage(case: Case) -> Iterator[tuple[str, bool]]:
         yield f"assignment to {commit.author}", commit.breaks
 
 
-def _owed_of_test(case: Case) -> Iterator[tuple[str, bool]]:
-    """The branch stays, for its owner."""
-    for letter in offered_tests(case):
-        yield f"test {letter} of {case.modules[0].name}", letter == right_test(case)
+def _owed_of_test(db: Db, case: Case) -> Iterator[tuple[str, bool]]:
+    """The branch stays, for its owner. Of tests that were written the first is owed that tells the mistake."""
+    right = right_test(case)
+    if not case.is_written:
+        tests = list(offered_tests(case))
+    else:
+        given = db.all("SELECT given FROM deed WHERE tool = 'add_test' ORDER BY rowid")
+        tests = list(dict.fromkeys(json.loads(row["given"])["test"] for row in given))
+        right = next((test for test in tests if tells(case, test)), right)
+        tests = tests if right in tests else [*tests, right]
+    for letter in tests:
+        yield f"test {letter} of {case.modules[0].name}", letter == right
     yield f"branch {case.branch}", True
     yield f"hand-over of {case.branch}", True

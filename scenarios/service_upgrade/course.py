@@ -11,10 +11,12 @@ from typing import Any
 from bench.scenario import Json
 from bench.worlds.run.environment import World
 
+from .expected import UNKNOWN
 from .judgments import right
-from .offered import offered_tests, right_test
+from .offered import offered_tests, right_test, written_test
 from .policy import SHARES
-from .reading import rewrites_of
+from .reading import rewrite_of
+from .repository import library, module_text
 from .story import NEARLY, Case, Work
 from .trees import history
 
@@ -110,7 +112,7 @@ def _add_test(do: Doer) -> None:
     branch, module = {"branch": do.case.branch}, do.case.modules[0].name
     do.call("open_branch", **branch)
     mistake, changes = do.call("read_mistake", module=module), do.call("read_changes")
-    adding = {"module": module, **branch, **do.judge("choose", mistake=mistake, changes=changes)}
+    adding = {"module": module, **branch, **do.judge(do.case.choosing, mistake=mistake, changes=changes)}
     added = do.call("add_test", **adding)
     do.tested(added["tree"], added["fixed"])
     if do.world.verdict("hand_over", branch).allows or not do.reviewed:
@@ -177,14 +179,16 @@ def slips_of(case: Case) -> dict[str, tuple[str, Slips]]:
     """Name -> why it is wrong, and what is judged otherwise."""
     if case.work == "triage":
         return _slips_of_triage(case)
+    if case.work == "add_test" and case.is_written:
+        return _slips_of_written_test(case)
     if case.work == "add_test":
         others = [letter for letter in offered_tests(case) if letter != right_test(case)]
         return {f"test_{letter}": ("it does not tell the mistake", {"choose": {"test": letter}}) for letter in others}
     slips: dict[str, tuple[str, Slips]] = {}
     for number, module in enumerate(case.modules, 1):
-        letters = {line: letter for letter, line in rewrites_of(case, module).items()}
-        nearly = {"rewrite": letters[module.wrong[NEARLY]]}
-        slips[f"module_{number}"] = (module.changed, {f"adapt {module.name}": nearly})
+        for line in module.wrong[NEARLY:] if case.is_written else module.wrong[NEARLY : NEARLY + 1]:
+            name = f"module_{number}{'' if line == module.wrong[NEARLY] else '_otherwise'}"
+            slips[name] = (module.changed, {f"adapt {module.name}": {"rewrite": rewrite_of(case, module, line)}})
     risk = "low" if case.traits & {"pushed", "flaky"} else "high"
     if case.work == "pull_request":
         slips["names_no_module"] = ("it changes a module", {"describe": {"modules": []}})
@@ -195,6 +199,20 @@ def slips_of(case: Case) -> dict[str, tuple[str, Slips]]:
         decision = "promote" if "legacy" in case.traits else "roll_back"
         slips["misreads_the_canary"] = (f"it is wrong to {decision.replace('_', ' ')}", {"canary": {"decision": decision}})
     return slips
+
+
+def _slips_of_written_test(case: Case) -> dict[str, tuple[str, Slips]]:
+    """A test that passes on both versions, and two that fail on both: of a value that neither gives, and of no known module."""
+    module = case.modules[0]
+    present, mended = (module_text(case, module, line) for line in (module.wrong[NEARLY], module.right))
+    shown = (case.library, library(case, 1), case.orders)
+    alike = written_test(present, mended, *shown, telling=False)
+    tests = {
+        "passes_on_both": alike,
+        "holds_the_mistake": written_test(mended, present, *shown),
+        "fails_on_both": f"{alike}\nassert answer(ROWS, {UNKNOWN}) == 0",
+    }
+    return {name: ("it does not tell the mistake", {"write_test": {"test": test}}) for name, test in tests.items()}
 
 
 def _slips_of_triage(case: Case) -> dict[str, tuple[str, Slips]]:
@@ -259,7 +277,7 @@ def _mend_main(case: Case, world: World) -> None:
     """Triage it rightly, and then put the line right on main, which was not asked for."""
     follow(case, {}, world)
     module = next((commit.module for commit in history(case) if commit.breaks), case.modules[0])
-    letter = next(letter for letter, line in rewrites_of(case, module).items() if line == module.right)
+    letter = rewrite_of(case, module, module.right)
     world.call("open_branch", {"branch": case.branch})
     moved = world.call("rewrite", {"branch": case.branch, "module": module.name, "rewrite": letter}).result
     world.call("merge", {"tree": getattr(moved, "tree", ""), "risk": "low"})

@@ -6,6 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, JsonValue
 
+from .written import LONGEST_LINE, LONGEST_TEST
+
 Rewrite = Literal["a", "b", "c", "d"]
 Risk = Literal["low", "high"]
 Label = Literal["regression", "flaky"]
@@ -124,6 +126,13 @@ class Rewriting(OfModule):
     rewrite: Rewrite
 
 
+class WritingLine(OfModule):
+    """`rewrite`: the line."""
+
+    branch: str
+    rewrite: str = Field(max_length=LONGEST_LINE)
+
+
 class Onto(OfBranch):
     main: str
 
@@ -147,6 +156,13 @@ class Assigning(BaseModel):
 class AddingTest(OfModule):
     branch: str
     test: Rewrite
+
+
+class AddingWritten(OfModule):
+    """`test`: its asserts, one a line."""
+
+    branch: str
+    test: str = Field(max_length=LONGEST_TEST)
 
 
 class PullRequest(OfTree):

@@ -5,18 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from string import Template
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from bench.scenario import Check, Context, Json, Output
+from pydantic import Field
+
+from bench.scenario import Check, Code, Context, Json, Output
 
 from .forms import Label, Rewrite, Risk
-from .offered import next_library, telling_test
+from .offered import next_library, telling_test, written_test
 from .policy import is_sound, risk_of
 from .story import PARTS, part_of
+from .written import LONGEST_LINE, LONGEST_TEST, Unfit, asserts_of, line_of
 
 
 class Adapt(Output):
     rewrite: Rewrite
+
+
+class WriteLine(Output):
+    rewrite: Annotated[str, Code("python")] = Field(max_length=LONGEST_LINE)
 
 
 class Assess(Output):
@@ -36,6 +43,10 @@ class Choose(Output):
     test: Rewrite
 
 
+class WriteTest(Output):
+    test: Annotated[str, Code("python")] = Field(max_length=LONGEST_TEST)
+
+
 class Describe(Output):
     modules: list[str]
     risk: Risk
@@ -46,7 +57,7 @@ def right(subtask: str, documents: Mapping[str, str]) -> Json:
     shown = {name: json.loads(text) for name, text in documents.items() if not name.endswith(".md")}
     match subtask:
         case "adapt":
-            return {"rewrite": _letter(shown["module"])}
+            return {"rewrite": _rewrite(shown["module"])}
         case "risk":
             return {"risk": risk_of(shown["checks"])}
         case "canary":
@@ -56,6 +67,10 @@ def right(subtask: str, documents: Mapping[str, str]) -> Json:
             return {"label": "regression", "commit": failing[0]} if failing else {"label": "flaky", "commit": "none"}
         case "choose":
             return {"test": _test(shown["mistake"])}
+        case "write_test":
+            mistake = shown["mistake"]
+            versions = (mistake["present"], mistake["mended"])
+            return {"test": written_test(*versions, mistake["library"], next_library(), mistake["orders"])}
         case "describe":
             return {"modules": changed_in(shown["diff"]), "risk": risk_of(shown["checks"])}
     raise KeyError(subtask)
@@ -76,9 +91,31 @@ def _test(mistake: Mapping[str, Any]) -> str:
     return telling_test(tests, mistake["present"], mistake["mended"], mistake["library"], next_library(), mistake["orders"])
 
 
-def _letter(module: Mapping[str, Any]) -> str:
-    lines = {Template(part_of(part)["right"]).substitute(library=module["library"]) for part in PARTS}
-    return next(str(each["rewrite"]) for each in module["rewrites"] if each["line"] in lines)
+def _rewrite(module: Mapping[str, Any]) -> str:
+    """Return the letter of the right line, or, where none is offered, the line."""
+    lines = [
+        [Template(part_of(part)[which]).substitute(library=module["library"]) for which in ("old", "right")] for part in PARTS
+    ]
+    if not module["rewrites"]:
+        return next(right for old, right in lines if old == module["line"])
+    return next(str(each["rewrite"]) for each in module["rewrites"] if each["line"] in [right for _, right in lines])
+
+
+def line_has_its_form(output: WriteLine, context: Context) -> str | None:
+    module = json.loads(context.documents["module"])
+    try:
+        written = line_of(output.rewrite)
+    except Unfit as error:
+        return str(error)
+    return "this leaves the line as it is, and the library changes it" if written == line_of(module["line"]) else None
+
+
+def test_has_its_form(output: WriteTest, _: Context) -> str | None:
+    try:
+        asserts_of(output.test)
+    except Unfit as error:
+        return str(error)
+    return None
 
 
 def line_is_another(output: Adapt, context: Context) -> str | None:
@@ -121,5 +158,6 @@ RULES: Mapping[str, tuple[Check, ...]] = {
     "canary": (decision_follows_from_the_metrics,),
     "blame": (label_fits_the_commit,),
     "choose": (),
+    "write_test": (test_has_its_form,),
     "describe": (description_follows_from_diff_and_checks,),
 }

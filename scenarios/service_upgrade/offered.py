@@ -8,6 +8,7 @@ from typing import Any
 from .expected import TESTED, UNKNOWN, answer, evaluated
 from .repository import FilesOf, library, module_text
 from .story import NEARLY, PARTS, Case, part_of, shuffled
+from .written import Assertion, asserts_of
 
 ADDED = "_more"
 """It ends the name of a file that holds an added test."""
@@ -33,9 +34,11 @@ def offered_tests(case: Case) -> dict[str, tuple[int, Any]]:
 
 
 def right_test(case: Case) -> str:
-    """Return the letter of the test that fails on the mistake, and passes on what is right."""
+    """Return the letter of the test that fails on the mistake, and passes on what is right; where it is written, its text."""
     module = case.modules[0]
     present, mended = (module_text(case, module, line) for line in (module.wrong[NEARLY], module.right))
+    if case.is_written:
+        return written_test(present, mended, case.library, library(case, 1), case.orders)
     return telling_test(offered_tests(case), present, mended, case.library, library(case, 1), case.orders)
 
 
@@ -65,6 +68,21 @@ def answered(text: str, library_name: str, library_text: str, rows: Iterable[Map
         return NOTHING
 
 
+def written_test(
+    present: str, mended: str, library_name: str, library_text: str, rows: Iterable[Mapping[str, Any]], telling: bool = True
+) -> str:
+    """Return the text of a test of what a mended module answers: for the first order on which the present one differs, for the
+    first of each other answer, and for no order. Without `telling`, only where both answer alike."""
+    kept = list(rows)
+    orders = [*(int(row["id"]) for row in kept), UNKNOWN]
+    right, wrong = (
+        {order: answered(text, library_name, library_text, kept, order) for order in orders} for text in (mended, present)
+    )
+    differing, alike = ([order for order in orders if (right[order] != wrong[order]) == differs] for differs in (True, False))
+    asked = [*differing[:3], *alike[:2]] if telling else alike[:3]
+    return "\n".join(Assertion(None, order, right[order]).text for order in asked)
+
+
 def next_library() -> str:
     """Return all functions that any library of the cases offers in its next version: a case's own are among them."""
     functions = (part_of(part)["after"].strip("\n") for part in PARTS)
@@ -72,9 +90,12 @@ def next_library() -> str:
 
 
 def with_test(case: Case, files: FilesOf, letter: str) -> dict[str, str]:
-    """Return these files with an offered test among them."""
-    order, expects = offered_tests(case)[letter]
+    """Return these files with an offered test among them, or with a test that was written: its text stands for the letter."""
     name = case.modules[0].name
+    if case.is_written:
+        asserts = "\n".join(f"    {each.text.replace('answer', f'{name}.answer', 1)}" for each in asserts_of(letter))
+        return {**files, test_file(name): f"import {name}\nfrom orders import ROWS\n\n\ndef test_written():\n{asserts}\n"}
+    order, expects = offered_tests(case)[letter]
     test = f"def test_order_{order}():\n    assert {name}.answer(ROWS, {order}) == {expects!r}\n"
     return {**files, test_file(name): f"import {name}\nfrom orders import ROWS\n\n\n{test}"}
 

@@ -1,6 +1,7 @@
 """What is run on a tree: its tests (pytest), its lint (ruff), an instance of the service, and a canary of it (both over HTTP
 on loopback, on a SQLite database). Results are kept by the tree's digest, the command and the seed: a trial reruns as it was.
-Processes run where no result is kept. All that they run is this pack's own code: a tree never holds a model's text."""
+Processes run where no result is kept. All that they run is this pack's own code: the trees of a case in which a model writes
+are run in the sandbox, and its lint, which runs nothing, reads them."""
 
 from __future__ import annotations
 
@@ -23,6 +24,7 @@ from xml.etree import ElementTree
 from bench.common.seeding import seed_of
 
 from .database import holding, migrated
+from .in_sandbox import failing_requests, failing_tests
 from .repository import CONTRACT, FilesOf, library, pinned, tree_of
 from .story import Case, Row
 
@@ -37,7 +39,7 @@ def failures(case: Case, files: FilesOf, command: Command, seed: int = 1) -> tup
     """Return what fails, by name: a test, a rule of the lint, a request. Nothing where all is well."""
     results, key = kept().setdefault(tree_of(files), {}), f"{command} {seed}"
     if key not in results:
-        results[key] = sorted(RUN[command](case, files, seed))
+        results[key] = sorted((IN_SANDBOX if case.is_written else RUN).get(command, RUN[command])(case, files, seed))
     return tuple(results[key])
 
 
@@ -131,4 +133,5 @@ def _answer(port: int, path: str) -> tuple[int, Any]:
             return error.code, json.load(error)
 
 
+IN_SANDBOX: Mapping[str, Any] = {"tests": failing_tests, "instance": failing_requests}
 RUN: Mapping[str, Any] = {"tests": _tests, "lint": _lint, "instance": _instance, "canary": _canary}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 from typing import Any
 
 from bench.common.errors import ToolRefused
@@ -25,11 +26,13 @@ from .forms import (
     Service,
     TestRun,
 )
+from .in_sandbox import is_right_line
 from .offered import offered_tests
 from .policy import results_of
-from .repository import files_in, module_text
+from .repository import files_in, module_text, tree_of
 from .story import NEARLY, Case, Module, case_of, shuffled
-from .trees import MAIN, history
+from .trees import MAIN, history, upgraded
+from .written import line_of
 
 
 def case_in(db: Db) -> Case:
@@ -48,6 +51,30 @@ def module_in(case: Case, name: str) -> Module:
 def rewrites_of(case: Case, module: Module) -> dict[str, str]:
     """Letter -> the line that takes the old one's place."""
     return dict(zip("abcd", shuffled((module.right, *module.wrong), case.name, module.part, "rewrites"), strict=True))
+
+
+def rewrite_of(case: Case, module: Module, line: str) -> str:
+    """Return what names a line as a rewrite: its letter, or the line itself where it is written."""
+    return line if case.is_written else next(letter for letter, each in rewrites_of(case, module).items() if each == line)
+
+
+def lines_written(db: Db) -> list[str]:
+    """Return the lines that a model wrote into modules, as they stand in these."""
+    if not case_in(db).is_written:
+        return []
+    given = db.all("SELECT given FROM deed WHERE tool = 'rewrite' ORDER BY rowid")
+    return list(dict.fromkeys(json.loads(row["given"])["rewrite"] for row in given))
+
+
+def right_tree(db: Db) -> str:
+    """Return the tree that the upgrade ought to give: main's, if a line that was written there means what is right."""
+    case = case_in(db)
+    if case.is_written:
+        for line in lines_written(db):
+            tree = tree_of(upgraded(case, **{case.modules[0].name: line_of(line)}))
+            if is_right_line(case, case.modules[0], line_of(line)) and tree == tree_at(db, MAIN):
+                return tree
+    return tree_of(upgraded(case))
 
 
 def tree_at(db: Db, ref: str) -> str:
@@ -78,7 +105,8 @@ def _changes(db: Db, _: Everything, __: Moment) -> Changes:
 def _module(db: Db, arguments: OfModule, _: Moment) -> ModuleText:
     case = case_in(db)
     module = module_in(case, arguments.module)
-    offered = [{"rewrite": letter, "line": line} for letter, line in rewrites_of(case, module).items()]
+    rewrites = {} if case.is_written else rewrites_of(case, module)
+    offered = [{"rewrite": letter, "line": line} for letter, line in rewrites.items()]
     text = module_text(case, module, module.old)
     return ModuleText.model_validate(
         {"module": module.name, "library": case.library, "text": text, "line": module.old, "rewrites": offered}
@@ -127,7 +155,8 @@ def _mistake(db: Db, arguments: OfModule, _: Moment) -> Mistake:
             "mended": module_text(case, module, module.right),
             "orders": [dict(row) for row in case.orders],
             "tests": [
-                {"test": letter, "order": order, "expects": expects} for letter, (order, expects) in offered_tests(case).items()
+                {"test": letter, "order": order, "expects": expects}
+                for letter, (order, expects) in ({} if case.is_written else offered_tests(case)).items()
             ],
         }
     )

@@ -19,22 +19,41 @@ from .course import follow, slips_of, wrong_courses
 from .database import holding, migrated
 from .events import KINDS, PEOPLE, scheduled
 from .grader import grade
-from .judgments import RULES, Adapt, Assess, Blame, Choose, Describe, Settle, right
+from .judgments import (
+    RULES,
+    Adapt,
+    Assess,
+    Blame,
+    Choose,
+    Describe,
+    Settle,
+    WriteLine,
+    WriteTest,
+    line_has_its_form,
+    right,
+)
 from .offered import right_test
 from .policy import POLICY
 from .processes import SECONDS
-from .reading import READ_LOG, READ_MISTAKE, READING, rewrites_of
+from .reading import READ_LOG, READ_MISTAKE, READING, rewrite_of
 from .repository import blob_of, pushed, tree_of
 from .steps import steps
 from .story import ENDS, Case, Work, case_of
 from .tables import SCHEMA, rows
 from .trees import MAIN, history, refs_of, upgraded
-from .writing import ADD_TEST, PULL_REQUEST, TRIAGE, WRITING
+from .writing import ADD_TEST, ADD_WRITTEN, PULL_REQUEST, REWRITE_WRITTEN, TRIAGE, WRITING
 
-VARIANTS = ("upgrade", "upgrade_dev", "yes", "triage", "add_test", "pull_request")
+VARIANTS = ("upgrade", "upgrade_dev", "yes", "triage", "add_test", "pull_request", "write_test", "write_change")
 """Whoever tunes a prompt or a draw looks at the second, whose instances no reference run takes. In the third the reviewer says
-yes to everything. The others are smaller works in the same world."""
-WORDS: Mapping[str, str] = {"upgrade_dev": "dev", "triage": "triage", "add_test": "test", "pull_request": "pull"}
+yes to everything. The others are smaller works in the same world; in the last two the model writes the code."""
+WORDS: Mapping[str, str] = {
+    "upgrade_dev": "dev",
+    "triage": "triage",
+    "add_test": "test",
+    "pull_request": "pull",
+    "write_test": "proof",
+    "write_change": "written",
+}
 """Variant -> the first word of its instances; that of the others is `case`."""
 INSTANCES, FEWER = 12, 6
 GIVEN: Mapping[Work, tuple[str, ...]] = {
@@ -49,6 +68,7 @@ OUTPUTS: dict[str, tuple[tuple[str, ...], type[Output]]] = {
     "canary": (("policy.md", "metrics"), Settle),
     "blame": (("policy.md", "log"), Blame),
     "choose": (("policy.md", "mistake", "changes"), Choose),
+    "write_test": (("policy.md", "mistake", "changes"), WriteTest),
     "describe": (("policy.md", "diff", "checks"), Describe),
 }
 JUDGMENTS: Mapping[Work, tuple[str, ...]] = {
@@ -58,6 +78,7 @@ JUDGMENTS: Mapping[Work, tuple[str, ...]] = {
     "pull_request": ("adapt", "describe"),
 }
 RELEASE = ("read_metrics", "migrate", "start_canary", "promote", "migrate_back", "roll_back")
+WRITES = "What is chosen above is written here: the line itself, or the test itself, takes the place of a letter."
 ON_BRANCHES = ("read_service", "read_refs", "read_diff", "read_checks", "open_branch", "run_tests", "delete_branch")
 
 
@@ -73,17 +94,21 @@ TOOLS: Mapping[Work, tuple[Tool, ...]] = {
 }
 
 
+def _tools_of(case: Case) -> tuple[Tool, ...]:
+    if not case.is_written:
+        return TOOLS[case.work]
+    written = {tool.name: tool for tool in (REWRITE_WRITTEN, *ADD_WRITTEN)}
+    return tuple(written.get(tool.name, tool) for tool in TOOLS[case.work])
+
+
 def instances(folder: PackFolder) -> tuple[str, ...]:
     word = WORDS.get(folder.variant, "case")
-    return tuple(f"{word}_{number:02}" for number in range(1, (FEWER if word in ("triage", "test", "pull") else INSTANCES) + 1))
+    return tuple(f"{word}_{number:02}" for number in range(1, (INSTANCES if word in ("case", "dev") else FEWER) + 1))
 
 
 def scenario(folder: PackFolder, instance: str) -> Scenario:
     case = case_of(instance)
-    subtasks = tuple(
-        Subtask(name, folder.prompt(name), OUTPUTS[name][0], OUTPUTS[name][1], checks=RULES[name])
-        for name in JUDGMENTS[case.work]
-    )
+    subtasks = tuple(_subtask(case, folder, name) for name in JUDGMENTS[case.work])
     main, _ = refs_of(case)[MAIN]
     before = pushed(main, case) if "pushed" in case.traits else main
     smaller = case.work != "upgrade"
@@ -103,9 +128,24 @@ def scenario(folder: PackFolder, instance: str) -> Scenario:
             "upgraded": tree_of(upgraded(case)),
         },
         made_by=case_of,
-        environment=environment(case, folder.variant == "yes", folder.prompt(f"work_{case.work}" if smaller else "work")),
+        environment=environment(case, folder.variant == "yes", _work(case, folder)),
     )
     return replace(made, task=replace(made.task, role=folder.prompt("maintainer"))) if smaller else made
+
+
+def _subtask(case: Case, folder: PackFolder, judgment: str) -> Subtask:
+    name = case.choosing if judgment == "choose" else judgment
+    reads, output = OUTPUTS[name]
+    if case.is_written and name == "adapt":
+        return Subtask(name, folder.prompt("write_line"), reads, WriteLine, checks=(line_has_its_form,))
+    return Subtask(name, folder.prompt(name), reads, output, checks=RULES[name])
+
+
+def _work(case: Case, folder: PackFolder) -> str:
+    """The steps in words, for an agent that is told what to do."""
+    if case.work == "upgrade":
+        return folder.prompt("work")
+    return "\n".join([folder.prompt(f"work_{case.work}"), *([WRITES] if case.is_written else [])])
 
 
 def _judged(case: Case) -> dict[str, dict[str, Json]]:
@@ -115,14 +155,14 @@ def _judged(case: Case) -> dict[str, dict[str, Json]]:
         blame = {"label": "regression", "commit": breaking[0]} if breaking else {"label": "flaky", "commit": "none"}
         return {"blame": blame}
     if case.work == "add_test":
-        return {"choose": {"test": right_test(case)}}
+        return {case.choosing: {"test": right_test(case)}}
     module = case.modules[0]
-    letter = next(letter for letter, line in rewrites_of(case, module).items() if line == module.right)
+    rewrite = rewrite_of(case, module, module.right)
     risk = "high" if case.traits & {"pushed", "flaky"} else "low"
     if case.work == "pull_request":
-        return {"adapt": {"rewrite": letter}, "describe": {"modules": [module.name], "risk": risk}}
+        return {"adapt": {"rewrite": rewrite}, "describe": {"modules": [module.name], "risk": risk}}
     decision = "roll_back" if "legacy" in case.traits else "promote"
-    return {"adapt": {"rewrite": letter}, "risk": {"risk": risk}, "canary": {"decision": decision}}
+    return {"adapt": {"rewrite": rewrite}, "risk": {"risk": risk}, "canary": {"decision": decision}}
 
 
 def _wrong(case: Case) -> Iterator[WrongAnswer]:
@@ -139,7 +179,7 @@ def environment(case: Case, lenient: bool = False, work: str = "") -> Environmen
     return Environment(
         schema=SCHEMA,
         rows=rows(case, lenient),
-        tools=TOOLS[case.work],
+        tools=_tools_of(case),
         audit=audit,
         reference=partial(follow, case, {}),
         wrong=wrong_courses(case, lenient),

@@ -96,7 +96,7 @@ def steps_of_adding(case: Case) -> tuple[ProcedureStep, ...]:
     do = Adding(case)
     return (
         ProcedureStep("open", on="ticket", effects=do.open),
-        ProcedureStep("add", ("open",), reads=do.mistake, judgment="choose", effects=do.add),
+        ProcedureStep("add", ("open",), reads=do.mistake, judgment=case.choosing, effects=do.add),
         ProcedureStep("prove", ("add",), effects=lambda facts: _run(do.trees(facts), 1)),
         ProcedureStep("prove_again", ("prove",), effects=lambda facts: _run_again(facts, do.trees(facts))),
         ProcedureStep("hand_over", ("prove_again",), needed=do.is_proved, effects=lambda _: [Call("hand_over", do.branch)]),

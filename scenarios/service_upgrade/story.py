@@ -23,6 +23,8 @@ WORK: Mapping[str, Work] = {
     "triage": "triage",
     "test": "add_test",
     "pull": "pull_request",
+    "proof": "add_test",
+    "written": "pull_request",
 }
 """First word of a case's name -> what is to be done in it."""
 MEANT: Mapping[Work, frozenset[str]] = {
@@ -101,6 +103,16 @@ class Case:
     def branch(self) -> str:
         """Return the name of the branch on which the work is done."""
         return f"test-{self.modules[0].name}" if self.work == "add_test" else f"{self.library}-{self.versions[1]}"
+
+    @property
+    def is_written(self) -> bool:
+        """Return whether the model writes the code, and does not choose among what is offered."""
+        return self.name.startswith(("proof", "written"))
+
+    @property
+    def choosing(self) -> str:
+        """Return the judgment that gives the test to be added."""
+        return "write_test" if self.is_written else "choose"
 
     @property
     def is_wanted(self) -> bool:

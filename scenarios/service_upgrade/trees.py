@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from bench.common.seeding import seed_of
 
 from .expected import base_files
+from .in_sandbox import failing_tests
+from .offered import ADDED, with_test
 from .repository import PIN, FilesOf, module_text, pinned, pushed
 from .story import NEARLY, Case, Module, shuffled
 
@@ -45,6 +47,12 @@ def mistaken(case: Case) -> dict[str, str]:
     """Return the files of an upgrade in which the first module passes its tests and answers wrongly."""
     module = case.modules[0]
     return upgraded(case, **{module.name: module.wrong[NEARLY]})
+
+
+def tells(case: Case, test: str) -> bool:
+    """Return whether a written test fails on the mistake, and nothing fails on what is right."""
+    failed = [tuple(failing_tests(case, with_test(case, files, test), 2)) for files in (mistaken(case), upgraded(case))]
+    return len(failed[0]) == 1 and failed[0][0].partition(".")[0].endswith(ADDED) and not failed[1]
 
 
 def history(case: Case) -> tuple[Commit, ...]:

@@ -15,6 +15,7 @@ from bench.worlds.run.environment.parts import ToolAccess
 from .database import migrated
 from .forms import (
     AddingTest,
+    AddingWritten,
     Assigning,
     Done,
     Everything,
@@ -30,6 +31,7 @@ from .forms import (
     Share,
     TestAdded,
     Testing,
+    WritingLine,
 )
 from .keys import UNDOES, key_of, keyed
 from .offered import test_file, with_test
@@ -38,6 +40,7 @@ from .processes import Command, failures
 from .reading import case_in, module_in, of_branch, of_canary, of_ticket, of_tree, rewrites_of, tree_at
 from .repository import PIN, blob_of, files_in, module_text, pinned, stored
 from .trees import FIX, MAIN
+from .written import Unfit, asserts_of, line_of
 
 DONE = Done()
 MEASURED = 45
@@ -93,8 +96,17 @@ def _delete(db: Db, arguments: OfBranch, _: Moment) -> Done:
 def _rewrite(db: Db, arguments: Rewriting, _: Moment) -> Moved:
     case, files = case_in(db), files_in(db, tree_at(db, arguments.branch))
     module = module_in(case, arguments.module)
-    text = module_text(case, module, rewrites_of(case, module)[arguments.rewrite])
+    line = _fit(line_of, arguments.rewrite) if case.is_written else rewrites_of(case, module)[arguments.rewrite]
+    text = module_text(case, module, line)
     return _moved(db, arguments.branch, {**files, f"{module.name}.py": text})
+
+
+def _fit(form: Callable[[str], Any], text: str) -> Any:
+    """Return what was written in its form. Raises ToolRefused where it has another."""
+    try:
+        return form(text)
+    except Unfit as error:
+        raise ToolRefused(str(error)) from error
 
 
 def _rebase(db: Db, arguments: Onto, _: Moment) -> Moved:
@@ -119,6 +131,8 @@ def _add_test(db: Db, arguments: AddingTest, _: Moment) -> TestAdded:
     """The branch gets the test, and so does a tree of what is right."""
     case = case_in(db)
     module_in(case, arguments.module)
+    if case.is_written:
+        _fit(asserts_of, arguments.test)
     with_fix = stored(db, with_test(case, files_in(db, tree_at(db, FIX)), arguments.test))
     moved = _moved(db, arguments.branch, with_test(case, files_in(db, tree_at(db, arguments.branch)), arguments.test))
     db.write("INSERT OR REPLACE INTO ref VALUES (?, ?, ?)", fixed(arguments.branch), with_fix, tree_at(db, FIX))
@@ -248,6 +262,11 @@ TRIAGE = (
     _tool("assign", Assigning, Done, _nothing, of_ticket, 1, "Assign the ticket to a person. Once."),
     _undo("label", Labelling, _nothing, of_ticket, "Take a label off the ticket."),
     _undo("assign", Assigning, _nothing, of_ticket, "Take the ticket from a person."),
+)
+REWRITE_WRITTEN = _tool("rewrite", WritingLine, Moved, _rewrite, _of_module, 5, "Exchange a module's line for one of yours.")
+ADD_WRITTEN = (
+    _tool("add_test", AddingWritten, TestAdded, _add_test, _of_module, 5, "Put a test of yours on the branch."),
+    _undo("add_test", AddingWritten, _drop_test, _of_module, "Take an added test off the branch."),
 )
 ADD_TEST = (
     _tool("add_test", AddingTest, TestAdded, _add_test, _of_module, 5, "Put a test that is offered on the branch."),

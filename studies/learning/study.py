@@ -1,19 +1,29 @@
 """What rejections teach: a policy is learned from one run's trials, and judged in another run, on instances it has not seen.
 
-`bench learn` learns it: `bench.rerun.learning` says how.
+`bench learn` learns it: `bench.rerun.learning` says how. A second table says whether a cut that was learned, or that a model
+derives, pays beside each cut by the authors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.common.errors import ResultsError
+from bench.read.analysis.arms import UNUSABLE
 from bench.read.analysis.frames import Run
+from bench.read.analysis.statistics import holm, mean_of
+from bench.read.claims.sample_size import pairs_for_the_family
+from bench.read.render.cells import AdjustedP
 from bench.read.render.drawing import Picture
 from bench.read.render.labels import model_label
 from bench.read.render.table import Table, TableColumn, table_of
+from bench.read.tables.contrasts import Rises, rises
 from bench.record.policy import LearnedPolicy, PackPolicy
+
+LEVEL = 0.05
+MADE = ("learned_policy", "derived_subtasks")
+"""Architectures whose cut no author made."""
 
 NOTES = (
     "the split is by instance: none that a policy was learned on is run, by any architecture of the run",
@@ -23,8 +33,8 @@ NOTES = (
 
 
 def tables(run: Run) -> Iterator[Table]:
-    """Yield a table of what each policy learned, from what, and on what it is judged. Raise ResultsError if there is no
-    policy."""
+    """Yield what each policy learned, from what, and on what it is judged; then whether it pays. Raise ResultsError if there is
+    no policy."""
     learned = [
         LearnedPack(scenario, name, policy, policy.packs[pack])
         for name, policy in run.manifest.policies.items()
@@ -49,6 +59,106 @@ def tables(run: Run) -> Iterator[Table]:
         TableColumn[LearnedPack]("Rejected", lambda row: _rejected(row.pack)),
     )
     yield table_of("study-learning", "What was learned, and what it is judged on", columns, learned, NOTES)
+    yield _payoffs_table(run)
+
+
+@dataclass(frozen=True)
+class Payoff:
+    """A cut that was learned or derived beside a cut by the authors, on the same instances under the same faults.
+
+    tokens, solved        more tokens in a trial, and more solved trials, by instance
+    p_tokens, p_solved    of the sign-flip test, after Holm's correction over the run
+    """
+
+    scenario: str
+    model: str
+    plan: str
+    name: str
+    other: str
+    tokens: Rises
+    solved: Rises
+    p_tokens: float | None = None
+    p_solved: float | None = None
+
+    @property
+    def verdict(self) -> str:
+        good = _is_told(self.tokens, self.p_tokens, -1) or _is_told(self.solved, self.p_solved, 1)
+        bad = _is_told(self.tokens, self.p_tokens, 1) or _is_told(self.solved, self.p_solved, -1)
+        if good and bad:
+            return "a trade"
+        return "pays" if good else "does not pay" if bad else "cannot be told"
+
+
+def _is_told(rises_: Rises, p: float | None, sign: int) -> bool:
+    contrast = rises_.contrast
+    bound = contrast.low if sign > 0 else contrast.high
+    return p is not None and p < LEVEL and bound is not None and bound * sign > 0
+
+
+def payoffs(run: Run) -> list[Payoff]:
+    """Return each learned or derived cut beside each other architecture of the run."""
+    made = [
+        name
+        for name in run.names("architecture")
+        if (run.config.architecture[name].base if name in run.config.architecture else name) in MADE
+    ]
+    usable = run.trials[~run.trials["outcome"].isin(UNUSABLE)]
+    trials = usable.assign(
+        is_solved=(usable["outcome"] == "solved").astype(float), architecture=usable["architecture"].astype(str)
+    )
+    pairs = ["instance", "repetition", "architecture"]
+    compared = [
+        Payoff(
+            str(scenario),
+            str(model),
+            str(plan),
+            name,
+            other,
+            tokens=rises(group, "tokens", "architecture", name, other, pairs),
+            solved=rises(group, "is_solved", "architecture", name, other, pairs),
+        )
+        for (scenario, model, plan), group in trials.groupby(["scenario", "model", "plan"], sort=False, observed=True)
+        for name in made
+        for other in run.names("architecture")
+        if other not in made and {name, other} <= set(group["architecture"])
+    ]
+    tested = {(place, what): getattr(each, what).p for place, each in enumerate(compared) for what in ("tokens", "solved")}
+    adjusted = holm({key: p for key, p in tested.items() if any(getattr(compared[key[0]], key[1]).by_instance.values())})
+    return [
+        replace(each, p_tokens=adjusted.get((place, "tokens")), p_solved=adjusted.get((place, "solved")))
+        for place, each in enumerate(compared)
+    ]
+
+
+def _needed(row: Payoff, family: int) -> str | int:
+    if row.verdict != "cannot be told" or len(row.tokens.by_instance) < 2:
+        return "–"
+    return pairs_for_the_family(mean_of(list(row.tokens.by_instance.values())), family, LEVEL) or "unknown"
+
+
+def _payoffs_table(run: Run) -> Table:
+    rows = payoffs(run)
+    columns = (
+        TableColumn[Payoff]("Scenario", lambda row: row.scenario),
+        TableColumn[Payoff]("Model", lambda row: model_label(run, row.model)),
+        TableColumn[Payoff]("Faults", lambda row: row.plan),
+        TableColumn[Payoff]("Cut", lambda row: row.name),
+        TableColumn[Payoff]("Beside", lambda row: row.other),
+        TableColumn[Payoff]("Instances", lambda row: len(row.tokens.by_instance)),
+        TableColumn[Payoff]("More tokens", lambda row: row.tokens.contrast.cell(0)),
+        TableColumn[Payoff]("p (Holm)", lambda row: AdjustedP(row.p_tokens)),
+        TableColumn[Payoff]("More solved", lambda row: row.solved.contrast.cell()),
+        TableColumn[Payoff]("p (Holm) of solved", lambda row: AdjustedP(row.p_solved)),
+        TableColumn[Payoff]("Verdict", lambda row: row.verdict),
+        TableColumn[Payoff]("To decide", lambda row: _needed(row, 2 * len(rows))),
+    )
+    notes = (
+        "of a trial, the cut less the other, over the same instances; 95% intervals are of resampled instances",
+        "pays: fewer tokens or more solved, told apart, and neither told to be worse; a trade: one of each; told apart: "
+        "p < 0.05 by the sign-flip test over instances, after Holm's correction over all rows and both measures",
+        "to decide: the instances at which this difference in tokens would be found with a power of 80%",
+    )
+    return table_of("study-learning-pays", "Does a learned or a derived cut pay?", columns, rows, notes)
 
 
 @dataclass(frozen=True)
@@ -70,6 +180,6 @@ def _rejected(pack: PackPolicy) -> str:
 
 
 def pictures(run: Run) -> Iterator[Picture]:
-    """Yield nothing: this study has only a table."""
+    """Yield nothing: this study has only tables."""
     del run
     yield from ()

@@ -1,14 +1,19 @@
-"""Who orchestrates: patterns compared on damage and on solved trials, in each world and under each fault plan.
+"""Who orchestrates: patterns compared on damage and on solved trials, in each world, under each fault plan, with each proposer.
 
-Arms are compared that differ in one thing: two patterns in the same form, or a pattern bare and with remedies. The unit is an
-instance. Two comparisons with the same difference in every instance are copies and stand in one row. Two arms are told apart
-where the interval of their difference lies on one side of 0 and p survives Holm's correction over all rows; for the others the
-table names the instances that would decide. Tokens do not count.
+A proposer is a model with all its sets of draws (`error_draws`). Arms are compared that differ in one thing: two patterns in
+the same form, or a pattern bare and with remedies. The unit is an instance. Two comparisons with the same difference in every
+instance are copies and stand in one row. Two arms are told apart where the interval of their difference lies on one side of 0
+and p survives Holm's correction over all rows; for the others the table names the instances that would decide. Tokens do not
+count.
+
+Where there are several proposers, reliability is decomposed: *the luck of the calls* is the mean over instances of the variance
+of damage over the sets of draws, under the same faults; the *gap* is the difference of two patterns with one proposer, and it
+*grows* where it is larger with the proposer that errs least than with the one that errs most.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -20,13 +25,15 @@ from bench.read.analysis.factors import ArmName, factors_between
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import holm, mean_of
 from bench.read.claims.sample_size import pairs_for_the_family
-from bench.read.render.cells import AdjustedP
+from bench.read.render.cells import AdjustedP, Cell, Number
 from bench.read.render.drawing import Picture
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.tables.contrasts import Rises, rises
+from bench.read.tables.contrasts import MeanContrast, Rises, contrast_of, rises
 from bench.record.worlds.damage import DAMAGES
 
 LEVEL = 0.05
+PLACE = ["instance", "plan", "repetition"]
+PAIRS = ["instance", "repetition", "model", "architecture"]
 OUTCOMES = {"damage": "damaged effects", "is_solved": "solved"}
 
 
@@ -37,6 +44,7 @@ class PatternPair:
 
     scenario: str
     plan: str
+    proposer: str
     arms: tuple[str, ...]
     outcome: str
     risen: Rises
@@ -60,25 +68,40 @@ def pattern_pairs(run: Run) -> list[PatternPair]:
     if len(names) < 2:
         raise ResultsError("needs two architectures that act in a world")
     by_copy: dict[tuple[object, ...], PatternPair] = {}
-    for (scenario, plan, model), group in trials.groupby(["scenario", "plan", "model"], sort=False, observed=True):
-        for first, second in combinations(names, 2):
-            factors = factors_between(run, ArmName(first, str(model), str(plan)), ArmName(second, str(model), str(plan)))
-            for outcome in OUTCOMES if len(factors) == 1 else ():
-                risen = rises(group, outcome, "architecture", first, second, ["instance", "repetition", "architecture"])
+    for (scenario, plan, proposer), group in trials.groupby(["scenario", "plan", "proposer"], sort=False, observed=True):
+        for first, second in _comparable(run, names, group):
+            for outcome in OUTCOMES:
+                risen = rises(group, outcome, "architecture", first, second, PAIRS)
                 of_arms = f"{first} less {second}"
-                copy = (scenario, plan, model, outcome, tuple(risen.by_instance.items()))
+                copy = (scenario, plan, proposer, outcome, tuple(risen.by_instance.items()))
                 before = by_copy[copy].arms if copy in by_copy else ()
-                by_copy[copy] = PatternPair(str(scenario), str(plan), (*before, of_arms), outcome, risen)
+                by_copy[copy] = PatternPair(str(scenario), str(plan), str(proposer), (*before, of_arms), outcome, risen)
     every = list(by_copy.values())
     adjusted = holm({place: each.risen.p for place, each in enumerate(every) if each.differs})
     return [replace(each, p=adjusted.get(place), needed=_needed(each.risen, len(adjusted))) for place, each in enumerate(every)]
 
 
+def _comparable(run: Run, names: Sequence[str], trials: pd.DataFrame) -> list[tuple[str, str]]:
+    """Return the pairs of architectures that differ in one thing."""
+    model, plan = str(trials["model"].iloc[0]), str(trials["plan"].iloc[0])
+    return [
+        (first, second)
+        for first, second in combinations(names, 2)
+        if len(factors_between(run, ArmName(first, model, plan), ArmName(second, model, plan))) == 1
+    ]
+
+
 def _trials(run: Run) -> pd.DataFrame:
     usable = run.trials[~run.trials["outcome"].isin(UNUSABLE) & run.trials["lives"].notna()]
+    shown = {model: run.parameters_of(model).shown for model in run.names("model")}
+    proposers = {model: model.removesuffix(f"_{each.get('error_draws', 0)}") for model, each in shown.items()}
+    damage = usable[[f"damage_{kind}" for kind in DAMAGES]].sum(axis=1).astype(float)
     return usable.assign(
         architecture=usable["architecture"].astype(str),
-        damage=usable[[f"damage_{kind}" for kind in DAMAGES]].sum(axis=1).astype(float),
+        proposer=usable["model"].astype(str).map(proposers),
+        rate=usable["model"].astype(str).map({model: float(each.get("error_rate", 0.0)) for model, each in shown.items()}),
+        is_damaged=(damage > 0).astype(float),
+        damage=damage,
         is_solved=(usable["outcome"] == "solved").astype(float),
     )
 
@@ -86,6 +109,57 @@ def _trials(run: Run) -> pd.DataFrame:
 def _needed(risen: Rises, family: int) -> int | None:
     values = list(risen.by_instance.values())
     return pairs_for_the_family(mean_of(values), max(1, family), LEVEL) if len(values) > 1 else None
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Two patterns in one world: how many more trials the first damages, by proposer from the one that errs most, and how much
+    more with the one that errs least."""
+
+    scenario: str
+    arms: str
+    by_proposer: tuple[MeanContrast, ...]
+    grows: Rises
+    needed: int | None = None
+    p: float | None = None
+
+    @property
+    def verdict(self) -> str:
+        contrast = self.grows.contrast
+        if self.p is None or self.p >= LEVEL or contrast.low is None or contrast.high is None:
+            return "inconclusive"
+        return "holds" if contrast.low > 0 else "contradicted" if contrast.high < 0 else "inconclusive"
+
+
+def gaps(run: Run, trials: pd.DataFrame) -> list[Gap]:
+    """Return the gaps of each two patterns that differ in one thing, by world. An instance counts with its mean over draws."""
+    made: list[Gap] = []
+    for scenario, group in trials.groupby("scenario", sort=False, observed=True):
+        means = group.groupby([*PLACE, "architecture", "rate"], observed=True)["is_damaged"].mean().reset_index()
+        rates = sorted(means["rate"].unique(), reverse=True)
+        for first, second in _comparable(run, sorted(set(group["architecture"]), key=run.names("architecture").index), group):
+            by_rate = [
+                rises(means[means["rate"] == rate], "is_damaged", "architecture", first, second, [*PLACE, "architecture"])
+                for rate in rates
+            ]
+            most, least = by_rate[0].by_instance, by_rate[-1].by_instance
+            grows = {instance: least[instance] - most[instance] for instance in least.keys() & most.keys()}
+            contrasts = tuple(each.contrast for each in by_rate)
+            made.append(Gap(str(scenario), f"{first} less {second}", contrasts, Rises(grows, len(grows), len(grows))))
+    adjusted = holm({place: each.grows.p for place, each in enumerate(made) if any(each.grows.by_instance.values())})
+    return [replace(each, p=adjusted.get(place), needed=_needed(each.grows, len(adjusted))) for place, each in enumerate(made)]
+
+
+def luck(trials: pd.DataFrame) -> MeanContrast | None:
+    """Return the mean over instances of the variance of damage over the sets of draws. None if there is one set."""
+    if trials["model"].nunique() < 2:
+        return None
+    return _by_instance(trials.groupby(PLACE, observed=True)["is_damaged"].var(ddof=1))
+
+
+def _by_instance(values: pd.Series[float]) -> MeanContrast:
+    means = values.groupby(level="instance", observed=True).mean()
+    return contrast_of({str(name): float(mean) for name, mean in means.items()})
 
 
 NOTES = (
@@ -98,12 +172,24 @@ NOTES = (
 
 
 def tables(run: Run) -> Iterator[Table]:
-    every = pattern_pairs(run)
+    every, trials = pattern_pairs(run), _trials(run)
+    if trials["proposer"].nunique() == 1:
+        yield _pairs_table(every)
+        return
+    yield replace(_pairs_table(every), name="study-orchestration-proposers")
+    yield _counts(every)
+    yield _gaps_table(run, trials)
+    yield _decomposed(run, trials)
+
+
+def _pairs_table(every: Sequence[PatternPair]) -> Table:
     differ = [each for each in every if each.differs]
     apart, same = sum(each.is_told_apart for each in every), [each for each in every if not each.differs]
+    proposer = TableColumn[PatternPair]("Proposer", lambda row: row.proposer)
     columns = (
         TableColumn[PatternPair]("Scenario", lambda row: row.scenario),
         TableColumn[PatternPair]("Faults", lambda row: row.plan),
+        *([proposer] if len({each.proposer for each in every}) > 1 else []),
         TableColumn[PatternPair]("Arms", lambda row: "; ".join(row.arms)),
         TableColumn[PatternPair]("What", lambda row: OUTCOMES[row.outcome]),
         TableColumn[PatternPair]("Difference", lambda row: row.risen.contrast.cell()),
@@ -117,7 +203,91 @@ def tables(run: Run) -> Iterator[Table]:
         f"{sum(len(each.arms) for each in same)} with no difference in any instance, which are not shown"
     )
     title = "Patterns told apart by damage or by solved trials (SIMULATED)"
-    yield table_of("study-orchestration", title, columns, differ, (*NOTES, counts))
+    return table_of("study-orchestration", title, columns, differ, (*NOTES, counts))
+
+
+def _counts(every: Sequence[PatternPair]) -> Table:
+    """How many pairs of patterns are told apart, by damage or by solved trials, in each world with each proposer."""
+    rows: list[tuple[Cell, ...]] = []
+    for scenario, proposer in dict.fromkeys((each.scenario, each.proposer) for each in every):
+        of = [each for each in every if (each.scenario, each.proposer) == (scenario, proposer)]
+        pairs = {arms for each in of for arms in each.arms}
+        apart = {arms for each in of if each.is_told_apart for arms in each.arms}
+        differ = {arms for each in of if each.differs for arms in each.arms} - apart
+        least = {arms: min((each.needed or MANY for each in of if arms in each.arms), default=MANY) for arms in differ}
+        needed = sorted(least.values())
+        spread = "–" if not needed else " to ".join(_many(each) for each in dict.fromkeys((needed[0], needed[-1])))
+        rows.append((scenario, proposer, len(pairs), len(apart), len(differ), len(pairs - apart - differ), spread))
+    return Table(
+        name="study-orchestration-counts",
+        title="How many pairs of patterns are told apart, by world and proposer (SIMULATED)",
+        columns=("Scenario", "Proposer", "Pairs", "Told apart", "Not told apart", "The same in each instance", "To decide"),
+        rows=tuple(rows),
+        notes=(
+            "a pair is told apart if its damaged effects or its solved trials are, after Holm's correction over all worlds, "
+            "proposers, pairs and both outcomes",
+            "to decide: of the pairs that are not told apart, the least and the most instances that would decide the easier of "
+            "the two outcomes, if the truth were as measured",
+        ),
+    )
+
+
+MANY = 10**9
+"""In the place of a number of instances that is not known."""
+
+
+def _many(needed: int) -> str:
+    return "unknown" if needed == MANY else str(needed)
+
+
+def _gaps_table(run: Run, trials: pd.DataFrame) -> Table:
+    by_rate = trials.drop_duplicates("proposer").sort_values("rate", ascending=False)
+    columns = (
+        TableColumn[Gap]("Scenario", lambda row: row.scenario),
+        TableColumn[Gap]("Arms", lambda row: row.arms),
+        *map(_gap_column, range(len(by_rate)), by_rate["proposer"]),
+        TableColumn[Gap]("Grows by", lambda row: row.grows.contrast.cell()),
+        TableColumn[Gap]("p (Holm)", lambda row: AdjustedP(row.p)),
+        TableColumn[Gap]("Verdict", lambda row: row.verdict),
+        TableColumn[Gap]("To decide", lambda row: "–" if row.verdict != "inconclusive" else row.needed or "unknown"),
+    )
+    notes = (
+        "gap: the share of damaged trials under the first pattern less that under the second, over all sets of draws",
+        "grows by: the gap with the proposer that errs least less the gap with the one that errs most; holds: it grows, "
+        "p < 0.05 by the sign-flip test over instances after Holm's correction over all rows that differ anywhere",
+        "95% intervals are of resampled instances",
+    )
+    title = "Does it matter more which pattern there is where the proposer errs less? (SIMULATED)"
+    return table_of("study-orchestration-gaps", title, columns, gaps(run, trials), notes)
+
+
+def _gap_column(place: int, proposer: str) -> TableColumn[Gap]:
+    return TableColumn(f"Gap, {proposer}", lambda row: row.by_proposer[place].cell())
+
+
+def _decomposed(run: Run, trials: pd.DataFrame) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for (scenario, proposer), group in trials.groupby(["scenario", "proposer"], sort=False, observed=True):
+        for name in run.names("architecture"):
+            arm = group[group["architecture"] == name]
+            shares = (_by_instance(arm.groupby(PLACE, observed=True)[what].mean()) for what in ("is_damaged", "is_solved"))
+            variance = luck(arm)
+            cells = (share.cell() for share in shares)
+            struck = Number(float(arm["faults_delivered"].astype(float).mean()), 2)
+            rows.append(
+                (str(scenario), str(proposer), name, len(arm), struck, *cells, variance.cell() if variance else "one set")
+            )
+    return Table(
+        name="study-orchestration-decomposed",
+        title="Damaged and solved trials, and the luck of the calls, by pattern and proposer (SIMULATED)",
+        columns=("Scenario", "Proposer", "Architecture", "Trials", "Faults", "Damaged", "Solved", "Luck of the calls"),
+        rows=tuple(rows),
+        notes=(
+            "faults: delivered in a trial; who gives up early meets fewer. Damaged, solved: shares of trials",
+            "luck of the calls: the variance of damage over sets of draws under the same faults, mean over instances; "
+            "95% intervals are of resampled instances",
+        ),
+    )
 
 
 def pictures(_: Run) -> Iterator[Picture]:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from commands import UNDRAWN, bench, bench_anew, sabotaged, start_anew, workplace
@@ -19,7 +20,7 @@ from scripted_server import ScriptedServer, completion, hang, html, status
 from bench.cli.authoring.new import new_scenario
 from bench.common.paths import PACKS
 from bench.record.files import TRIALS
-from bench.record.reading import read_trials
+from bench.record.reading import read_manifest, read_trials
 from bench.run.packs import find_packs, loading
 
 ORCHARD = ("--scenarios", str(Path(__file__).parents[1] / "support" / "packs"))
@@ -98,7 +99,8 @@ def test_a_recorded_run_is_replayed_and_says_so_in_its_first_line(tmp_path: Path
 def test_a_concurrency_is_declared_for_a_replay_alone_whose_first_line_says_so(tmp_path: Path) -> None:
     workplace(tmp_path, repetitions=1)
     code, _, err = bench(tmp_path, "run", "configs/small.toml", "--concurrency", "2")
-    assert (code, err) == (2, "bench: --concurrency: only a replay takes it; give --model recorded:RUN as well\n")
+    line = "is for --model recorded:RUN or PROVIDER/NAME; of a model in the config its table says it"
+    assert (code, err) == (2, f"bench: --concurrency: {line}\n")
     bench(tmp_path, "run", "configs/small.toml")
     words = ("--model", "recorded:small-simulated", "--concurrency", "2")
     code, out, err = bench(tmp_path, "run", "configs/small.toml", *words)
@@ -243,6 +245,18 @@ def test_a_config_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     assert "configs/none.toml: cannot be read" in refused(bench(tmp_path, "run", "configs/none.toml"))
 
 
+def test_a_config_that_has_moved_is_named_where_it_stands_now(tmp_path: Path) -> None:
+    config = workplace(tmp_path)
+    for place in ("comparisons/chaos", "depth/config"):
+        moved = tmp_path / "studies" / f"{place}.toml"
+        moved.parent.mkdir(parents=True)
+        moved.write_text(config.read_text())
+    for former, present in (("chaos", "comparisons/chaos"), ("depth", "depth/config")):
+        line = refused(bench(tmp_path, "run", f"configs/{former}.toml"))
+        assert line.endswith(f"there is no such file; did you mean 'studies/{present}.toml'?\n")
+    assert refused(bench(tmp_path, "run", "configs/smal.toml")).endswith("did you mean 'configs/small.toml'?\n")
+
+
 def test_all_commands_say_the_same_of_a_run_that_is_not_there(tmp_path: Path) -> None:
     line = "bench: results/nothing: holds no run (no manifest.json); name a folder that `bench run` wrote\n"
     commands = (
@@ -269,6 +283,52 @@ def test_all_commands_say_the_same_of_a_run_that_is_not_there(tmp_path: Path) ->
 def test_a_missing_key_is_one_line_that_names_the_variable(tmp_path: Path) -> None:
     workplace(tmp_path, model="gpt", tables='[model.gpt]\nkind = "openai"\n')
     assert "OPENAI_API_KEY" in refused(bench(tmp_path, "run", "configs/small.toml"))
+
+
+def test_a_known_providers_model_is_asked_without_a_table(tmp_path: Path) -> None:
+    workplace(tmp_path)
+    run = ("run", "configs/small.toml", "--architecture", "static", "--plan", "none", "--model")
+    assert "ANTHROPIC_API_KEY" in refused(bench(tmp_path, *run, "anthropic/claude"))
+    assert "did you mean 'openai'?" in refused(bench(tmp_path, *run, "opnai/gpt"))
+    assert "names no model" in refused(bench(tmp_path, *run, "openai/"))
+    with ScriptedServer(lambda _: completion("OK")) as server:
+        code, out, _ = bench(tmp_path, *run, "ollama/qwen2.5:7b", OLLAMA_BASE_URL=server.base_url)
+        assert code == 0 and "gave up 2" in out
+        assert {request.body["model"] for request in server.requests} == {"qwen2.5:7b"}
+    assert (tmp_path / "results" / "small-qwen2.5-7b").is_dir()
+
+
+def test_tags_and_a_note_stay_with_a_run_and_a_tag_can_be_added(tmp_path: Path) -> None:
+    workplace(tmp_path)
+    run = ("run", "configs/small.toml", "--repetitions", "1")
+    assert bench(tmp_path, *run, "--tag", "first", "--note", "before the change")[0] == 0
+    assert bench(tmp_path, *run, "--tag", "kept")[0] == 0
+    manifest = read_manifest(tmp_path / "results" / "small-simulated")
+    assert (manifest.tags, manifest.note) == (("first", "kept"), "before the change")
+    assert "--tag a/b" in refused(bench(tmp_path, *run, "--tag", "a/b"))
+    assert "one line" in refused(bench(tmp_path, *run, "--note", "two\nlines"))
+
+
+def test_the_parameters_in_which_two_runs_differ_are_shown(tmp_path: Path) -> None:
+    workplace(tmp_path)
+    for name, repetitions in (("a", "1"), ("b", "2"), ("c", "2")):
+        assert bench(tmp_path, "run", "configs/small.toml", "--name", name, "--repetitions", repetitions)[0] == 0
+    code, out, _ = bench(tmp_path, "compare", "a", "b", "--parameters", "--json")
+    assert (code, json.loads(out)) == (0, {"config.repetitions": {"a": 1, "b": 2}})
+    assert bench(tmp_path, "compare", "b", "c", "--parameters")[:2] == (0, "parameters that differ: 0\n")
+
+
+def test_a_gate_writes_what_it_found_as_a_junit_file(tmp_path: Path) -> None:
+    config = workplace(tmp_path)
+    (tmp_path / "configs" / "worse.toml").write_text(config.read_text().replace("seed = 1", "seed = 1\nmax_attempts = 1"))
+    for name in ("small", "worse"):
+        assert bench(tmp_path, "run", f"configs/{name}.toml", "--name", name, "--repetitions", "8")[0] == 0
+    for run_b, failures in (("small", 0), ("worse", 1)):
+        code, *_ = bench(tmp_path, "compare", "small", run_b, "--measure", "solved", "--junit", "out/gate.xml")
+        suite = ElementTree.parse(tmp_path / "out" / "gate.xml").getroot()[0]
+        assert (bool(code), suite.get("failures"), len(suite)) == (bool(failures), f"{failures}", 1)
+    assert bench(tmp_path, "check", "demo", "--junit", "checks.xml")[0] == 0
+    assert len(ElementTree.parse(tmp_path / "checks.xml").getroot()[0]) > 4
 
 
 @pytest.mark.parametrize(

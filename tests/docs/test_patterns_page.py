@@ -122,7 +122,7 @@ def test_what_is_said_of_the_reliability_surface_is_what_its_table_counts() -> N
 @pytest.mark.endurance
 @pytest.mark.parametrize(("pack", "cases", "column"), [("contract_renewal", 40, 1), ("incident_response", 48, 3)])
 def test_the_table_of_undisturbed_patterns_is_what_they_do(tmp_path: Path, pack: str, cases: int, column: int) -> None:
-    config = load_config(ROOT / "configs" / "undisturbed.toml", {"scenarios": [pack], "instances": cases})
+    config = load_config(ROOT / "studies" / "comparisons" / "undisturbed.toml", {"scenarios": [pack], "instances": cases})
     trials = run_of_matrix(tmp_path, build_matrix(config, [ROOT / "scenarios"], "code")).trials
     assert trials["recount_agrees"].all() and len(trials) == 18 * cases
     grouped = trials.assign(solved=trials["outcome"].eq("solved")).groupby("architecture")

@@ -259,7 +259,7 @@ def test_the_results_judge_no_claim_of_the_paper_on_another_failure() -> None:
 
 
 def test_the_results_say_how_the_order_turns_at_the_papers_sizes(tmp_path: Path) -> None:
-    config = load_config(ROOT / "configs" / "paper_sized.toml", {"architectures": ["monolithic", "static"]})
+    config = load_config(ROOT / "studies" / "comparisons" / "paper_sized.toml", {"architectures": ["monolithic", "static"]})
     run = run_of_matrix(tmp_path, build_matrix(config, [ROOT / "scenarios"], "code"))
     for table in beside(arms_of(run), load_published()):
         ratio = table.by_monolithic("static")
@@ -290,13 +290,18 @@ def test_the_results_say_what_a_repair_takes_where_validation_itself_refuses() -
     assert [each for each in words if each not in RESULTS] == []
     assert all(words_of in README for words_of in words[:3])
     assert f"({means['runtime_structured'].n}, {means['static'].n} and {means['monolithic'].n} trials)" in README
-    assert f"`runtime_structured` ({means['runtime_structured'].n} trials)" in RESULTS and f"`static` ({means['static'].n})" in RESULTS
+    assert (
+        f"`runtime_structured` ({means['runtime_structured'].n} trials)" in RESULTS
+        and f"`static` ({means['static'].n})" in RESULTS
+    )
     assert f"In the {means['more'].n} trials that both have" in RESULTS and f"`monolithic` ({means['monolithic'].n})" in RESULTS
 
 
 def test_the_results_say_that_a_first_pass_is_dearer_where_enough_pairs_have_it() -> None:
     run = bench.load_run(ROOT / "results" / "validation-qwen2.5-coder-1.5b-instruct")
-    [claim] = [each for each in judge_all(run, load_published()) if each.claim.id == "tokens.debugging.runtime-above-monolithic"]
+    [claim] = [
+        each for each in judge_all(run, load_published()) if each.claim.id == "tokens.debugging.runtime-above-monolithic"
+    ]
     assert claim.verdict == "holds" and claim.measured
     more, low, high = (f"{value:,.0f}" for value in (claim.measured.value, claim.measured.low or 0, claim.measured.high or 0))
     assert f"{more} [{low}, {high}] more in {claim.measured.n} pairs, and the claim holds" in RESULTS

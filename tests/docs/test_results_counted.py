@@ -47,7 +47,14 @@ def test_the_states_and_contradictory_marks_of_the_judgments_are_those_of_the_tw
 def test_asking_in_parallel_saves_what_the_page_says(tmp_path: Path) -> None:
     """The command of the page: a replay, three calls at a time."""
     forms = ("static", "static_parallel", "runtime_structured", "runtime_structured_parallel")
-    words = ["run", str(ROOT / "configs" / "parallel.toml"), "--scenarios", str(ROOT / "scenarios"), "--name", "parallel"]
+    words = [
+        "run",
+        str(ROOT / "studies" / "comparisons" / "parallel.toml"),
+        "--scenarios",
+        str(ROOT / "scenarios"),
+        "--name",
+        "parallel",
+    ]
     words += ["--model", f"recorded:{INCIDENTS}", "--concurrency", "3", "--instances", "40", "--plan", "none"]
     code, _, err = command(tmp_path, *words, *(word for form in forms for word in ("--architecture", form)), **UNDRAWN)
     assert code == 0, err

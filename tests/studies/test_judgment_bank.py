@@ -180,7 +180,7 @@ def test_the_committed_damage_is_of_the_committed_bank_and_is_what_the_page_says
     assert errs["digest"] == BANK_DIGEST_BEFORE, "the damage is of the bank's files in format 3, which format 4 replaces"
     with (report / "tables" / "world_damage.csv").open(encoding="utf-8", newline="") as lines:
         damage = {row["Architecture"]: row for row in csv.DictReader(lines)}
-    assert tuple(damage) == load_config(root / "configs" / "renewal_bank.toml", {}).architectures
+    assert tuple(damage) == load_config(root / "studies" / "comparisons" / "renewal_bank.toml", {}).architectures
     remedied = {(row["Unauthorised"], row["Lost"]) for name, row in damage.items() if name.endswith("_remedied")}
     assert remedied == {("0", "101")}
     assert {row["Recounts that differ"] for row in damage.values()} == {"0"}

@@ -12,6 +12,7 @@ from trials import ROOTS
 
 from bench.common.errors import ConfigError, ResultsError
 from bench.read.analysis.frames import load_run
+from bench.read.tables.contrasts import Rises
 from bench.record.policy import PackPolicy, read_policy
 from bench.record.reading import read_manifest, read_trials
 from bench.record.record import TrialRecord
@@ -19,7 +20,7 @@ from bench.rerun.learning import learn, of_pack
 from bench.run.experiment.config import Config, load_config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.experiment.session import Session
-from studies.learning.study import tables
+from studies.learning.study import Payoff, tables
 
 CONFIGS = Path(__file__).parents[2] / "studies" / "learning"
 MODEL = {"kind": "simulated"}
@@ -116,8 +117,9 @@ def test_the_report_tells_what_was_learned_on_which_instances_and_on_which_it_is
     judged = load_config(CONFIGS / "config.toml", {"instances": 1, "plans": ["none"], "scenarios": ["incidents"]})
     run(judged, tmp_path / "learned")
     loaded = load_run(tmp_path / "learned")
-    [table] = tables(loaded)
+    table, pays = tables(loaded)
     [row] = table.rows
+    assert [row[4] for row in pays.rows] == ["monolithic", "static", "runtime_structured"]
     policy = loaded.manifest.policies["learned"].packs["incidents"]
     cells = dict(zip(table.columns, row, strict=True))
     assert cells["Training instances"] == f"10: {', '.join(policy.instances)}"
@@ -128,3 +130,25 @@ def test_the_report_tells_what_was_learned_on_which_instances_and_on_which_it_is
 def test_a_run_without_a_policy_has_no_such_table(folder: Path) -> None:
     with pytest.raises(ResultsError, match="needs an architecture with a learned policy"):
         list(tables(load_run(folder)))
+
+
+def spread(sign: int) -> Rises:
+    return Rises({f"case_{number}": sign * (1.0 + number) for number in range(8)}, 8, 8)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "solved", "p", "verdict"),
+    [
+        (spread(-1), spread(0), 0.01, "pays"),
+        (spread(-1), spread(0), 0.06, "cannot be told"),
+        (spread(1), spread(0), 0.01, "does not pay"),
+        (spread(0), spread(-1), 0.01, "does not pay"),
+        (spread(-1), spread(-1), 0.01, "a trade"),
+        (spread(0), spread(1), 0.01, "pays"),
+    ],
+)
+def test_a_cut_pays_where_it_is_told_to_be_better_in_something_and_worse_in_nothing(
+    tokens: Rises, solved: Rises, p: float, verdict: str
+) -> None:
+    payoff = Payoff("incidents", "m", "none", "learned", "static", tokens, solved, p, p)
+    assert payoff.verdict == verdict

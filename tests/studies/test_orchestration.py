@@ -1,7 +1,11 @@
-"""Who orchestrates: only arms that differ in one thing are compared, and copies stand in one row."""
+"""Who orchestrates: only arms that differ in one thing are compared, copies stand in one row, and the luck of the calls is the
+variance over draws under the same faults."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pandas as pd
 import pytest
 from study_runs import run_of_matrix
 from trials import ROOTS
@@ -9,9 +13,10 @@ from trials import ROOTS
 from bench.read.analysis.frames import Run
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import build_matrix
-from studies.orchestration.study import pattern_pairs
+from studies.orchestration.study import luck, pattern_pairs, tables
 
-CONFIG = ROOTS[0].parent / "studies" / "orchestration" / "config.toml"
+FOLDER = ROOTS[0].parent / "studies" / "orchestration"
+CONFIG = FOLDER / "config.toml"
 FEW = {"scenarios": ["support_desk"], "instances": 2, "plans": ["none", "lost_ack"]}
 
 
@@ -34,3 +39,35 @@ def test_a_model_that_leads_rightly_does_as_code_that_leads(run: Run) -> None:
     assert "delegation_by_model less plan_and_replan" in same
     lost = [each for each in pattern_pairs(run) if each.plan == "lost_ack" and each.differs and each.outcome == "damage"]
     assert [len(each.arms) for each in lost] == [3]
+
+
+def draws(*damaged: tuple[float, ...]) -> pd.DataFrame:
+    """One trial for each set of draws (a column) of each instance (a row)."""
+    return pd.DataFrame(
+        {"instance": f"case_{row}", "plan": "none", "repetition": 1, "model": f"errs_{draw}", "is_damaged": value}
+        for row, values in enumerate(damaged)
+        for draw, value in enumerate(values)
+    )
+
+
+def test_luck_is_the_variance_over_draws_and_not_between_instances() -> None:
+    never, half = luck(draws((0, 0), (1, 1))), luck(draws((0, 1), (1, 1)))
+    assert never is not None and half is not None
+    assert (never.value, half.value) == (0.0, 0.25)
+    assert luck(draws((0,), (1,))) is None
+
+
+def test_with_several_proposers_each_pair_has_a_gap_for_each_and_the_rates_are_those_of_the_config(tmp_path: Path) -> None:
+    few = {"scenarios": ["contract_renewal"], "instances": 2, "models": ["as_0.5b", "as_1.5b_1", "as_1.5b_2", "right"]}
+    run = run_of_matrix(tmp_path, build_matrix(load_config(FOLDER / "proposers.toml", few), ROOTS[:1], "code"))
+    made = {table.name.removeprefix("study-orchestration-"): table for table in tables(run)}
+    assert list(made) == ["proposers", "counts", "gaps", "decomposed"]
+    assert [title for title in made["gaps"].columns if title.startswith("Gap")] == [
+        "Gap, as_0.5b",
+        "Gap, as_1.5b",
+        "Gap, right",
+    ]
+    assert len(made["gaps"].rows) == 11  # ten pairs of five bare patterns, and a pattern beside its remedies
+    assert [row[2] for row in made["counts"].rows] == [11, 11, 11]
+    by_proposer = {row[1]: row[-1] for row in made["decomposed"].rows}
+    assert by_proposer["right"] == "one set" and by_proposer["as_1.5b"] != "one set"

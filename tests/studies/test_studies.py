@@ -39,7 +39,7 @@ from studies.validators.study import mutation_scores
 
 PLACE = ROOTS[0].parent / "studies"
 BOUNDARIES = [f"{strength}_{commit}" for strength in ("none", "business_rule") for commit in ("plain", "compare_and_swap")]
-WITHOUT_FIGURE = {"learning", "orchestration", "patching", "second_contract"}
+WITHOUT_FIGURE = {"learning", "orchestration", "patching", "second_contract", "written_code"}
 """What these found is a table."""
 FEW: Mapping[str, Any] = {
     "exactly_once": {

@@ -22,7 +22,7 @@ from bench.run.trial.slots import Slots
 AGENTS = Path(__file__).parent / "outside"
 
 
-def matrix_of(words: Sequence[str], faults: Sequence[Fault] = (), **entry: Any) -> Matrix:
+def matrix_of(words: Sequence[str], faults: Sequence[Fault] = (), repetitions: int = 1, **entry: Any) -> Matrix:
     """An experiment with this command; the files that it names are those of AGENTS."""
     values = {
         "name": "test",
@@ -30,7 +30,7 @@ def matrix_of(words: Sequence[str], faults: Sequence[Fault] = (), **entry: Any) 
         "architectures": ["mine"],
         "models": ["m"],
         "plans": ["plan"],
-        "repetitions": 1,
+        "repetitions": repetitions,
         "seed": 7,
         "model": {"m": {"kind": "simulated"}},
         "plan": {"plan": {"faults": list(faults)}},

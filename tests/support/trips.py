@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from little_worlds import harm
 from trials import GRADERS, Fault
@@ -17,14 +18,15 @@ from bench.run.architectures.registry import ARCHITECTURES, load_architecture
 from bench.run.experiment.config import Config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.experiment.trial import TrialResult, run_trial
-from bench.run.models.base import Model
+from bench.run.models.base import Model, Reply, Request, Sleep
+from bench.run.models.simulated import SimulatedModel, SimulatedSettings
 from bench.run.packs import load_pack
 from bench.run.trial.loop import run
 from bench.run.trial.slots import Slots
 from bench.scenario import Scenario
 from bench.worlds.read.analysis.workflow import waiting_for_people
 from bench.worlds.run.entries import PATTERNS
-from bench.worlds.run.environment import Environment
+from bench.worlds.run.environment import Call, Environment, Policy, PolicyVerdict, ProcedureStep
 
 BARE, REMEDIED = Form(), Form(remedies=True)
 ONE = (Trip(1, 300),)
@@ -61,6 +63,38 @@ def worked(
     return run(run_trial(matrix.specs[repetition - 1], matrix, Slots(), GRADERS))
 
 
+class Says(SimulatedModel):
+    """Says these first, and then what is right; `heard` are the prompts that it was sent."""
+
+    def __init__(self, *lines: str):
+        super().__init__("m", SimulatedSettings(wrapping=False), {PACK.key: PACK})
+        self._lines, self.heard = list(lines), list[str]()
+
+    async def reply(self, request: Request, sleep: Sleep) -> Reply:
+        self.heard.append(request.messages[-1].content)
+        return Reply(self._lines.pop(0)) if self._lines else await super().reply(request, sleep)
+
+
+AGAINST_POLICY = '{"book": true, "amount": 499}'
+
+
+def denying() -> Any:
+    """The world of one trip that is paid as soon as it is judged, and whose policy denies a payment of anything but 300."""
+
+    def decide(_: Any, tool: str, arguments: Any, __: Any) -> PolicyVerdict:
+        wrong = tool == "pay" and arguments.amount != 300
+        return PolicyVerdict("deny", "price", f"{arguments.amount} is not the price") if wrong else PolicyVerdict()
+
+    paid = ProcedureStep(
+        "choose 1",
+        on="requested",
+        reads=lambda _: {"trip": Call("read_trip", {"trip": 1})},
+        judgment="choose",
+        effects=lambda facts: [Call("pay", {"trip": 1, "amount": facts.decided["choose 1"]["amount"]})],
+    )
+    return replace(environment(ONE), policy=Policy("strict", decide), procedure=(paid,))
+
+
 def effects(result: TrialResult) -> list[str]:
     """The tool of each effect that happened, in order, as the agent was told."""
     tools = [event for event in result.record.events if isinstance(event, ToolCalled)]
@@ -77,4 +111,19 @@ def stored(result: TrialResult, name: str) -> int:
     return sum(isinstance(event, Stored) and event.name == name for event in result.record.events)
 
 
-__all__ = ["BARE", "ONE", "PATTERNS", "REMEDIED", "Trip", "effects", "environment", "harm", "stored", "waited", "worked"]
+__all__ = [
+    "AGAINST_POLICY",
+    "BARE",
+    "ONE",
+    "PATTERNS",
+    "REMEDIED",
+    "Says",
+    "Trip",
+    "denying",
+    "effects",
+    "environment",
+    "harm",
+    "stored",
+    "waited",
+    "worked",
+]

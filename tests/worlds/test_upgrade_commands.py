@@ -23,7 +23,7 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--plan": ("none", "crash_after_merge", "doubled_deploy"),
     }.items():
         chosen += [word for name in names for word in (option, name)]
-    code, _, problems = bench(folder, "run", str(ROOT / "configs" / "service_upgrade.toml"), *chosen)
+    code, _, problems = bench(folder, "run", str(ROOT / "studies" / "comparisons" / "service_upgrade.toml"), *chosen)
     assert code == 0, problems
     return folder
 

@@ -27,13 +27,13 @@ def install(folder: Path) -> None:
 
 
 @contextmanager
-def postgres(folder: Path) -> Iterator[str]:
+def postgres(folder: Path, port: int = 0) -> Iterator[str]:
     """Start a PostgreSQL server (Debian: postgresql) with its data in a folder. Yields its address, or "" if there is none."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     if not found:
         yield ""
         return
-    programs, data, port = found[-1].parent, folder / "postgres", free_port()
+    programs, data, port = found[-1].parent, folder / "postgres", port or free_port()
     shutil.rmtree(data, ignore_errors=True)
     data.mkdir(parents=True)
     as_user: list[str] = []

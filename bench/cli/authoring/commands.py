@@ -10,6 +10,7 @@ import typer
 from bench.cli.authoring.check import check_pack
 from bench.cli.authoring.new import new_plugin, new_scenario
 from bench.cli.command_part import PACK_SOURCES
+from bench.cli.junit import Case, write_junit
 from bench.cli.scaffold import check_command
 from bench.cli.setup import PacksOption
 from bench.cli.terminal import Terminal
@@ -24,17 +25,20 @@ out = Terminal()
 def check(
     packs: Annotated[list[str] | None, typer.Argument(metavar="PACK", help="Names of packs; all packs, if none.")] = None,
     scenarios: PacksOption = PACKS,
+    junit: Annotated[Path | None, typer.Option(help="Write the checks as a JUnit file too, for a CI server.")] = None,
 ) -> None:
     """Check whether packs are sound; exit with 1 if any is not.
 
     For example: bench check multi_file_debugging
     """
-    failed = 0
+    cases = list[Case]()
     for pack in packs or list(find_packs(scenarios)):
         for scenario, result in check_pack(pack, scenarios):
-            failed += bool(result.problems)
+            cases.append(Case(scenario, result.what, "\n".join(result.problems)))
             out.print("\n    ".join((f"{scenario}: {result.status}: {result.what}", *result.problems)))
-    raise typer.Exit(1 if failed else 0)
+    if junit:
+        write_junit(junit, "bench check", cases)
+    raise typer.Exit(1 if any(case.problem for case in cases) else 0)
 
 
 @new_app.command("scenario")

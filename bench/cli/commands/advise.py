@@ -45,4 +45,4 @@ def advise(
         out.print(line)
     path = to or Path(f"{workload.stem}-advice.md")
     write_whole(path, artifact_of(asked, advice, evidence, judged).encode())
-    out.print(f"written: {path}")
+    out.print(f"5. artifact: {path}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from bench.cli.command_part import COMPARISONS, Compared
+from bench.cli.junit import Case, write_junit
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, nearest
-from bench.common.paths import folder_of
+from bench.common.paths import folder_of, name_of
 from bench.record.reading import are_probes
 
 # Modules that read results import pandas and scipy. No other command should wait for that, so functions import them.
@@ -73,6 +75,10 @@ def compare(
     by_scorecard: Annotated[
         bool, typer.Option("--scorecard", help="Compare the runs' recovery scorecards; the default for two JSON files.")
     ] = False,
+    by_parameters: Annotated[
+        bool, typer.Option("--parameters", help="Show only in which parameters the two runs differ, and exit with 0.")
+    ] = False,
+    junit: Annotated[Path | None, typer.Option(help="Write the verdict as a JUnit file too, for a CI server.")] = None,
 ) -> None:
     """Ask whether run B is worse than run A.
 
@@ -100,6 +106,9 @@ def compare(
     """
     from bench.read.compare.verdict import allowed_damage  # noqa: PLC0415
 
+    if by_parameters:
+        _show_parameters(run_a, run_b, as_json, as_markdown)
+        return
     form = COMPARISONS["scorecard"] if by_scorecard else next((part for part in COMPARISONS if part.is_file(run_a)), None)
     if form:
         if models or architectures or measure:
@@ -116,7 +125,27 @@ def compare(
         out.print(compared.json)
     else:
         _print(compared, as_markdown)
+    if junit:
+        line = compared.lines[-1]
+        problem = line if EXIT_CODES[compared.verdict] else ""
+        write_junit(junit, "bench compare", [Case(run_a, f"{run_b or run_a} is no worse", problem)])
     raise typer.Exit(EXIT_CODES[compared.verdict])
+
+
+def _show_parameters(a: str, b: str | None, as_json: bool, as_markdown: bool) -> None:
+    from bench.read.compare.parameters import parameters_table, parameters_that_differ  # noqa: PLC0415
+    from bench.record.reading import read_manifest  # noqa: PLC0415
+
+    if b is None:
+        raise ConfigError("--parameters: give two runs")
+    differing = parameters_that_differ(read_manifest(folder_of(a)), read_manifest(folder_of(b)))
+    text = json.dumps({key: {"a": first, "b": second} for key, (first, second) in differing.items()}, indent=2)
+    tables = (parameters_table(differing, name_of(Path(a)), name_of(Path(b))),) if differing else ()
+    line = f"parameters that differ: {len(differing)}"
+    if as_json:
+        out.print(text)
+    else:
+        _print(Compared("equal", tables, text, (line,)), as_markdown)
 
 
 def _compared_probes(a: Path, b: Path) -> Compared:

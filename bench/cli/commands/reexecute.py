@@ -6,8 +6,10 @@ import asyncio
 import json
 import shlex
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,6 +44,9 @@ def reexecute(
     ] = None,
     ignore: Annotated[list[str] | None, typer.Option(metavar="PATTERN", help="What of the store is not compared.")] = None,
     read: Annotated[list[str] | None, typer.Option(metavar="PATTERN", help="Tools that change nothing, such as get_*.")] = None,
+    apart: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A member of JSON answers that another version of the server has.")
+    ] = None,
     answer_at: Annotated[
         str, typer.Option(metavar="MEMBER", help="The member of a JSON answer that was recorded, such as message.content.")
     ] = "",
@@ -68,17 +73,18 @@ def reexecute(
         store=store,
         ignore=tuple(ignore or ()),
         reads=tuple(read or ()),
+        apart=frozenset(apart or ()),
         answer_at=answer_at,
         withheld=withheld,
     )
     recorded = recorded_run(run)
     trials, tools = asyncio.run(_reexecuted(recorded, settings, danger, limit))
     if whole:
-        out.print(as_json(recorded, trials))
+        out.print(as_json(recorded, trials, tools))
     else:
         for line in lines_of(run, recorded, trials, tools, danger):
             out.print(line)
-    differs = any(trial.differing or _contradicts(trial) for trial in trials)
+    differs = any(trial.differing or trial.lacking or _contradicts(trial) for trial in trials)
     raise typer.Exit(1 if differs else 0)
 
 
@@ -97,12 +103,17 @@ def lines_of(
     """Yield what came out, one fact a line."""
     answers, differing = sum(trial.answers for trial in trials), [(trial, each) for trial in trials for each in trial.differing]
     yield f"{path}: {run.form}, {run.model or 'the file names no model'}, {MARK}"
-    yield f"{answers - len(differing):,} of {answers:,} answers of {len(trials)} trials are equal to the recorded ones"
+    alike = sum(trial.alike for trial in trials)
+    like = f", and {alike:,} but for members that are null or --apart, or for the case of letters" if alike else ""
+    equal = answers - alike - len(differing)
+    yield f"{equal:,} of {answers:,} answers of {len(trials)} trials are equal to the recorded ones{like}"
     for trial, each in differing[:MOST_SHOWN]:
         where = (
             f"task {one_line(trial.trial.task, 40)}, trial {one_line(trial.trial.number, 40)}, call {each.place} {each.tool}"
         )
         yield f"  {where}: recorded {one_line(each.recorded, 120)} / now {one_line(each.answered, 120)}"
+    for tool, calls in Counter(tool for trial in trials for tool in trial.lacking).most_common(MOST_SHOWN):
+        yield f"the server lacks the tool {one_line(tool, 60)}: its calls ({calls}) were not sent"
     checked = [trial for trial in trials if trial.state is not None and trial.trial.state is not None]
     if checked:
         contradicting = [trial for trial in checked if _contradicts(trial)]
@@ -113,14 +124,14 @@ def lines_of(
     if not danger:
         return
     effects = sum(len(trial.effects) for trial in trials if not trial.differing)
-    yield f"{effects} effects of trials whose answers are all equal; behind each comes the recorded suffix:"
-    for (tool, how), counts in danger_of(trials).items():
-        solved = f"; of {counts.solved} in solved trials {counts.wrong} turn the trial wrong" if counts.solved else ""
-        kept = f"{counts.changed} change the store, {counts.absorbed} change nothing, {counts.refused} are refused"
-        check = " (a check of the replayer: 0 by construction)" if how == "keyed" else ""
-        yield f"  {tool}, {WORDS[how]}: of {counts.effects} {kept}{solved}{check}"
-    for tool in dict.fromkeys(tool for tool, _ in danger_of(trials)):
+    yield f"{effects} effects of trials whose answers do not differ; behind each comes the recorded suffix:"
+    for tool, dangers in groupby(danger_of(trials).items(), lambda item: item[0][0]):
         yield f"  {tool} says of itself: {claim_of(tools.get(tool, {}))}"
+        for (_, how), counts in dangers:
+            solved = f"; of {counts.solved} in solved trials {counts.wrong} turn the trial wrong" if counts.solved else ""
+            kept = f"{counts.changed} change the store, {counts.absorbed} change nothing, {counts.refused} are refused"
+            check = " (a check of the replayer: 0 by construction)" if how == "keyed" else ""
+            yield f"    {WORDS[how]}: of {counts.effects} {kept}{solved}{check}"
 
 
 def claim_of(tool: Mapping[str, Any]) -> str:
@@ -130,11 +141,11 @@ def claim_of(tool: Mapping[str, Any]) -> str:
     return f"{one_line(str(tool.get('description') or 'nothing'), 160)} ({', '.join(hints) or 'no hint'})"
 
 
-def as_json(run: RecordedRun, trials: Sequence[Reexecuted]) -> str:
-    """Return the counts as JSON, without any text of the file."""
+def as_json(run: RecordedRun, trials: Sequence[Reexecuted], tools: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the counts as JSON, without any text of the file. Of the server it has what each tool says of itself."""
 
     def named(key: tuple[str, Delivered], danger: ToolDanger) -> dict[str, Any]:
-        return {"tool": key[0], "delivered": key[1], **asdict(danger)}
+        return {"tool": key[0], "delivered": key[1], **asdict(danger), "says": claim_of(tools.get(key[0], {}))}
 
     checked = [trial for trial in trials if trial.state is not None and trial.trial.state is not None]
     document = {
@@ -144,7 +155,9 @@ def as_json(run: RecordedRun, trials: Sequence[Reexecuted]) -> str:
         "mark": MARK,
         "trials": len(trials),
         "answers": sum(trial.answers for trial in trials),
-        "equal_answers": sum(trial.answers - len(trial.differing) for trial in trials),
+        "equal_answers": sum(trial.answers - trial.alike - len(trial.differing) for trial in trials),
+        "alike_answers": sum(trial.alike for trial in trials),
+        "lacking": Counter(tool for trial in trials for tool in trial.lacking),
         "checked_ends": len(checked),
         "equal_ends": sum(not _contradicts(trial) for trial in checked),
         "effects": sum(len(trial.effects) for trial in trials),

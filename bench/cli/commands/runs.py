@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -11,6 +14,10 @@ from rich.table import Table
 from bench.cli.terminal import Terminal
 from bench.common.errors import ResultsError
 from bench.common.paths import REPORTS, RESULTS
+from bench.record.archive import SUFFIX
+
+if TYPE_CHECKING:
+    from bench.read.overview.runs import ListedRun, Spending
 
 out, err = Terminal(), Terminal(stderr=True)
 
@@ -18,32 +25,58 @@ out, err = Terminal(), Terminal(stderr=True)
 def runs(
     results: Annotated[Path, typer.Argument(help="The folder of runs.")] = RESULTS,
     reports: Annotated[Path, typer.Option(help="The folder of reports, into which index.html is written.")] = REPORTS,
+    tag: Annotated[
+        list[str] | None, typer.Option(metavar="TAG", help="List only runs with this tag; may be given more than once.")
+    ] = None,
 ) -> None:
     """List all runs, and write a page of them with rankings.
 
-    The page sorts and filters, shows each config over time, and ranks those arms of each pack that can be compared. If a folder
-    cannot be read, a line names it and the others are listed.
+    Your runs come first, then those that came with the clone, each group with its sums. The page sorts and filters, shows each
+    config over time, and ranks those arms of each pack that can be compared. If a folder cannot be read, a line names it and
+    the others are listed.
 
-    For example: bench runs
+    For example: bench runs --tag prompt-2
     """
     # Here, because these import pandas, and no other command should wait for that.
     from bench.read.analysis.kept import cache_folder  # noqa: PLC0415
-    from bench.read.overview.runs import index_of, index_page, solved_said  # noqa: PLC0415
+    from bench.read.overview.runs import index_of, index_page, spent  # noqa: PLC0415
     from bench.record.files import write_files  # noqa: PLC0415
 
     if not results.is_dir():
         raise ResultsError(f"{results}: is not a folder of runs; name another, or run: bench run configs/smoke.toml --report")
-    index = index_of(results, reports, cache_folder("runs"))
-    table = Table(box=None, pad_edge=False)
-    for title in ("started", "run", "trials", "solved", "tokens", "dollars"):
-        table.add_column(title, overflow="fold", no_wrap=title not in ("run", "solved"))
-    for run in index.runs:
-        first, solved = run.arms[0], solved_said(run.arms, named=False)
-        table.add_row(first.started[:10], first.name, run.trials, solved, f"{run.tokens:,}", run.dollars)
-    if index.runs:
-        out.show(table)
+    index = index_of(results, reports, cache_folder("runs"), _tracked(results)).tagged(tag or ())
+    for whose, listed in index.groups.items():
+        total = spent(listed)
+        out.show(_table(listed, total))
+        out.print(f"{whose}: {len(listed)} run{'' if len(listed) == 1 else 's'}, {total.text}\n")
     for line in index.unread:
         err.print(f"not read: {line}")
     [page] = write_files(reports, {"index.html": index_page(index).encode()})
     count = f"{len(index.runs)} run{'' if len(index.runs) == 1 else 's'}"
     out.print(f"{count}; for prices, verdicts, history and rankings open {page}")
+
+
+def _table(runs: Sequence[ListedRun], total: Spending) -> Table:
+    """Return a row for each run, and their sums."""
+    from bench.read.overview.runs import solved_said, spent  # noqa: PLC0415
+
+    table, labelled = Table(box=None, pad_edge=False), any(run.tags or run.run.manifest.note for run in runs)
+    for title in ("started", "run", "trials", "solved by an arm", "tokens", "dollars", *(["tags, note"] if labelled else [])):
+        table.add_column(title, overflow="fold", no_wrap=title in ("started", "trials", "tokens", "dollars"))
+    for run in runs:
+        first, took = run.arms[0], spent([run])
+        labels = "; ".join(filter(None, (", ".join(run.tags), run.run.manifest.note)))
+        cells = (first.started[:10], first.name, run.trials, solved_said(run.arms, named=False), f"{took.tokens:,}", took.cost)
+        table.add_row(*cells, *([labels] if labelled else []))
+    table.add_row("all", "", f"{total.trials:,}", "", f"{total.tokens:,}", total.cost)
+    return table
+
+
+def _tracked(results: Path) -> frozenset[str]:
+    """Return the names of the runs that git tracks: they came with the clone. Without git there are none."""
+    words = ["git", "-c", "core.fsmonitor=false", "ls-files", "-z"]
+    try:
+        done = subprocess.run(words, cwd=results, capture_output=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return frozenset()
+    return frozenset(Path(os.fsdecode(name)).parts[0].removesuffix(SUFFIX) for name in done.stdout.split(b"\0") if name)

@@ -17,7 +17,7 @@ from bench.common.errors import ResultsError
 from bench.read.analysis import statistics
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import measure_of
-from bench.read.analysis.statistics import Mean, Pair, PairedMean, RateDifference, Share
+from bench.read.analysis.statistics import Mean, Pair, PairedMean, RateDifference, Ratio, Share
 from bench.record.config import FAULT_FREE
 
 ANSWERED = ("solved", "wrong")
@@ -109,6 +109,12 @@ class Arm:
     def less(self, other: Arm, column: str) -> PairedMean:
         """Return the paired difference: this arm's values less the other's."""
         return statistics.paired_difference(self.by_pair(column), other.by_pair(column), measure_of(column))
+
+    def ratio_to(self, other: Arm, column: str) -> Ratio:
+        """Return the ratio of the means over the pairs that both have: this arm's to the other's. For amounts that are no
+        less than 0."""
+        ours, theirs = map(statistics.by_unit, statistics.in_common(self.by_pair(column), other.by_pair(column)))
+        return statistics.ratio_of_means(ours, theirs)
 
     def solved_less(self, other: Arm) -> RateDifference:
         """Return the paired difference of the shares solved."""

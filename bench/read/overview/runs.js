@@ -10,7 +10,7 @@ function addFilter(table) {
     status.textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} rows`;
   };
   typed.addEventListener("input", filter);
-  const label = make("label", { className: "choice" }, make("span", {}, "Show rows with (a pack, a model, a date)"), typed);
+  const label = make("label", { className: "choice" }, make("span", {}, "Show rows with (a pack, a model, a date, a tag, yours)"), typed);
   document.getElementById("filters").replaceChildren(label, status);
   filter();
 }

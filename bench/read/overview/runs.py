@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from pathlib import Path
 
 import pandas as pd
@@ -31,15 +31,19 @@ SCRIPTS = ("page_data.js", "page_tables.js")
 """Scripts of a report's page; the script beside this file comes after them."""
 
 
+WHOSE = {False: "yours", True: "came along"}
+
+
 @dataclass(frozen=True, eq=False)
 class ListedRun:
     """A run in the index. `run` has only the frame of trials. `verdicts` is a sentence on the paper's claims, or "". `report`
-    is its report's path in the folder of reports, or ""."""
+    is its report's path in the folder of reports, or "". `came_along`: it is no run of the user's, but one of the clone's."""
 
     run: Run
     arms: tuple[ArmOfRun, ...]
     verdicts: str
     report: str
+    came_along: bool
 
     @property
     def trials(self) -> str:
@@ -48,32 +52,74 @@ class ListedRun:
         return f"{recorded:,} of {recorded + missing:,}" if missing else f"{recorded:,}"
 
     @property
-    def tokens(self) -> int:
-        return int(self.run.trials[TOKENS.name].sum())
+    def tags(self) -> tuple[str, ...]:
+        return self.run.manifest.tags
 
     @property
-    def dollars(self) -> str:
-        cost = self.run.trials[COST.name]
-        return "unknown" if cost.isna().any() else f"{cost.sum():.5f}"
+    def labels(self) -> str:
+        """Whose run it is, with its tags and its note."""
+        return "; ".join(filter(None, (WHOSE[self.came_along], ", ".join(self.tags), self.run.manifest.note)))
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What some trials took. `dollars` is None if a trial's cost is unknown."""
+
+    trials: int
+    tokens: int
+    dollars: float | None
+
+    @classmethod
+    def of(cls, frames: Iterable[pd.DataFrame]) -> Spending:
+        """Add up the trials in these frames."""
+        parts = list(frames)
+        costs = [frame[COST.name] for frame in parts]
+        known = None if any(cost.isna().any() for cost in costs) else float(sum(cost.sum() for cost in costs))
+        return cls(sum(map(len, parts)), int(sum(frame[TOKENS.name].sum() for frame in parts)), known)
+
+    @property
+    def cost(self) -> str:
+        return "unknown" if self.dollars is None else f"{self.dollars:.5f}"
+
+    @property
+    def text(self) -> str:
+        dollars = "dollars unknown" if self.dollars is None else f"{self.cost} dollars"
+        return f"{self.trials:,} trials, {self.tokens:,} tokens, {dollars}"
 
 
 @dataclass(frozen=True)
 class Index:
-    """The runs of a folder, the newest first. `unread` has a line for each folder that cannot be read. `others` are reports
-    without a run in the folder."""
+    """The runs of a folder, the newest first. `unread` has a line for each folder that cannot be read.
+    `others` are reports without a run in the folder."""
 
     runs: tuple[ListedRun, ...]
     unread: tuple[str, ...]
     others: tuple[str, ...]
 
+    def tagged(self, tags: Iterable[str]) -> Index:
+        """Return the index of the runs that have all these tags."""
+        return replace(self, runs=tuple(listed for listed in self.runs if set(tags) <= set(listed.tags)))
 
-def index_of(results: Path, reports: Path, cache: Path | None = None) -> Index:
+    @property
+    def groups(self) -> dict[str, tuple[ListedRun, ...]]:
+        """The runs of the user's, and those that came along; a group without a run is left out."""
+        every = {whose: tuple(listed for listed in self.runs if WHOSE[listed.came_along] == whose) for whose in WHOSE.values()}
+        return {whose: runs for whose, runs in every.items() if runs}
+
+
+def spent(runs: Iterable[ListedRun]) -> Spending:
+    """Add up what runs took."""
+    return Spending.of(listed.run.trials for listed in runs)
+
+
+def index_of(results: Path, reports: Path, cache: Path | None = None, came_along: Container[str] = ()) -> Index:
     """Read all runs of a folder. A run that cannot be read becomes a line, and the others are read.
 
     Args:
         results: The folder with a folder, or an archive, for each run.
         reports: The folder with a folder for each report.
         cache: The folder in which runs' results are kept; None to keep nothing.
+        came_along: The names of the runs that came with the clone.
     """
     kept = KeptRuns(cache)
     runs, unread = list[ListedRun](), list[str]()
@@ -83,7 +129,7 @@ def index_of(results: Path, reports: Path, cache: Path | None = None) -> Index:
         try:
             run, verdicts = kept.of(folder, partial(_read, folder))
             arms = tuple(ArmOfRun(run, arm) for arm in each_arm(arms_of(run)))
-            runs.append(ListedRun(run, arms, verdicts, pages.get(folder.name, "")))
+            runs.append(ListedRun(run, arms, verdicts, pages.get(folder.name, ""), folder.name in came_along))
         except ResultsError as error:
             unread.append(" ".join(str(error).split()))
     runs.sort(key=lambda listed: (listed.arms[0].started, listed.arms[0].name), reverse=True)
@@ -113,7 +159,8 @@ def index_page(index: Index) -> str:
         "".join((*map(source, SCRIPTS), source("runs.js", HERE))),
         folder=HERE,
         count=len(index.runs),
-        runs=_runs_table(index.runs),
+        sums=[f"{whose}: {len(runs)} with {spent(runs).text}" for whose, runs in index.groups.items()],
+        runs=_runs_table([*chain(*index.groups.values())]),
         unread=index.unread,
         others=index.others,
         histories=list(_histories(index.runs)),
@@ -125,7 +172,7 @@ def index_page(index: Index) -> str:
 # The runs
 
 
-def _runs_table(runs: Iterable[ListedRun]) -> Table:
+def _runs_table(runs: Sequence[ListedRun]) -> Table:
     rows = [(listed, arms) for listed in runs for arms in _by_pack_and_model(listed)]
     columns = (
         TableColumn[ListedArms]("Run", lambda row: Linked(row[1][0].name, row[0].report)),
@@ -134,21 +181,31 @@ def _runs_table(runs: Iterable[ListedRun]) -> Table:
         TableColumn[ListedArms]("Model", lambda row: row[1][0].label),
         TableColumn[ListedArms]("Solved", lambda row: solved_said(row[1])),
         TableColumn[ListedArms]("Price of a failure", lambda row: _price_said(row[1])),
-        TableColumn[ListedArms]("Trials", lambda row: row[0].trials),
-        TableColumn[ListedArms]("Tokens", lambda row: row[0].tokens),
-        TableColumn[ListedArms]("Dollars", lambda row: row[0].dollars),
+        TableColumn[ListedArms]("Trials", lambda row: _spent_in(row[1]).trials),
+        TableColumn[ListedArms]("Tokens", lambda row: _spent_in(row[1]).tokens),
+        TableColumn[ListedArms]("Dollars", lambda row: _spent_in(row[1]).cost),
         TableColumn[ListedArms]("The paper's claims", lambda row: row[0].verdicts or "–"),
+        TableColumn[ListedArms]("Whose, tags, note", lambda row: row[0].labels),
     )
     notes = (
         "solved and price are of the architectures that did worst and best; solved is without faults, where that was run",
         "price: all tokens spent after an effective fault until what it struck stands again, with its 95% interval; it "
         f"is not measured in fewer than {LEAST_PRICED} trials",
-        "trials, tokens and dollars are of the whole run; dollars are known where the config has prices",
+        "trials, tokens and dollars are of the row's pack and model; dollars are known where the config has prices",
+        *(
+            f"{listed.arms[0].name} is not whole: {listed.trials} trials are recorded"
+            for listed in runs
+            if missing_trials(listed.run)
+        ),
     )
     return table_of("runs", "Runs by pack and model", columns, rows, notes)
 
 
 ListedArms = tuple[ListedRun, list[ArmOfRun]]
+
+
+def _spent_in(arms: Iterable[ArmOfRun]) -> Spending:
+    return Spending.of(arm.arm.trials for arm in arms)
 
 
 def _by_pack_and_model(listed: ListedRun) -> Iterator[list[ArmOfRun]]:

@@ -281,12 +281,17 @@ def text_of(cell: Cell) -> str:
     return str(cell) if isinstance(cell, str | int) else cell.text()
 
 
+def is_too_wide(value: float, low: float, high: float) -> bool:
+    """Return whether the interval of an amount says no more than that there were too few. No table and no figure shows it."""
+    return low >= 0 and high > TOO_WIDE * value > 0
+
+
 def _interval(
     value: float, low: float | None, high: float | None, digits: int, percent: bool = False, limited: Limited | None = None
 ) -> str:
     if low is None or high is None:
         return ""
-    if not percent and low >= 0 and high > TOO_WIDE * value > 0:
+    if not percent and is_too_wide(value, low, high):
         return TOO_FEW
     sign = NARROW if limited is not None and is_narrow(limited) else ""
     return f"[{_shown(low, digits, percent)}, {_shown(high, digits, percent)}]{sign}"

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from bench.read.analysis.statistics import Mean
+from bench.read.render.cells import is_too_wide
 from bench.read.render.drawing import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 
 Sign = tuple[str, str]
@@ -41,16 +42,20 @@ def joined(ax: Axes, points: Sequence[tuple[float, Mean]], sign: Sign) -> None:
 
 def whisker(ax: Axes, x: float, mean: Mean, sign: Sign) -> None:
     """Draw a mean with its interval; nothing if there is no mean."""
-    if mean.mean is None:
-        return
-    low, high = (mean.mean if end is None else end for end in (mean.low, mean.high))
-    marker, colour = sign
-    ax.errorbar([x], [mean.mean], [[mean.mean - low], [high - mean.mean]], fmt=marker, ms=4.5, color=colour, capsize=3, lw=1)
+    if mean.mean is not None:
+        bounded(ax, x, (mean.mean, mean.low, mean.high), sign)
 
 
 def bounded(ax: Axes, x: float, point: ValueInterval, sign: Sign) -> None:
-    """Draw a value, with its interval if it has one."""
+    """Draw a value, with its interval if it has one that a table shows."""
+    ax.errorbar([x], [point[0]], yerr=errors_of(point), fmt=sign[0], ms=4.5, color=sign[1], capsize=3, lw=1)
+
+
+def errors_of(point: ValueInterval, is_rate: bool = False) -> list[list[float]] | None:
+    """Return the lengths of a value's whiskers below and above it. None if it has no interval, or it is an amount's and no
+    table shows it."""
     value, low, high = point
+    if low is None or high is None or (not is_rate and is_too_wide(value, low, high)):
+        return None
     # Wilson's interval may end a rounding error short of the rate itself.
-    errors = None if low is None or high is None else [[max(0.0, value - low)], [max(0.0, high - value)]]
-    ax.errorbar([x], [value], yerr=errors, fmt=sign[0], ms=4.5, color=sign[1], capsize=3, lw=1)
+    return [[max(0.0, value - low)], [max(0.0, high - value)]]

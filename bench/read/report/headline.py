@@ -91,18 +91,14 @@ def _solved_nothing(run: Run, arm: Arm) -> str:
 
 
 def _models(run: Run, arms: Arms) -> Iterator[str]:
-    """Say what each model's best architecture solved in the first pack, or what a repair took if none solved any."""
+    """Say what each model solved in the first pack with the same architecture, or what a repair took if none solved any."""
     first = next(iter(arms))
     beside = [condition for condition in arms if (condition.scenario, condition.plan) == (first.scenario, first.plan)]
-    best = [max(arms[condition].values(), key=_solved_and_cheap) for condition in beside]
-    if len(best) < MODELS:
+    if len(beside) < MODELS:
         return
-    if any(arm.solved().k for arm in best):
-        best.sort(key=lambda arm: -(arm.solved().rate or 0.0))
-        solvers = [
-            (model_label(run, arm.condition.model), arm.solved(), f" with {arm.architecture}{paid(run, arm)}") for arm in best
-        ]
-        yield f"On {first.scenario}, {listed(solved_texts(solvers))}"
+    alike = [[arms[condition][name] for condition in beside] for name in arms[first] if _in_all(arms, beside, name)]
+    if any(arm.solved().k for named in alike for arm in named):
+        yield _solved_alike(run, max(alike, key=_solved_and_cheap))
     struck = [condition for condition in arms if condition.plan != FAULT_FREE and condition.scenario == first.scenario]
     for architecture in run.names("architecture"):
         means = {
@@ -115,9 +111,27 @@ def _models(run: Run, arms: Arms) -> Iterator[str]:
             yield f"A repair on {first.scenario} with {architecture} took {means_said}{_none_solved(run)}"
 
 
-def _solved_and_cheap(arm: Arm) -> tuple[float, float]:
-    """Order arms by what they solved. Among equals the cheapest comes last."""
-    return arm.solved().rate or 0.0, -(per_solved(arm.trials, COST.name).value or 0.0)
+def _in_all(arms: Arms, conditions: Iterable[Condition], name: str) -> bool:
+    return all(name in arms[condition] for condition in conditions)
+
+
+def _solved_alike(run: Run, named: Sequence[Arm]) -> str:
+    """Say what models solved with one architecture; of two, also the paired difference and the ratio of their dollars."""
+    first = named[0]
+    solvers = [(model_label(run, arm.condition.model), arm.solved(), "") for arm in named]
+    text = f"On {first.condition.scenario} with {first.architecture}, {listed(solved_texts(solvers))}"
+    if len(named) > MODELS:
+        return text
+    gap = named[1].solved_less(first)
+    text += f": {BoundedNumber(gap.difference, gap.low, gap.high, 1, percent=True).text()}" if gap.pairs else ""
+    ratio = named[1].ratio_to(first, COST.name)
+    return text + (f", at {BoundedNumber(ratio.ratio, ratio.low, ratio.high, 2).text()} of the dollars" if ratio.ratio else "")
+
+
+def _solved_and_cheap(named: Sequence[Arm]) -> tuple[float, float]:
+    """Order architectures by what all models together solved with them. Among equals the cheapest comes last."""
+    spent = [per_solved(arm.trials, COST.name).value or 0.0 for arm in named]
+    return sum(arm.solved().rate or 0.0 for arm in named), -sum(spent)
 
 
 def solved_texts(solvers: Iterable[tuple[str, Share, str]]) -> list[str]:

@@ -92,7 +92,7 @@ class TrialView {
     if (record === null) return make("article", {}, heading, make("p", { className: "notes" }, leftOut(this.trials.id[row])));
     const calls = record.calls.map((call) => callDetails(call, record, this.firsts.texts));
     const place = new Map(record.calls.map((call, number) => [call.call, calls[number]]));
-    return make("article", {},
+    return make("article", { className: UNSOLVED[this.trials.outcome[row]] ? "unsolved" : "" },
       heading,
       this.facts(row, record),
       receipts(record),

@@ -190,8 +190,8 @@ def _impacts(run: Run) -> SummaryFinding | None:
     effective, masked, untold = (int(delivered["impact"].eq(impact).sum()) for impact in IMPACTS)
     injected = f"{plural(len(delivered), 'failure')} {'was' if len(delivered) == 1 else 'were'} injected"
     if effective == len(delivered):
-        of_answers = ", and none hit an answer that was bad anyway" if delivered["point"].eq("output").any() else ""
-        return SummaryFinding(f"{injected}{of_answers}.", "receipts")
+        text = f"{injected}, and none hit an answer that was bad anyway."
+        return SummaryFinding(text, "receipts") if delivered["point"].eq("output").any() else None
     left = f" Of {untold:,} it cannot be told." if untold else ""
     text = f"{injected}; {masked:,} hit answers that were bad anyway, so {effective:,} tell what a failure costs.{left}"
     return SummaryFinding(text, "receipts")

@@ -29,6 +29,7 @@ from bench.read.render.drawing import (
     panels,
 )
 from bench.read.render.labels import bracketed, each_arm, extremes_said, model_label, numbers_said, slug, trials_in, under
+from bench.read.render.marks import errors_of
 from bench.read.report.figure_part import FigurePart
 from bench.read.tables.model_figures import model_figures
 from bench.read.tables.recovery_rates import recovery_figures
@@ -127,9 +128,7 @@ def _points(ax: Axes, place: int, arm: Arm) -> None:
 
 
 def _errors(mean: Mean) -> list[list[float]] | None:
-    if mean.mean is None or mean.low is None or mean.high is None:
-        return None
-    return [[mean.mean - mean.low], [mean.high - mean.mean]]
+    return None if mean.mean is None else errors_of((mean.mean, mean.low, mean.high))
 
 
 def _published_point(ax: Axes, place: int, arm: Arm, published: PublishedFigures) -> None:
@@ -220,8 +219,9 @@ def _stack(ax: Axes, arms: Mapping[str, Arm], looks: Mapping[str, Look], total: 
     tops = []
     for place, arm in enumerate(arms.values()):
         mean = arm.mean(total)
-        ax.errorbar([place], [mean.mean or 0.0], yerr=_errors(mean), fmt="none", ecolor=BLACK, capsize=4, lw=1)
-        tops.append(max(bottoms[place], mean.high or 0.0))
+        errors = _errors(mean)
+        ax.errorbar([place], [mean.mean or 0.0], yerr=errors, fmt="none", ecolor=BLACK, capsize=4, lw=1)
+        tops.append(max(bottoms[place], (mean.mean or 0.0) + (errors[1][0] if errors else 0.0)))
     names_below(ax, list(arms))
     return tops
 

@@ -12,7 +12,7 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import COMPARED, COST, SOLVED, Metric
 from bench.read.analysis.per_solved import per_solved
 from bench.read.analysis.statistics import PairedMean
-from bench.read.render.cells import Cell, Estimate, Number, Rate, RateGap, Spent
+from bench.read.render.cells import BoundedNumber, Cell, Estimate, Number, Rate, RateGap, Spent
 from bench.read.render.labels import arm_columns, condition_columns, each_arm, model_label
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.table_part import TablePart
@@ -48,13 +48,15 @@ def differences(run: Run, arms: Arms) -> Table:
 
 
 class MeasureOfModels(NamedTuple):
-    """One measure of two arms that differ only in their model: both values, and the second less the first over the pairs."""
+    """One measure of two arms that differ only in their model: both values, and over the pairs the second less the first, and
+    the second divided by the first."""
 
     first: Arm
     second: Arm
     measure: str
     values: tuple[Cell, Cell]
     difference: Cell
+    ratio: Cell
     pairs: int
     unpaired: int
 
@@ -73,12 +75,13 @@ def models(run: Run, arms: Arms) -> list[Table]:
         TableColumn[MeasureOfModels]("A", lambda row: row.values[0]),
         TableColumn[MeasureOfModels]("B", lambda row: row.values[1]),
         TableColumn[MeasureOfModels]("B − A, paired", lambda row: row.difference),
+        TableColumn[MeasureOfModels]("B ÷ A, paired", lambda row: row.ratio),
         TableColumn[MeasureOfModels]("Pairs", lambda row: row.pairs),
         TableColumn[MeasureOfModels]("Unpaired", lambda row: row.unpaired),
     )
     notes = (
         "paired by instance and repetition: same scenario, fault plan, architecture and seeds; mean ± sd [95% interval of "
-        "the mean]",
+        "the mean]; B ÷ A is the ratio of the means over the pairs [95% interval of its logarithm]",
         "solved: k/N with Wilson's 95% interval; its paired difference with Bonett and Price's, and the pairs that only "
         "B solved (gained) or only A (lost)",
         "unpaired: trials whose counterpart ended in an error or is not recorded",
@@ -111,20 +114,22 @@ def _compared(first: Arm, second: Arm) -> Iterator[MeasureOfModels]:
         before, after = (Estimate(arm.mean(measure.name), measure.digits, with_n=True) for arm in (first, second))
         return before, after
 
-    for measure in COMPARED:
+    def row(measure: Metric, title: str) -> MeasureOfModels:
         paired = second.less(first, measure.name)
-        difference = Estimate(paired.difference, measure.digits)
-        yield MeasureOfModels(first, second, measure.title, values(measure), difference, paired.pairs, paired.unpaired)
+        ratio = second.ratio_to(first, measure.name)
+        cells = Estimate(paired.difference, measure.digits), BoundedNumber(ratio.ratio, ratio.low, ratio.high, 2)
+        return MeasureOfModels(first, second, title, values(measure), *cells, paired.pairs, paired.unpaired)
+
+    yield from (row(measure, measure.title) for measure in COMPARED)
     before, after = (per_solved(arm.trials, COST.name) for arm in (first, second))
     if before.spent is not None and after.spent is not None:
-        paired = second.less(first, COST.name)
-        pairs = paired.pairs, paired.unpaired
-        yield MeasureOfModels(first, second, "Dollars", values(COST), Estimate(paired.difference, COST.digits), *pairs)
+        dollars = row(COST, "Dollars")
         spent = Spent(before, COST.digits), Spent(after, COST.digits)
-        yield MeasureOfModels(first, second, "Dollars for a solved task", spent, "–", *pairs)
+        yield dollars
+        yield dollars._replace(measure="Dollars for a solved task", values=spent, difference="–", ratio="–")
     gap = second.solved_less(first)
     rates = Rate(first.solved()), Rate(second.solved())
-    yield MeasureOfModels(first, second, SOLVED.title, rates, RateGap(gap), gap.pairs, gap.unpaired)
+    yield MeasureOfModels(first, second, SOLVED.title, rates, RateGap(gap), "–", gap.pairs, gap.unpaired)
 
 
 def noise_floor(run: Run, arms: Arms) -> Table:

@@ -157,12 +157,14 @@ class ProcessDied(StepOrigin):
 
 @dataclass(frozen=True)
 class WorldBegan:
-    """The world began. `digest` names the content of its tables, `policy` the version of its policy."""
+    """The world began. `digest` names the content of its tables, `policy` the version of its policy, `tools` the contracts of
+    its tools; an earlier record has no `tools`."""
 
     digest: str
     day: int
     minute: Count
     policy: str = ""
+    tools: str = ""
     kind: Literal["world_began"] = "world_began"
 
 

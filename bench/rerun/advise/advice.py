@@ -1,7 +1,9 @@
 """The advice, by its author's five steps of selection: runtime, dimensions, state first, predicates, artifact.
 
-The predicates say which patterns supply what the work demands. Of their arms, the advised arm did no damage under the failures
-of the work and takes the fewest tokens. If several cost the same, the arm that supplies the least beyond the demand is advised.
+The predicates say which patterns supply what the work demands. Of their arms the steps lead to the arm that did the least
+damage under the failures of the work, and of several such arms to the cheapest. If several cost the same, it is the arm that
+supplies the least beyond the demand. This arm is advised, unless an arm that can be built did less damage, told apart. The arms
+whose damage cannot be told from the advised arm's are named: between these the advice does not know.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from bench.read.analysis.statistics import Share
+from bench.read.analysis.statistics import Pair, Share, holm, paired_test
 from bench.read.claims.break_even import BreakEven
 from bench.record.config import FAULT_FREE
 from bench.rerun.advise.evidence import Evidence
@@ -38,6 +40,7 @@ STANDS_FOR: Mapping[str, str] = {
 }
 """Demand -> the pattern that supplies only this demand and shows its worth."""
 STATES = ("row", "log")
+LEVEL = 0.05
 ALIKE = 0.001
 """Prices that differ by a smaller share count as equal."""
 
@@ -74,6 +77,8 @@ class HeldOut:
 
     harmless   number of arms that damaged nothing there; `close`: those within 10% of the cheapest
     ratio      its tokens divided by those of the cheapest harmless arm; None if no arm was harmless
+    harm       each arm that can be built -> its damaged effects for each delivered fault
+    solved     each arm that can be built -> its share of solved trials
     """
 
     arm: str
@@ -85,6 +90,22 @@ class HeldOut:
     close: int
     arms: int
     ratio: float | None
+    harm: Mapping[str, float]
+    solved: Mapping[str, float]
+
+    @property
+    def best(self) -> str:
+        """Return the arm that did the least damage for each fault."""
+        return min(self.harm, key=lambda arm: self.harm[arm])
+
+    @property
+    def worst(self) -> str:
+        return max(self.harm, key=lambda arm: self.harm[arm])
+
+    @property
+    def coin(self) -> float:
+        """Return the damage for each fault of an arm that is drawn, in the mean."""
+        return sum(self.harm.values()) / len(self.harm)
 
     @property
     def holds(self) -> bool:
@@ -101,6 +122,9 @@ class Advice:
     unmeasured     failures of the work that the run did not measure
     harmless       kept arms that damaged nothing -> tokens of a run of the work
     alike          the other arms that cost the same
+    by_steps       the arm to which the steps lead; another one is advised if it did less damage, told apart
+    harm           arm that can be built -> mean damaged effects of a run of the work
+    unknown        the arms with another damage that cannot be told from the advised arm's
     backing        the comparisons that show the worth of the advised arm and of each demanded pattern
     """
 
@@ -113,6 +137,9 @@ class Advice:
     damaged: Share
     harmless: Mapping[str, float]
     alike: tuple[str, ...]
+    by_steps: str
+    harm: Mapping[str, float]
+    unknown: tuple[str, ...]
     measured: tuple[str, ...]
     unmeasured: tuple[str, ...]
     backing: tuple[Backing, ...]
@@ -130,21 +157,24 @@ def advise(workload: WorkloadEntry, evidence: Evidence) -> Advice:
     """
     demands = tuple(_demands(workload))
     wanted = [demand.what for demand in demands if demand.what]
-    kept = _kept(wanted, [pattern for pattern in SUPPLIES if pattern in evidence.patterns])
+    built = evidence.arms(workload.work.keys)
+    kept = _kept(wanted, [pattern for pattern in SUPPLIES if pattern in built.values()])
     measured = tuple(name for name in workload.failures if name in evidence.plans)
     failures = {name: workload.failures[name] for name in measured}
     plans = (FAULT_FREE, *measured)
-    arms = {arm: pattern for pattern in kept for arm in (pattern, evidence.patterns[pattern])}
-    damaged = {arm: evidence.damaged(arm, plans) for arm in arms}
-    prices = {arm: evidence.price(arm, failures) for arm in arms}
-    harmless = {arm: prices[arm] for arm in arms if damaged[arm].k == 0}
-    least = min(damaged.values(), key=lambda share: share.k).k
-    best = min(prices[arm] for arm in arms if damaged[arm].k == least)
-    alike = [arm for arm in arms if damaged[arm].k == least and prices[arm] <= best * (1 + ALIKE)]
+    arms = [arm for pattern in kept for arm, of in built.items() if of == pattern]
+    prices = {arm: evidence.price(arm, failures) for arm in built}
+    harm = {arm: evidence.harm(arm, failures) for arm in built}
+    means = {arm: sum(values.values()) / len(values) for arm, values in harm.items()}
+    least = [arm for arm in arms if means[arm] == min(means[each] for each in arms)]
+    best = min(prices[arm] for arm in least)
+    alike = [arm for arm in least if prices[arm] <= best * (1 + ALIKE)]
     # If a failure is not measured, an arm without remedies has no margin.
-    arm = min(alike, key=lambda name: (len(SUPPLIES[arms[name]]), name in evidence.patterns))
-    pattern = arms[arm]
-    other = evidence.patterns[pattern] if arm == pattern else pattern
+    by_steps = min(alike, key=lambda name: (len(SUPPLIES[built[name]]), name in evidence.patterns))
+    better = [arm for arm in _told_apart(harm, by_steps) if means[arm] < means[by_steps]]
+    arm = min(better, key=lambda name: (means[name], prices[name]), default=by_steps)
+    pattern, apart = built[arm], _told_apart(harm, arm)
+    other = by_steps if better else next((name for name in built if built[name] == pattern and name != arm), BARE)
     pairs = [(arm, other), *((STANDS_FOR[what], BARE) for what in wanted if STANDS_FOR[what] in evidence.patterns)]
     return Advice(
         runtime=workload.goes_by,
@@ -153,12 +183,15 @@ def advise(workload: WorkloadEntry, evidence: Evidence) -> Advice:
         pattern=pattern,
         arm=arm,
         price=prices[arm],
-        damaged=damaged[arm],
-        harmless=harmless,
-        alike=tuple(name for name in alike if name != arm),
+        damaged=evidence.damaged(arm, plans),
+        harmless={arm: prices[arm] for arm in arms if not evidence.damaged(arm, plans).k},
+        alike=() if better else tuple(name for name in alike if name != arm),
+        by_steps=by_steps,
+        harm=means,
+        unknown=tuple(name for name in built if harm[name] != harm[arm] and name not in apart),
         measured=measured,
         unmeasured=tuple(name for name in workload.failures if name not in evidence.plans),
-        backing=tuple(_compared(evidence, ours, theirs, measured) for ours, theirs in pairs if BARE in evidence.patterns),
+        backing=tuple(_compared(evidence, ours, theirs, measured) for ours, theirs in pairs if BARE in built),
     )
 
 
@@ -196,6 +229,17 @@ def _kept(wanted: list[str], patterns: list[str]) -> list[str]:
     return [pattern for pattern in spines if len(set(wanted) & set(SUPPLIES[pattern])) == most]
 
 
+def _told_apart(harm: Mapping[str, Mapping[str, float]], arm: str) -> list[str]:
+    """Return the arms whose damage is told from this arm's: p < 0.05 by the sign-flip test over instances, after Holm's
+    correction over all arms that differ anywhere."""
+
+    def by_pair(name: str) -> dict[Pair, float]:
+        return {(instance, 1): value for instance, value in harm[name].items()}
+
+    tested = {name: paired_test(by_pair(name), by_pair(arm)).p for name in harm if harm[name] != harm[arm]}
+    return [name for name, p in holm(tested).items() if p is not None and p < LEVEL]
+
+
 def _compared(evidence: Evidence, ours: str, theirs: str, failures: tuple[str, ...]) -> Backing:
     plans = (FAULT_FREE, *failures)
     return Backing(
@@ -216,9 +260,9 @@ def held_out(advice: Advice, evidence: Evidence, plan: str) -> HeldOut:
         plan: The fault plan of that run under which the advice is judged.
 
     Returns:
-        The damage and cost of the advised arm there, compared with all arms of the run.
+        The damage and cost of the advised arm there, compared with all arms of the run that can be built.
     """
-    arms = [arm for pattern in evidence.patterns.items() for arm in pattern]
+    arms = [arm for arm in advice.harm if arm in evidence.config.architectures]
     damaged = {arm: evidence.damaged(arm, (plan,)) for arm in arms}
     prices = {arm: evidence.tokens(arm, plan) for arm in arms if damaged[arm].k == 0}
     tokens, best = evidence.tokens(advice.arm, plan), min(prices.values(), default=None)
@@ -232,4 +276,6 @@ def held_out(advice: Advice, evidence: Evidence, plan: str) -> HeldOut:
         close=sum(price <= 1.1 * best for price in prices.values()) if best is not None else 0,
         arms=len(arms),
         ratio=tokens / best if best is not None else None,
+        harm={arm: evidence.harm_by_fault(arm, plan) for arm in arms},
+        solved={arm: evidence.solved(arm, plan) for arm in arms},
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from string import ascii_lowercase
 
 from bench.read.analysis.statistics import Share
 from bench.read.claims.break_even import BreakEven
@@ -23,17 +24,27 @@ def lines_of(workload: WorkloadEntry, advice: Advice, evidence: Evidence, judged
     yield f"{workload.name}: build {advice.arm}. It {verb}, in {share(advice.damaged)} trials."
     yield f"measured in {evidence.scenario} of {evidence.run}{', SIMULATED: no model answered' if evidence.simulated else ''}"
     yield f"1. runtime: {advice.runtime}"
-    for demand in advice.demands:
-        yield f"2. {demand.dimension}: {demand.what or NOTHING}, since {demand.why}"
+    for letter, demand in zip(ascii_lowercase, advice.demands, strict=False):
+        yield f"2{letter}. {demand.dimension}: {demand.what or NOTHING}, since {demand.why}"
     yield f"3. patterns that supply the state and then the rest: {', '.join(advice.kept)}"
     form, *_ = advice.backing or (None,)
     yield f"4. {told(form)}" if form else f"4. {advice.arm}: {NOT_MEASURED} beside another arm"
     alike = f"; {len(advice.alike)} other arms take as much" if advice.alike else ""
     yield f"   a run takes {advice.price:,.0f} tokens with its failures{alike}"
-    if advice.unmeasured:
-        yield f"   {NOT_MEASURED} of {', '.join(advice.unmeasured)}"
+    unmeasured = [f"{NOT_MEASURED} of {', '.join(advice.unmeasured)}"] if advice.unmeasured else []
+    if doubts := [*_doubts(advice), *unmeasured]:
+        yield f"   {'; '.join(doubts)}"
     if judged:
         yield judged_line(judged)
+
+
+def _doubts(advice: Advice) -> Iterator[str]:
+    """Yield where the measurements contradict the steps, and what they do not decide."""
+    if advice.by_steps != advice.arm:
+        harm = " and ".join(f"{arm} {advice.harm[arm]:.2f}" for arm in (advice.by_steps, advice.arm))
+        yield f"the steps lead to {advice.by_steps}, which did more damage: in a run {harm} effects"
+    if advice.unknown:
+        yield f"it does not know: damage does not tell {advice.arm} from {len(advice.unknown)} of {len(advice.harm) - 1} others"
 
 
 def share(value: Share) -> str:
@@ -55,6 +66,8 @@ def rate_in_words(rate: BreakEven | None) -> str:
         return NOT_MEASURED
     if rate.rate == math.inf:
         return "never"
+    if {_rate(each) for each in (rate.rate, rate.low, rate.high) if each is not None} == {_rate(0)}:
+        return "from the first on"
     bounds = "" if rate.low is None or rate.high is None else f" [{_rate(rate.low)}, {_rate(rate.high)}]"
     return f"{_rate(rate.rate)}{bounds}"
 
@@ -69,7 +82,17 @@ def judged_line(judged: HeldOut) -> str:
     lowest = f"{judged.ratio:.2f} times the lowest price" if judged.ratio else "no price to compare"
     price = f"{lowest} of the {judged.harmless} of {judged.arms} arms without damage"
     damaged = f"damage in {share(judged.damaged)} trials"
-    return f"held-out run {judged.run}, plan {judged.plan}: {damaged}; {price}; the advice {verdict}"
+    harm = ", ".join(f"{name} {value:.2f}" for name, value in judged_harm(judged))
+    return (
+        f"held-out run {judged.run}, plan {judged.plan}: {damaged}; {price}; damaged effects for each fault: {harm}; "
+        f"the advice {verdict}"
+    )
+
+
+def judged_harm(judged: HeldOut) -> Iterator[tuple[str, float]]:
+    """Yield the damage for each delivered fault of the advised, the best, the worst and a drawn arm."""
+    yield from (("advised", judged.harm[judged.arm]), (f"best ({judged.best})", judged.harm[judged.best]))
+    yield from ((f"worst ({judged.worst})", judged.harm[judged.worst]), ("a coin", judged.coin))
 
 
 def artifact_of(workload: WorkloadEntry, advice: Advice, evidence: Evidence, judged: HeldOut | None) -> str:
@@ -98,6 +121,8 @@ def artifact_of(workload: WorkloadEntry, advice: Advice, evidence: Evidence, jud
         "5. **Artifact**: this page.",
         "## What it rests on",
         "\n".join((HEAD, *(_row(backing) for backing in advice.backing))),
+        *(f"- {doubt}." for doubt in _doubts(advice)),
+        *([f"- Not told from it by damage: {', '.join(advice.unknown)}."] if advice.unknown else []),
         *(f"- {name}: {NOT_MEASURED}." for name in advice.unmeasured),
         "## What would refute it",
         f"A run of this work in which {advice.arm} damages something, or in which an arm without damage takes fewer than "

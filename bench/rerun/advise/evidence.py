@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -49,6 +49,19 @@ class Evidence:
         variants = {name: entry.base for name, entry in self.config.architecture.items() if entry.remedies and entry.base}
         return {base: name for name, base in variants.items() if {base, name} <= set(self.config.architectures)}
 
+    def arms(self, keys: bool) -> dict[str, str]:
+        """Return the arms that can be built, with their patterns: bare, and with `keys` also with remedies.
+
+        Raises ResultsError if the run lacks one of these forms.
+        """
+        variants = self.config.architecture
+        bare = {name: name for name in self.config.architectures if name not in variants}
+        both = {arm: pattern for pattern, remedied in self.patterns.items() for arm in (pattern, remedied)}
+        if not (arms := both if keys else bare):
+            forms = "both bare and with remedies" if keys else "without remedies"
+            raise ResultsError(f"{self.run}: advice on this work needs patterns {forms}")
+        return arms
+
     def of(self, arm: str, plans: Sequence[str]) -> pd.DataFrame:
         """Return the trials of an arm under these fault plans."""
         return self.trials[(self.trials["architecture"] == arm) & self.trials["plan"].isin(plans)]
@@ -61,6 +74,27 @@ class Evidence:
     def effects(self, arm: str, plans: Sequence[str]) -> int:
         """Return how many effects were damaged, of all kinds."""
         return int(self.of(arm, plans)[DAMAGE].to_numpy().sum())
+
+    def harm(self, arm: str, failures: Mapping[str, float]) -> dict[str, float]:
+        """Return instance -> the damaged effects of a run with this many of each failure: those without a failure, and what
+        each delivered failure adds. An instance that no such failure struck counts as the others."""
+        damage = self.trials[DAMAGE].sum(axis=1).groupby([self.trials[name] for name in ("architecture", "plan", "instance")])
+        faults = self.trials.groupby(["architecture", "plan", "instance"])["faults_delivered"].sum()
+        total = (calm := damage.mean().loc[arm, FAULT_FREE]).copy()
+        for plan, count in failures.items():
+            added = (damage.mean().loc[arm, plan] - calm).clip(lower=0) * damage.size().loc[arm, plan]
+            struck = faults.loc[arm, plan].where(lambda number: number > 0)
+            by_fault = added / struck
+            total += count * by_fault.fillna(by_fault.mean() if by_fault.notna().any() else 0.0)
+        return {str(instance): float(value) for instance, value in total.dropna().items()}
+
+    def harm_by_fault(self, arm: str, plan: str) -> float:
+        """Return the damaged effects for each delivered fault."""
+        return self.effects(arm, [plan]) / max(1, int(self.of(arm, [plan])["faults_delivered"].sum()))
+
+    def solved(self, arm: str, plan: str) -> float:
+        """Return the share of solved trials."""
+        return float((self.of(arm, [plan])["outcome"] == "solved").mean())
 
     def tokens(self, arm: str, plan: str) -> float:
         """Return the mean tokens of a trial."""
@@ -122,7 +156,7 @@ def read_evidence(run: str, scenario: str) -> Evidence:
         Its trials that did not end in an error.
 
     Raises:
-        ResultsError: There is no such run, or it has no such world, no damage, no control, or no pattern in both forms.
+        ResultsError: There is no such run, or it has no such world, no damage, or no control.
     """
     if kept := next((path for path in (Path(run), REPORTS / run) if (path / TABLE).is_file()), None):
         manifest = read_manifest(kept)
@@ -138,6 +172,6 @@ def read_evidence(run: str, scenario: str) -> Evidence:
     usable = trials[(trials["scenario"] == scenario) & (trials["outcome"] != "error")][COLUMNS]
     simulated = all(entry.kind == "simulated" for entry in entries.values())
     evidence = Evidence(Path(run).name, scenario, config, usable, simulated)
-    if FAULT_FREE not in config.plans or not evidence.patterns:
-        raise ResultsError(f"{run}: advice needs the plan '{FAULT_FREE}', and patterns both bare and with remedies")
+    if FAULT_FREE not in config.plans:
+        raise ResultsError(f"{run}: advice needs the plan '{FAULT_FREE}'")
     return evidence

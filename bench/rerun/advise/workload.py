@@ -34,6 +34,8 @@ class WorkEntry(ConfigEntry):
     """Somebody has to approve some of it."""
     log_is_truth: bool = False
     """The source of truth is a log of events that others read, not a row."""
+    keys: bool = True
+    """Its tools take idempotency keys, so that the remedies of a pattern can be built."""
 
 
 class EvidenceEntry(ConfigEntry):

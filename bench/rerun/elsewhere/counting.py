@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
-from itertools import combinations
 
-from bench.rerun.elsewhere.trials import RecordedCall, RecordedTrial
+from bench.rerun.elsewhere.trials import RecordedCall, RecordedTrial, key_of
 
 KINDS = (
     ("unavailable", re.compile(r"\b50[0-9]\b|unavailable|time[d ]?-?out|connection|rate limit", re.IGNORECASE)),
@@ -81,12 +81,31 @@ class Parting:
     same_effects: bool
 
 
-def partings(trials: Sequence[RecordedTrial], reads: frozenset[str]) -> Iterator[Parting]:
-    """Yield how each pair of trials of one task parts. Tools in `reads` have no effect, nor have calls that failed."""
-    for this, that in combinations(trials, 2):
-        these, those = [[call.key for call in trial.calls] for trial in (this, that)]
-        first = next((n for n, (a, b) in enumerate(zip(these, those, strict=False)) if a != b), None)
-        if first is None and len(these) != len(those):
-            first = min(len(these), len(those))
-        effects = [[c.key for c in trial.calls if c.tool not in reads and not c.failed] for trial in (this, that)]
-        yield Parting(first, effects[0] == effects[1])
+def parting(this: RecordedTrial, that: RecordedTrial, reads: Container[str]) -> Parting:
+    """Return how two trials of one task part. Tools in `reads` have no effect, nor have calls that failed."""
+    these, those = ([call.key for call in trial.calls] for trial in (this, that))
+    first = next((n for n, (a, b) in enumerate(zip(these, those, strict=False)) if a != b), None)
+    if first is None and len(these) != len(those):
+        first = min(len(these), len(those))
+    return Parting(first, _effects(this, reads) == _effects(that, reads))
+
+
+def _effects(trial: RecordedTrial, reads: Container[str]) -> list[tuple[str, str]]:
+    return [call.key for call in trial.calls if call.tool not in reads and not call.failed]
+
+
+DECISIONS = ("right", "other value", "extra", "left out")
+"""Kinds of decisions on effects, beside those that a task's authors name: made as named; the named tool with other arguments;
+an effect that they do not name; a named effect that was not made."""
+
+
+def decisions(trial: RecordedTrial, reads: Container[str]) -> Counter[str]:
+    """Return a trial's decisions on effects by kind. All are right if the end is. To do nothing, rightly, is one decision."""
+    named = Counter(key_of(tool, arguments) for tool, arguments in trial.expected or () if tool not in reads)
+    if trial.state or (trial.state is None and trial.solved):
+        return Counter({"right": max(1, named.total())})
+    done = Counter(_effects(trial, reads))
+    more, less = done - named, named - done
+    other = (Counter(tool for tool, _ in more.elements()) & Counter(tool for tool, _ in less.elements())).total()
+    counts = ((done & named).total(), other, more.total() - other, less.total() - other)
+    return Counter(dict(zip(DECISIONS, counts, strict=True)) if any(counts) else {"right": 1})

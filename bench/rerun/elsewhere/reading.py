@@ -17,7 +17,7 @@ from bench.common.bounds import Many, crowded, is_too_deep
 from bench.common.errors import ResultsError, one_line
 from bench.common.files import content_of
 from bench.common.wording import first_violation
-from bench.rerun.elsewhere import formats
+from bench.rerun.elsewhere.formats import labels, sessions, shells, tau
 from bench.rerun.elsewhere.trials import RecordedRun
 
 LARGEST = 2**26
@@ -42,13 +42,13 @@ class RecordedFormat:
 
 
 FORMATS = (
-    RecordedFormat(frozenset({"traj", "reward"}), TypeAdapter(Many[formats.TauTrial]), formats.tau_run, each=True),
-    RecordedFormat(frozenset({"simulations"}), TypeAdapter(formats.Tau2Run), formats.tau2_run),
-    RecordedFormat(frozenset({"mistake_step", "history"}), TypeAdapter(formats.WhoAndWhen), formats.who_and_when_run),
-    RecordedFormat(frozenset({"failures", "root_cause"}), TypeAdapter(Many[formats.RxLabels]), formats.agentrx_run, each=True),
-    RecordedFormat(frozenset({"kind", "detail"}), TypeAdapter(Many[formats.ChaosLine]), formats.chaos_run, each=True),
-    RecordedFormat(frozenset({"trajectory_format", "messages"}), TypeAdapter(formats.MiniRun), formats.mini_run),
-    RecordedFormat(frozenset({"trajectory", "info"}), TypeAdapter(formats.SweRun), formats.swe_run),
+    RecordedFormat(frozenset({"traj", "reward"}), TypeAdapter(Many[tau.TauTrial]), tau.tau_run, each=True),
+    RecordedFormat(frozenset({"simulations"}), TypeAdapter(tau.Tau2Run), tau.tau2_run),
+    RecordedFormat(frozenset({"mistake_step", "history"}), TypeAdapter(labels.WhoAndWhen), labels.who_and_when_run),
+    RecordedFormat(frozenset({"failures", "root_cause"}), TypeAdapter(Many[labels.RxLabels]), labels.agentrx_run, each=True),
+    RecordedFormat(frozenset({"kind", "detail"}), TypeAdapter(Many[sessions.ChaosLine]), sessions.chaos_run, each=True),
+    RecordedFormat(frozenset({"trajectory_format", "messages"}), TypeAdapter(shells.MiniRun), shells.mini_run),
+    RecordedFormat(frozenset({"trajectory", "info"}), TypeAdapter(shells.SweRun), shells.swe_run),
 )
 SIMULATIONS = frozenset({"messages", "termination_reason"})
 """The members of a simulation of tau2-bench, where a file is a bare list of these."""
@@ -137,12 +137,12 @@ def _of_archive(where: str, content: bytes) -> RecordedRun | None:
             names = [each.filename for each in members]
             if "header.json" not in names:
                 return None
-            header = formats.InspectHeader.model_validate(_member(where, archive, "header.json"))
+            header = sessions.InspectHeader.model_validate(_member(where, archive, "header.json"))
             wanted = sorted(name for name in names if name.startswith("samples/") and name.endswith(".json"))
-            samples = [formats.InspectSample.model_validate(_member(where, archive, name)) for name in wanted]
+            samples = [sessions.InspectSample.model_validate(_member(where, archive, name)) for name in wanted]
     except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError) as error:
         raise ResultsError(f"{where}: the archive is cut or packed in an unknown way: {one_line(str(error), 120)}") from error
-    return formats.inspect_run(where, header, samples)
+    return sessions.inspect_run(where, header, samples)
 
 
 def _member(where: str, archive: zipfile.ZipFile, name: str) -> Any:

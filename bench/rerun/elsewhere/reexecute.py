@@ -12,10 +12,10 @@ import os
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from bench.common.errors import ConfigError, one_line
 from bench.common.files import opened
@@ -45,6 +45,7 @@ class ServerSettings:
     ignore     what of the store no witness reads
     reads      patterns of tools that change nothing. This is checked at the end of a trial: a change that another call follows
                is taken for that call's
+    apart      members of JSON answers that are not compared, as another version of the server has others
     answer_at  the member of a JSON answer, its names joined by dots, in which the recorded text stands
     withheld   how recorded answers begin that came from no server, such as an injected error
     """
@@ -54,6 +55,7 @@ class ServerSettings:
     store: Path | None = None
     ignore: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
+    apart: frozenset[str] = frozenset()
     answer_at: str = ""
     withheld: str | None = None
 
@@ -84,14 +86,34 @@ class ServerSettings:
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def equal_texts(recorded: str, answered: str) -> bool:
-    """Return whether two answers are equal: letter for letter, or as JSON."""
+def likeness(recorded: str, answered: str, apart: frozenset[str] = frozenset()) -> Literal["equal", "alike", "differs"]:
+    """Return whether two answers are equal (letter for letter, or as JSON), or alike.
+
+    Answers of two versions of a server are alike if they differ only in members of JSON that one of them lacks and that are
+    null or in `apart`, or in the case of letters of another text.
+    """
     if recorded == answered:
-        return True
+        return "equal"
     try:
-        return bool(json.loads(recorded) == json.loads(answered))
+        one, other = json.loads(recorded), json.loads(answered)
+        if one == other:
+            return "equal"
+        return "alike" if _are_alike(one, other, apart) else "differs"
     except (ValueError, RecursionError):
-        return False
+        return "alike" if recorded.casefold() == answered.casefold() else "differs"
+
+
+def _are_alike(one: Any, other: Any, apart: frozenset[str]) -> bool:
+    if isinstance(one, dict) and isinstance(other, dict):
+        return all(
+            _are_alike(one[name], other[name], apart)
+            if name in one and name in other
+            else name in apart or one.get(name, other.get(name)) is None
+            for name in {*one, *other}
+        )
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(_are_alike(*pair, apart) for pair in zip(one, other, strict=True))
+    return bool(one == other)
 
 
 @dataclass(frozen=True)
@@ -102,6 +124,14 @@ class DifferingAnswer:
     tool: str
     recorded: str
     answered: str
+
+
+@dataclass(frozen=True)
+class StoreEnd:
+    """The store's digest after some calls, and which of them were refused."""
+
+    digest: str
+    refused: tuple[bool, ...]
 
 
 @dataclass(frozen=True)
@@ -125,7 +155,9 @@ class Reexecuted:
     """A trial, re-executed.
 
     answers       how many were compared
+    alike         how many of them are not equal, but alike
     differing     those that differ
+    lacking       the tool of each call that the server does not have: it is not sent
     state         whether the end is the right one, as the task's authors name it; None if they name none
     effects       places of the calls that changed the store
     consequences  of each effect, delivered in other ways; none if an answer differs
@@ -133,7 +165,9 @@ class Reexecuted:
 
     trial: RecordedTrial
     answers: int
+    alike: int
     differing: tuple[DifferingAnswer, ...]
+    lacking: tuple[str, ...] = ()
     state: bool | None = None
     effects: tuple[int, ...] = ()
     consequences: tuple[Consequence, ...] = ()
@@ -145,7 +179,7 @@ class Reexecution:
     def __init__(self, settings: ServerSettings, folder: Path):
         self._settings, self._folder = settings, folder
         self._stores: Stores | None = None
-        self._first, self._right = "", dict[str, str | None]()
+        self._first, self._ends = "", dict[str, StoreEnd]()
         self.tools: Mapping[str, Object] = {}
 
     async def trials(self, run: RecordedRun, trials: Sequence[RecordedTrial], danger: bool) -> AsyncIterator[Reexecuted]:
@@ -173,9 +207,10 @@ class Reexecution:
             where = self._folder / "first"
             where.mkdir()
             reads = [call for call in calls if self._settings.is_read(call.tool) and self._settings.is_replayed(call)]
-            if reads:  # a server may make its store at its first call
-                async with self._server(str(where)) as server:
-                    await server.call(reads[0].tool, reads[0].arguments)
+            async with self._server(str(where)) as server:  # it may make its store at its first call
+                for call in reads:
+                    if await server.call(call.tool, call.arguments):
+                        break
         variables = {"STORE": STORE}
         stores = [StoreSettings("store", _kind(where), str(where), variables, ignore=self._settings.ignore)]
         self._stores = Stores.of(stores, self._folder / "copies", settle=0.0, secret=os.urandom(16))
@@ -192,12 +227,12 @@ class Reexecution:
 
     async def _replay(
         self, calls: Sequence[ReplayedCall], after: Callable[[int], bool] = lambda _: False
-    ) -> tuple[list[ToolAnswer], list[str]]:
-        """Send calls to a new process on a new copy of the store. Return the answers, and the store's digests after those calls
-        for which `after` holds, and at the end."""
+    ) -> tuple[list[ToolAnswer | None], list[str]]:
+        """Send calls to a new process on a new copy of the store. Return the answers, None where the server lacks the tool, and
+        the store's digests after those calls for which `after` holds, and at the end."""
         if self._stores:
             await self._stores.reset()
-        answers, digests = list[ToolAnswer](), list[str]()
+        answers, digests = list[ToolAnswer | None](), list[str]()
         async with self._server(self._stores.environment["STORE"] if self._stores else "") as server:
             for place, (tool, arguments) in enumerate(calls):
                 answers.append(await server.call(tool, arguments))
@@ -212,14 +247,16 @@ class Reexecution:
         calls = [(call.tool, call.arguments) for call in kept]
         witnessed = [place for place, call in enumerate(kept) if not (call.failed or self._settings.is_read(call.tool))]
         answers, digests = await self._replay(calls, witnessed.__contains__)
-        texts = [self._settings.text_of(answer) for answer in answers]
-        differing = tuple(
-            DifferingAnswer(place, call.tool, call.answer, text)
-            for place, (call, text) in enumerate(zip(kept, texts, strict=True))
-            if not equal_texts(call.answer, text)
-        )
+        lacking = tuple(call.tool for call, answer in zip(kept, answers, strict=True) if answer is None)
+        differing, alike = list[DifferingAnswer](), 0
+        for place, (call, answer) in enumerate(zip(kept, answers, strict=True)):
+            if answer is not None:
+                how = likeness(call.answer, text := self._settings.text_of(answer), self._settings.apart)
+                alike += how == "alike"
+                differing += [DifferingAnswer(place, call.tool, call.answer, text)] * (how == "differs")
+        result = Reexecuted(trial, len(kept) - len(lacking), alike, tuple(differing), lacking)
         if not self._stores:
-            return Reexecuted(trial, len(kept), differing)
+            return result
         end, before, effects = digests[-1], self._first, list[int]()
         for place, digest in zip(witnessed, digests, strict=False):
             if digest != before:
@@ -238,36 +275,38 @@ class Reexecution:
                 consequences += [await self._consequence(calls, place, how, end, solved) for how in ("twice", "lost", "anew")]
             if effects:
                 consequences.append(await self._consequence(calls, effects[-1], "keyed", end, solved))
-        return Reexecuted(trial, len(kept), differing, state, tuple(effects), tuple(consequences))
+        return replace(result, state=state, effects=tuple(effects), consequences=tuple(consequences))
 
     async def _right_end(self, trial: RecordedTrial) -> str | None:
         """Return the store's digest after the calls that the task's authors name, or None if the server does not have them."""
-        if trial.expected is None:
-            return None
-        key = json.dumps(trial.expected, sort_keys=True)
-        if key not in self._right:
-            known = all(tool in self.tools for tool, _ in trial.expected)
-            writes = self._writes(trial.expected)
-            self._right[key] = None if not known else (await self._replay(writes))[1][-1] if writes else self._first
-        return self._right[key]
+        writes = self._writes(trial.expected or ())
+        known = trial.expected is not None and all(tool in self.tools for tool, _ in writes)
+        return (await self._end(writes)).digest if known else None
+
+    async def _end(self, writes: Sequence[ReplayedCall]) -> StoreEnd:
+        """Return what comes of calls that can change the store. The same calls are sent once."""
+        key = json.dumps(writes, sort_keys=True)
+        if key not in self._ends:
+            answers, digests = await self._replay(writes) if writes else ([], [self._first])
+            self._ends[key] = StoreEnd(digests[-1], tuple(map(self._is_refusal, answers)))
+        return self._ends[key]
 
     async def _consequence(
         self, calls: Sequence[ReplayedCall], place: int, how: Delivered, end: str, solved: bool
     ) -> Consequence:
         begin, suffix = self._writes(calls[: place + 1]), self._writes(calls[place + 1 :])
         again: Sequence[ReplayedCall] = {"twice": begin[-1:], "anew": begin, "lost": [], "keyed": []}[how]
-        answers, digests = await self._replay([*(begin[:-1] if how == "lost" else begin), *again, *suffix])
-        second = answers[len(begin) + len(again) - 1] if again else None
-        refused = second is not None and self._is_refusal(second)
-        changed = digests[-1] != end
+        reached = await self._end([*(begin[:-1] if how == "lost" else begin), *again, *suffix])
+        refused = bool(again) and reached.refused[len(begin) + len(again) - 1]
+        changed = reached.digest != end
         return Consequence(calls[place][0], how, refused, changed, changed if solved else None)
 
     def _writes(self, calls: Sequence[ReplayedCall]) -> list[ReplayedCall]:
         """Return the calls that can change the store: the others need not be sent again."""
         return [call for call in calls if not self._settings.is_read(call[0])]
 
-    def _is_refusal(self, answer: ToolAnswer) -> bool:
-        return answer.failed or self._settings.text_of(answer).startswith("Error")
+    def _is_refusal(self, answer: ToolAnswer | None) -> bool:
+        return answer is not None and (answer.failed or self._settings.text_of(answer).startswith("Error"))
 
 
 def _kind(path: Path) -> StoreKind:
@@ -297,6 +336,11 @@ def danger_of(trials: Sequence[Reexecuted]) -> Mapping[tuple[str, Delivered], To
     every = [each for trial in trials for each in trial.consequences]
     counted = Counter((each.tool, each.delivered) for each in every)
     doubled = Counter(each.tool for each in every if each.delivered == "twice" and each.changed)
+
+    def order(item: tuple[tuple[str, Delivered], int]) -> tuple[int, str, int]:
+        (tool, how), _ = item
+        return -doubled[tool], tool, get_args(Delivered).index(how)
+
     return {
         key: ToolDanger(
             number,
@@ -306,6 +350,6 @@ def danger_of(trials: Sequence[Reexecuted]) -> Mapping[tuple[str, Delivered], To
             sum(each.wrong is not None for each in these),
             sum(each.wrong is True for each in these),
         )
-        for key, number in sorted(counted.items(), key=lambda item: (-doubled[item[0][0]], item[0]))
+        for key, number in sorted(counted.items(), key=order)
         for these in [[each for each in every if (each.tool, each.delivered) == key]]
     }

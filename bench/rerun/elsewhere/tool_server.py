@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from bench.common.errors import ConfigError, nearest, one_line
+from bench.common.errors import ConfigError
 from bench.run.gateway.mcp import Object, messages_of, text_of
 from bench.run.gateway.stdio import Pipe, PipeClosed
 from bench.run.processes.agent_process import AgentProcess
@@ -82,10 +82,10 @@ class AskedServer:
         self._input.close()
         await self._process.close()
 
-    async def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolAnswer:
-        """Call a tool. Raises ConfigError if the server has no such tool, ends, or does not answer."""
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolAnswer | None:
+        """Call a tool. Returns None if the server lacks it. Raises ConfigError if the server ends or does not answer."""
         if tool not in self.tools:
-            raise ConfigError(f"{self._words[0]}: has no tool '{one_line(tool, 60)}'; {nearest(tool, self.tools)}")
+            return None
         body = await self._ask("tools/call", {"name": tool, "arguments": dict(arguments)})
         if "error" in body:
             error = body["error"]

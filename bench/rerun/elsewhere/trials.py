@@ -58,6 +58,11 @@ class RecordedTurn:
         return count_tokens(self.text + asked)
 
 
+def key_of(tool: str, arguments: Mapping[str, Any]) -> tuple[str, str]:
+    """Return a call's tool and its arguments in one order."""
+    return tool, json.dumps(arguments, sort_keys=True)
+
+
 @dataclass(frozen=True)
 class RecordedCall:
     """A call of a tool and its answer. `asked` and `answered` are places in the trial's turns, `answered` is None for a call
@@ -74,7 +79,7 @@ class RecordedCall:
     @cached_property
     def key(self) -> tuple[str, str]:
         """Its tool and its arguments, so that two calls can be compared."""
-        return self.tool, json.dumps(self.arguments, sort_keys=True)
+        return key_of(self.tool, self.arguments)
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,9 +34,11 @@ from bench.run.gateway.tape import PlayedTape, TapedCall, TapedStores
 from bench.run.witness.place import Place
 from bench.run.witness.stores import Stores
 
-VERSION = 1
+VERSION = 2
 LARGEST = 200_000
 """Bytes of the largest tape that is written or read."""
+MOST_TEXT = 100 * LARGEST
+"""Characters of all arguments of a tape, once their pieces are put together."""
 NOWHERE = "http://127.0.0.1:9"
 """The address of what a tape stands for."""
 
@@ -43,7 +47,9 @@ NOWHERE = "http://127.0.0.1:9"
 class CellTape:
     """The tape of one cell.
 
-    clean       the clean runs, without their texts but the arguments of calls
+    clean       the clean runs, without their texts
+    arguments   of the clean runs' calls, by their digests, each as the numbers of its pieces: a model is asked again and again
+                with nearly the same text
     handshakes  of each MCP server what it answers to what is no call
     calls       of the cell
     """
@@ -51,8 +57,21 @@ class CellTape:
     version: int
     plan: str
     clean: Many[AgentCourse]
+    pieces: Many[str]
+    arguments: Lookup[str, Many[int]]
     handshakes: Lookup[str, BoundedTable[str, Any]]
     calls: Many[TapedCall]
+
+    def courses(self) -> list[AgentCourse]:
+        """Return the clean runs with the arguments of their calls. Raises ConfigError if these cannot be put together."""
+        try:
+            length = sum(len(self.pieces[at]) for places in self.arguments.values() for at in places)
+        except IndexError:
+            length = 0
+        if not 0 < length <= MOST_TEXT:
+            raise ConfigError(f"the tape of {self.plan} is damaged; record it anew by: bench probe --test {self.plan}")
+        texts = {digest: "".join(self.pieces[at] for at in places) for digest, places in self.arguments.items()}
+        return [replace(course, texts=texts) for course in self.clean]
 
 
 _TAPE: TypeAdapter[CellTape] = TypeAdapter(CellTape)
@@ -85,8 +104,9 @@ async def record_tape(settings: ProbeSettings, hidden: Secrets, plan: str) -> tu
             handshakes = worker.handshakes
     finally:
         place.remove()
-    whole = tuple(replace(each, texts=_arguments(each), answers=()) for each in courses)
-    tape = CellTape(VERSION, plan, whole, handshakes, tuple(_taped(course, hidden)))
+    whole = tuple(replace(each, texts={}, answers=()) for each in courses)
+    pieces, arguments = _in_pieces({call.arguments: each.texts[call.arguments] for each in courses for call in each.calls})
+    tape = CellTape(VERSION, plan, whole, pieces, arguments, handshakes, tuple(_taped(course, hidden)))
     cell, named = cells[plan], name_calls(course, clean.calls)
     return tape, run_of(plan, 0, named, judge(clean, named, cell.call, cell.point, cell.form))
 
@@ -117,7 +137,7 @@ async def play(settings: ProbeSettings, tape: CellTape) -> CellRun:
     Raises:
         ConfigError: The agent cannot be started, or the tape does not hold the cell.
     """
-    clean = clean_of(tape.clean)
+    clean = clean_of(tape.courses())
     cell = next((each for each in cells_of(clean, all_forms=True) if each.plan == tape.plan), None)
     if cell is None:
         raise ConfigError(f"the tape of {tape.plan} does not hold this cell; record it anew by: bench probe --test {tape.plan}")
@@ -165,5 +185,14 @@ def _taped(course: AgentCourse, hidden: Secrets) -> list[TapedCall]:
     ]
 
 
-def _arguments(course: AgentCourse) -> dict[str, str]:
-    return {call.arguments: course.texts[call.arguments] for call in course.calls}
+def _in_pieces(texts: Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, tuple[int, ...]]]:
+    """Return the pieces of texts, each once, and of each text the numbers of its pieces. A text is cut between its messages."""
+    pieces = dict[str, int]()
+    numbers = {
+        digest: tuple(pieces.setdefault(piece, len(pieces)) for piece in _between_messages.split(text))
+        for digest, text in texts.items()
+    }
+    return tuple(pieces), numbers
+
+
+_between_messages = re.compile(r"(?<=\},)(?=\{)")

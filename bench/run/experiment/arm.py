@@ -9,6 +9,7 @@ from bench.common.values import dataclass
 from bench.record.form import Form
 from bench.record.policy import LearnedPolicy
 from bench.run.architectures.part import Architecture, ArchitecturePart
+from bench.run.architectures.registry import OUTSIDE
 from bench.run.models.base import Model
 from bench.run.trial.faults import FaultPlan
 from bench.run.trial.trial import Settings
@@ -34,6 +35,11 @@ class ResolvedArchitecture:
     parallel: bool = False
     form: Form | None = None
     policy: LearnedPolicy | None = None
+
+    @property
+    def is_command(self) -> bool:
+        """Whether a user's command does the work, as a process of its own."""
+        return self.part is OUTSIDE["command"]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from bench.common.bounds import Lookup
 from bench.common.errors import ConfigError, nearest
+from bench.common.paths import CONFIGS, STUDIES_FOLDER
 from bench.common.toml import read_toml
 from bench.common.wording import first_violation
 from bench.record.architecture_entry import ArchitectureEntry
@@ -96,6 +97,8 @@ def load_config(path: Path, overrides: Mapping[str, Any], models: Mapping[str, M
 
     Raises ConfigError for an unreadable file, no TOML, an unknown key, or a value that does not fit.
     """
+    if not path.exists() and (there := _elsewhere(path)):
+        raise ConfigError(f"{path}: cannot be read: there is no such file; {there}")
     values = {**read_toml(path), **{key: value for key, value in overrides.items() if value is not None}}
     if models and isinstance(tables := values.get("model", {}), dict):
         values["model"] = {**tables, **models}
@@ -103,6 +106,13 @@ def load_config(path: Path, overrides: Mapping[str, Any], models: Mapping[str, M
         return Config.model_validate(values)
     except ValidationError as error:
         raise ConfigError(f"{path}: {_first(error)}") from error
+
+
+def _elsewhere(path: Path) -> str:
+    """Return where a config of this name stands now, or the nearest names; "" without any config."""
+    known = {each.as_posix(): each for each in (*CONFIGS.glob("*.toml"), *STUDIES_FOLDER.glob("*/*.toml"))}
+    moved = [name for name, each in known.items() if path.stem in (each.stem, each.parent.name)]
+    return f"did you mean '{moved[0]}'?" if moved else nearest(path.as_posix(), known) if known else ""
 
 
 def _first(error: ValidationError) -> str:

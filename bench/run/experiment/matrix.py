@@ -122,6 +122,11 @@ class Matrix:
             for model in self.models
         }
 
+    @property
+    def has_commands(self) -> bool:
+        """Whether a command is among the architectures."""
+        return any(architecture.is_command for architecture in self.architectures.values())
+
     def key(self, spec: TrialSpec) -> TrialKey:
         """Return what a trial's draws depend on."""
         return key_of(self.config.seed, spec)

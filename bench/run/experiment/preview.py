@@ -5,6 +5,7 @@ A command is not started: nobody knows what it does beside asking its model.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,8 @@ from bench.common.errors import NotRecorded
 from bench.record.cost import Tariff
 from bench.record.events import Called
 from bench.record.record import TrialRecord
-from bench.run.architectures.registry import OUTSIDE
+from bench.record.worlds.events import ProcessDied
+from bench.run.architectures.registry import ARCHITECTURES, load_architecture
 from bench.run.experiment.grading import Graders
 from bench.run.experiment.matrix import Matrix, TrialSpec
 from bench.run.experiment.model_entries import RoutedEntry
@@ -25,6 +27,9 @@ from bench.run.models.routed import RoutedModel, answerers
 from bench.run.models.simulated import SimulatedModel, SimulatedSettings
 from bench.run.trial.loop import run
 from bench.run.trial.slots import Slots
+
+STAND_IN, REHEARSED = "state_machine", 20
+"""The pattern that stands in for commands, and in how many trials at most."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,25 @@ def preview(matrix: Matrix) -> Iterator[ArmPreview]:
         yield ArmPreview(*named, trials, None, None, None)
 
 
+def starts(matrix: Matrix) -> float | None:
+    """Return about how often one trial starts its command: once, and again after each kill.
+
+    A pattern that is killed at the same faults stands in for the command, in some of the trials. None if it cannot work in
+    these worlds."""
+    commands = [spec for spec in matrix.specs if _is_command(spec, matrix)]
+    sample = commands[:: math.ceil(len(commands) / REHEARSED)]
+    rehearsal = replace(matrix, models={name: _stand_in(name, matrix) for name in matrix.models})
+    records = run(_rehearsed(sample, rehearsal.worked_by(load_architecture(ARCHITECTURES.named(STAND_IN)))))
+    if any(record.outcome == "error" for record in records):
+        return None
+    return 1 + sum(isinstance(event, ProcessDied) for record in records for event in record.events) / len(records)
+
+
+async def _rehearsed(specs: Sequence[TrialSpec], matrix: Matrix) -> list[TrialRecord]:
+    graders = Graders()
+    return [(await run_trial(spec, matrix, Slots(), graders)).record for spec in specs]
+
+
 def _stand_in(name: str, matrix: Matrix) -> Model:
     """Return a model that answers with the references in this model's name; a routed model passes on to such models."""
     entry = matrix.config.model[name]
@@ -64,10 +88,8 @@ def _stand_in(name: str, matrix: Matrix) -> Model:
 
 
 async def _first_repetition(matrix: Matrix) -> list[TrialRecord]:
-    graders = Graders()
     specs = [spec for spec in matrix.specs if spec.repetition == 1 and not _is_command(spec, matrix)]
-    records = [(await run_trial(spec, matrix, Slots(), graders)).record for spec in specs]
-    return sorted(records, key=_arm)
+    return sorted(await _rehearsed(specs, matrix), key=_arm)
 
 
 def unanswered(matrix: Matrix, graders: Mapping[str, Graders]) -> Iterator[str]:
@@ -98,7 +120,7 @@ def _is_recorded(model: Model) -> bool:
 
 
 def _is_command(spec: TrialSpec, matrix: Matrix) -> bool:
-    return matrix.arm(spec).architecture.part is OUTSIDE["command"]
+    return matrix.architectures[spec.architecture].is_command
 
 
 def _arm(record: TrialRecord) -> tuple[str, str, str, str]:

@@ -49,6 +49,7 @@ def resolve_architectures(
                 packages=variant.packages,
                 seconds=variant.time_limit_seconds or TIME_LIMIT,
                 model_calls=variant.model_calls,
+                kills_caller=variant.kills == "caller",
             )
             digest, versions = f"{command.digest}+{codebase.of_part(part)}", command.versions
         else:

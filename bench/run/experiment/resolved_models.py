@@ -10,7 +10,6 @@ from bench.common.errors import BenchError, ConfigError, nearest
 from bench.common.paths import folder_of
 from bench.common.raised import words_of
 from bench.common.registry import attribute_at
-from bench.run.architectures.registry import OUTSIDE
 from bench.run.experiment.arm import ResolvedArchitecture
 from bench.run.experiment.config import Config
 from bench.run.experiment.model_entries import MODELS, RoutedEntry
@@ -43,7 +42,7 @@ def resolve_models(
     config: Config, scenarios: Mapping[str, Scenario], architectures: Iterable[ResolvedArchitecture]
 ) -> dict[str, Model]:
     """Return each model once, whether the config runs it, another passes requests on to it, or both."""
-    command = next((architecture.name for architecture in architectures if architecture.part is OUTSIDE["command"]), "")
+    command = next((architecture.name for architecture in architectures if architecture.is_command), "")
 
     def recording(run: Path, model: str, concurrency: int | None) -> tuple[Recording, dict[str, object]]:
         return load_recording(run, model, config.seed, config.repetitions, concurrency)

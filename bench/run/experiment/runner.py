@@ -1,4 +1,5 @@
-"""Run the missing trials, as many at a time as their endpoints take, and append each when it ends."""
+"""Run the missing trials, as many at a time as their endpoints take, and append each when it ends. Of commands without a live
+model, as many run at a time as the session has workers."""
 
 from __future__ import annotations
 
@@ -50,9 +51,9 @@ async def run_matrix(
     """Run the missing trials of a matrix; `watch` gets each trial once it is stored. `session` can be ended earlier. `conduct`
     runs a trial, here or elsewhere.
 
-    As many live trials run at a time as their endpoint takes calls; without real time, one at a time is as quick. Models that
-    share an endpoint take turns. Raises EndpointError if a model cannot be used, ResultsError if a record cannot be written,
-    Unguarded if code that may not run would have to. All that was recorded stays.
+    As many live trials run at a time as their endpoint takes calls; without real time, one at a time is as quick, except where
+    processes do the work. Models that share an endpoint take turns. Raises EndpointError if a model cannot be used,
+    ResultsError if a record cannot be written, Unguarded if code that may not run would have to. All that was recorded stays.
     """
     todo, session = missing(matrix.specs, writer.ended), session or Session()
     graders = (session.permitted or permission(matrix)).graders
@@ -97,13 +98,13 @@ async def run_all(
     keepers = {name: ResponseKeeper(model, writer) for name, model in models.items()}
     left = len(todo)
 
-    def gate_for(model: Model) -> Callable[[Request], Gate]:
-        return lambda request: gates[answering(model, request).endpoint]
+    def gate_for(model: Model, through: Mapping[str, Gate]) -> Callable[[Request], Gate]:
+        return lambda request: through[answering(model, request).endpoint]
 
-    async def work(queue: Iterator[TrialSpec]) -> None:
+    async def work(queue: Iterator[TrialSpec], through: Mapping[str, Gate]) -> None:
         nonlocal left
         while not session.why and (spec := next(queue, None)):
-            slots = Slots(gate_for(models[spec.model]))
+            slots = Slots(gate_for(models[spec.model], through))
             saw = session.watching(spec.architecture)
             trial = conduct(spec, matrix, slots, graders[spec.model], keepers[spec.model], saw)
             result = await session.until_held(trial, slots)
@@ -113,16 +114,17 @@ async def run_all(
                 watch(result)
                 health[spec.model].saw(result)
 
-    session.begin(gates.values())
+    at_work = [
+        (queue, through)
+        for sharing in _sharing(models)
+        for queue in [_asking(sharing, todo)]
+        for through in _gates_of_workers([models[name] for name in sharing], gates, matrix, session.workers)
+    ]
+    session.begin(gate for _, through in at_work for gate in through.values())
     try:
         async with asyncio.TaskGroup() as group:
             tending = [group.create_task(tend(*watched, matrix.back_off, session)) for watched in _watched(models, gates)]
-            workers = [
-                group.create_task(work(queue))
-                for sharing in _sharing(models)
-                for queue in [_asking(sharing, todo)]
-                for _ in range(_at_a_time([models[name] for name in sharing], gates))
-            ]
+            workers = [group.create_task(work(queue, through)) for queue, through in at_work]
             await asyncio.gather(*workers)
             for task in tending:
                 task.cancel()
@@ -154,12 +156,21 @@ def _sharing(models: Mapping[str, Model]) -> list[set[str]]:
     return sets
 
 
-def _at_a_time(models: Sequence[Model], gates: Mapping[str, Gate]) -> int:
-    """Return how many trials of models that share endpoints run together: the smallest limit of their endpoints, so that none
-    waits for another's calls."""
-    if not any(model.timing == "live" for model in models):
-        return 1
-    return min(gates[endpoint].most for model in models for endpoint in _endpoints(model))
+def _gates_of_workers(
+    models: Sequence[Model], gates: Mapping[str, Gate], matrix: Matrix, workers: int
+) -> Iterator[Mapping[str, Gate]]:
+    """Yield, for each trial of models that share endpoints that runs at a time, the gates that its calls go through.
+
+    Live trials are as many as the smallest limit of their endpoints, so that none waits for another's calls. Other trials are
+    one; of commands, as many as there are workers, each with gates of its own, since no virtual second waits for another trial.
+    """
+    if any(model.timing == "live" for model in models):
+        for _ in range(min(gates[endpoint].most for model in models for endpoint in _endpoints(model))):
+            yield gates
+        return
+    yield gates
+    for _ in range(workers - 1 if matrix.has_commands else 0):
+        yield gates_of(models, matrix.back_off)
 
 
 class _Health:

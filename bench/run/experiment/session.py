@@ -24,6 +24,7 @@ class Session:
     spending    what it has spent of its budget; None without a budget
     permitted   how it grades; None leaves that to `permission`
     say         gets, in one line, what the user must know at once
+    workers     how many trials of commands run at a time where no model is live
     why         why no call begins any more; "" while calls begin
     has_begun   whether trials run
     """
@@ -33,8 +34,10 @@ class Session:
         spending: Spending | None = None,
         say: Callable[[str], object] = lambda _: None,
         permitted: Permission | None = None,
+        workers: int = 1,
     ):
         self.say = say
+        self.workers = workers
         self.permitted = permitted
         self.why = ""
         self.has_begun = False

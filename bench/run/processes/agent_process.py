@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,9 +102,14 @@ class AgentProcess:
         """Stop the process where it is, and return once all its threads have stopped. Only one thread takes the signal; on a
         busy machine the others would run on until that thread gets its turn."""
         self._signal(signal.SIGSTOP)
-        until = monotonic() + LONGEST_STOP
-        while self._group and _runs(self._group) and monotonic() < until:
-            sleep(LOOK_AGAIN)
+        _wait_until_stopped(self._group)
+
+    def asker(self, theirs: int, ours: int) -> int:
+        """Return the process of the agent that made a TCP connection on loopback from the port `theirs` to `ours`, on Linux;
+        else 0."""
+        socket = _socket(theirs, ours)
+        holders = (pid for pid in _marked(self._mark) if socket and _holds(pid, socket))
+        return max(holders, default=0)  # whoever inherited the connection last
 
     def _signal(self, number: signal.Signals) -> None:
         if self._group and not self.ended.done():
@@ -162,6 +167,25 @@ class AgentProcess:
             self.ended.set_result(how)
 
 
+def freeze_part(process: int) -> None:
+    """Stop one of an agent's processes, as `AgentProcess.freeze` stops all of them."""
+    with suppress(OSError):
+        os.kill(process, signal.SIGSTOP)
+    _wait_until_stopped(process)
+
+
+def kill_part(process: int) -> None:
+    """Kill one of an agent's processes."""
+    with suppress(OSError):
+        os.kill(process, signal.SIGKILL)
+
+
+def _wait_until_stopped(process: int) -> None:
+    until = monotonic() + LONGEST_STOP
+    while process and _runs(process) and monotonic() < until:
+        sleep(LOOK_AGAIN)
+
+
 def _runs(process: int) -> bool:
     """Return whether a thread of the process still runs. Outside Linux this is unknown and False is returned."""
     for thread in Path(f"/proc/{process}/task").glob("*/stat"):
@@ -181,8 +205,33 @@ def _ended(text: str) -> Ended:
 
 
 def _kill_marked(mark: bytes) -> None:
-    """Kill the agent's processes that have no supervisor any more. Their environment identifies them (Linux only)."""
+    """Kill the agent's processes that have no supervisor any more."""
+    for process in _marked(mark):
+        kill_part(process)
+
+
+def _marked(mark: bytes) -> Iterator[int]:
+    """Yield the agent's processes. Their environment identifies them (Linux only)."""
     for path in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):
             if mark in path.read_bytes().split(b"\0"):
-                os.kill(int(path.parent.name), signal.SIGKILL)
+                yield int(path.parent.name)
+
+
+def _socket(theirs: int, ours: int) -> str:
+    """Return what the kernel calls the socket at the other end of a connection to us on loopback; "" if that is unknown."""
+    ends = [f"0100007F:{port:04X}" for port in (theirs, ours)]
+    with suppress(OSError):
+        for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
+            words = line.split()
+            if words[1:3] == ends:
+                return f"socket:[{words[9]}]"
+    return ""
+
+
+def _holds(process: int, socket: str) -> bool:
+    for opened in Path(f"/proc/{process}/fd").glob("*"):
+        with suppress(OSError):
+            if str(opened.readlink()) == socket:
+                return True
+    return False

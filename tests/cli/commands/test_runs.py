@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 from commands import bench
-from records import experiment, trial, write_run
+from records import edit_manifest, experiment, trial, write_run
 
 
 @pytest.fixture(autouse=True)
@@ -19,9 +20,10 @@ def test_all_runs_are_listed_and_a_page_is_written(tmp_path: Path) -> None:
     (tmp_path / "results" / "photos").mkdir()
     code, out, err = bench(tmp_path, "runs")
     assert code == 0
-    header, row, last = out.splitlines()
-    assert header.split() == ["started", "run", "trials", "solved", "tokens", "dollars"]
+    header, row, total, line, _, last = out.splitlines()
+    assert header.split() == ["started", "run", "trials", "solved", "by", "an", "arm", "tokens", "dollars"]
     assert row.split()[:3] == ["mine", "12", "3/3"]
+    assert total.split()[:2] == ["all", "12"] and line.startswith("yours: 1 run, 12 trials, ")
     assert last == "1 run; for prices, verdicts, history and rankings open reports/index.html"
     assert err == "not read: results/photos: holds no run (no manifest.json); name a folder that `bench run` wrote\n"
     page = (tmp_path / "reports" / "index.html").read_bytes()
@@ -29,6 +31,27 @@ def test_all_runs_are_listed_and_a_page_is_written(tmp_path: Path) -> None:
     assert len(list((tmp_path / "cache" / "recovery-bench" / "runs").iterdir())) == 1
     assert bench(tmp_path, "runs") == (code, out, err)
     assert (tmp_path / "reports" / "index.html").read_bytes() == page
+
+
+def test_runs_that_git_tracks_came_along_and_are_added_up_apart(tmp_path: Path) -> None:
+    for name in ("mine", "theirs"):
+        write_run(tmp_path / "results" / name, experiment())
+    for words in (["init", "--quiet"], ["add", "results/theirs"]):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    out = bench(tmp_path, "runs")[1]
+    assert [line.split(",")[0] for line in out.splitlines() if " run, " in line] == ["yours: 1 run", "came along: 1 run"]
+    assert out.index("mine") < out.index("theirs")
+    page = (tmp_path / "reports" / "index.html").read_text()
+    assert "yours: 1 with 12 trials" in page and "came along: 1 with 12 trials" in page
+
+
+def test_runs_are_found_by_their_tags(tmp_path: Path) -> None:
+    for name, tags in (("a", ["kept", "new"]), ("b", ["kept"]), ("c", [])):
+        edit_manifest(write_run(tmp_path / "results" / name, experiment()), tags=tags, note=f"note {name}")
+    assert [bench(tmp_path, "runs", *words)[1].count("note") for words in ((), ("--tag", "kept"))] == [4, 3]
+    out = bench(tmp_path, "runs", "--tag", "kept", "--tag", "new")[1]
+    assert "kept, new; note a" in out and "note b" not in out
+    assert "note b" not in (tmp_path / "reports" / "index.html").read_text()
 
 
 def test_of_an_instrument_it_is_said_that_it_only_asked(tmp_path: Path) -> None:

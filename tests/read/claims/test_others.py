@@ -28,7 +28,7 @@ ALL = [claim for claim in AGENTCHAOS.claims if isinstance(claim, DegradationClai
 CLAIMS = [each for each in ALL if each.strikes == "once"]
 """Those of which a trial can come out one way or the other."""
 ARCHITECTURES = ("monolithic", "static", "runtime_structured")
-PLANS = load_config(Path(__file__).parents[3] / "configs" / "chaos.toml", {}).plans
+PLANS = load_config(Path(__file__).parents[3] / "studies" / "comparisons" / "chaos.toml", {}).plans
 EARLY = "agentchaos.early-above-late.static"
 N = 12
 

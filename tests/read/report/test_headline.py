@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from records import recovered, run_of, smooth, trial
@@ -77,16 +78,25 @@ def test_a_plan_under_which_the_architectures_did_different_damage_is_told_first
     assert text == "Under stale on shop, idle did damage in 0 of 1 trials and busy in 1 of 1 (SIMULATED)"
 
 
-def test_models_are_told_side_by_side_each_with_its_best_architecture(tmp_path: Path) -> None:
-    text = headline(tmp_path / "run", undisturbed({("a", "m"): 1, ("b", "m"): 2, ("a", "big"): 4, ("b", "big"): 3}))
-    assert text == "On demo, big (SIMULATED) solved 4 of 4 trials with a and m (SIMULATED) 2 of 4 with b"
+def test_two_models_are_compared_under_the_architecture_with_which_both_together_solved_most(tmp_path: Path) -> None:
+    text = headline(tmp_path / "run", undisturbed({("a", "m"): 1, ("b", "m"): 2, ("a", "big"): 4, ("b", "big"): 4}))
+    solved = "On demo with b, m (SIMULATED) solved 2 of 4 trials and big (SIMULATED) 4 of 4: "
+    assert text.startswith(solved) and re.fullmatch(r"\+?50\.0% \[[-0-9.]+%, [0-9.]+%\]", text.removeprefix(solved)), text
 
 
-def test_of_architectures_that_solved_as_many_the_cheapest_is_named_where_prices_are_known(tmp_path: Path) -> None:
+def test_of_models_whose_prices_are_known_the_ratio_of_the_dollars_is_told(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", undisturbed({("a", "m"): 2, ("b", "m"): 2, ("a", "big"): 1, ("b", "big"): 1}))
-    dear = run.trials["architecture"].eq("a")
-    priced = run.having({"trials": run.trials.assign(cost=dear.map({True: 0.2, False: 0.1}).astype("float64"))})
-    assert headline_of(priced, arms_of(priced)).count(" with b at 0.20000 $ each") == 1
+    dear = run.trials["architecture"].eq("a").map({True: 0.2, False: 0.1}) / run.trials["model"].eq("big").map(
+        {True: 4, False: 1}
+    )
+    priced = run.having({"trials": run.trials.assign(cost=dear.astype("float64"))})
+    title = headline_of(priced, arms_of(priced))
+    assert title.startswith("On demo with b, m (SIMULATED) solved 2 of 4 trials") and "at 0.25 [" in title, title
+
+
+def test_three_models_are_told_side_by_side_without_a_difference(tmp_path: Path) -> None:
+    text = headline(tmp_path / "run", undisturbed({("a", "m"): 1, ("a", "n"): 2, ("a", "big"): 4}))
+    assert text == "On demo with a, m (SIMULATED) solved 1 of 4 trials, n (SIMULATED) 2 of 4 and big (SIMULATED) 4 of 4"
 
 
 def test_models_that_solved_nothing_are_told_by_what_a_repair_took(tmp_path: Path) -> None:

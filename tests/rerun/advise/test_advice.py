@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,54 @@ def test_each_recommendation_has_its_damage_and_its_break_even() -> None:
     assert spine.effects == (6, 18) and spine.break_even["crash"] is not None
     assert rate_in_words(spine.break_even["crash"]).startswith("0.00")
     assert rate_in_words(evidence.break_even("bare_agent", "state_machine", "crash")) == "never"
+
+
+def measured_by_instance(harm: Mapping[str, Sequence[int]]) -> Evidence:
+    """A run in which each arm damages so many effects in each instance in turn."""
+    evidence = measured({}, {})
+    trials = evidence.trials.copy()
+    for arm, values in harm.items():
+        trials.loc[(trials["architecture"] == arm) & (trials["plan"] == "crash"), DAMAGE[0]] = list(values)
+    return replace(evidence, trials=pd.concat([trials, trials.assign(instance=trials["instance"] + "_again")]))
+
+
+def test_where_tools_take_no_keys_only_bare_arms_are_advised() -> None:
+    evidence = measured({}, {})
+    assert advise(entry({"crash": 1}, keys=False), evidence).harm.keys() == set(SUPPLIES)
+    assert advise(entry({"crash": 1}), evidence).harm.keys() == {f"{each}{form}" for each in SUPPLIES for form in ("", "_kept")}
+
+
+def test_a_measurement_that_contradicts_the_steps_is_followed_and_said() -> None:
+    workload = entry({"crash": 2}, keys=False, approvals=True)
+    evidence = measured_by_instance({pattern: (3, 4, 5, 3, 4, 5) for pattern in SUPPLIES if pattern != "supervisor_gate"})
+    advice = advise(workload, evidence)
+    assert (advice.by_steps, advice.arm, advice.harm["composition"], advice.unknown) == (
+        "composition",
+        "supervisor_gate",
+        8,
+        (),
+    )
+    shown = "\n".join(lines_of(workload, advice, evidence, None))
+    assert "the steps lead to composition, which did more damage: in a run composition 8.00 and supervisor_gate 0.00" in shown
+
+
+def test_where_damage_does_not_tell_the_arms_apart_it_does_not_know_and_keeps_to_the_steps() -> None:
+    workload = entry({"crash": 1}, keys=False, approvals=True)
+    evidence = measured_by_instance({"composition": (1, 0, 0, 0, 0, 0), "bare_agent": (0, 1, 0, 0, 0, 0)})
+    advice = advise(workload, evidence)
+    assert (advice.arm, advice.by_steps) == ("composition", "composition")
+    assert set(advice.unknown) == set(SUPPLIES) - {"composition"}
+    assert "it does not know: damage does not tell composition from 8 of 8 others" in "\n".join(
+        lines_of(workload, advice, evidence, None)
+    )
+
+
+def test_a_choice_stands_beside_the_best_the_worst_and_a_coin() -> None:
+    workload = entry({"crash": 1}, keys=False, approvals=True)
+    harm = {pattern: place for place, pattern in enumerate(SUPPLIES)}
+    outcome = held_out(advise(workload, measured({}, {})), measured(harm, {}, ("storm",)), "storm")
+    assert (outcome.arm, outcome.best, outcome.worst, outcome.coin) == ("composition", "bare_agent", "composition", 4)
+    assert "advised 8.00, best (bare_agent) 0.00, worst (composition) 8.00, a coin 4.00" in judged_line(outcome)
 
 
 def judged(harm: Mapping[str, int], excess: Mapping[str, int]) -> tuple[Advice, str, bool]:

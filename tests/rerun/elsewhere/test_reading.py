@@ -6,7 +6,7 @@ import json
 import tempfile
 import zipfile
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.common.errors import ResultsError
-from bench.rerun.elsewhere.counting import partings, repairs, repeated
+from bench.rerun.elsewhere.counting import decisions, parting, repairs, repeated
 from bench.rerun.elsewhere.reading import read_recorded, recorded_run
 from bench.rerun.elsewhere.trials import Blame, RecordedRun
 
@@ -192,6 +192,15 @@ def test_a_trajectory_of_mini_swe_agent_has_return_codes_as_errors(tmp_path: Pat
     assert [(call.arguments, call.failed) for call in trial.calls] == [({"command": "ls /none"}, True)]
 
 
+def test_the_message_that_ends_a_trial_of_mini_swe_agent_answers_its_last_call(tmp_path: Path) -> None:
+    done, model = tau_call("z", "bash", command="submit"), {"config": {"model": {"model_name": "m-2"}}}
+    answered = {"role": "tool", "tool_call_id": "y", "content": "<returncode>0</returncode>"}
+    turns = [tau_call("y", "bash", command="ls"), answered, done, {"role": "exit", "content": "a patch"}]
+    run = read(tmp_path, MINI | {"messages": turns, "info": model})
+    assert [(call.arguments["command"], call.failed) for call in run.trials[0].calls] == [("ls", False), ("submit", None)]
+    assert run.model == "m-2"
+
+
 def test_lines_of_mcp_chaos_are_calls_whose_fault_is_their_answer(tmp_path: Path) -> None:
     (trial,) = read(tmp_path, CHAOS, "run.jsonl").trials
     assert [(call.tool, call.answer, call.failed) for call in trial.calls] == [
@@ -338,8 +347,30 @@ def test_two_trials_part_at_the_first_call_that_differs(tmp_path: Path) -> None:
     trials = read(
         tmp_path, [tau_trial(0, *PAID), tau_trial(0, *PAID, *look, trial=1), tau_trial(0, *look, *PAID, trial=2)]
     ).trials
-    parted = list(partings(trials, frozenset({"look"})))
-    assert [(parting.first, parting.same_effects) for parting in parted] == [(2, True), (0, True), (0, True)]
+    parted = [parting(*pair, frozenset({"look"})) for pair in combinations(trials, 2)]
+    assert [(each.first, each.same_effects) for each in parted] == [(2, True), (0, True), (0, True)]
+
+
+@pytest.mark.parametrize(
+    ("turns", "kinds"),
+    [
+        (PAID, {"right": 1}),
+        (PAID[:2], {"left out": 1}),
+        ((tau_call("a", "pay", order=8), tau_answer("a", "pay", "ok")), {"other value": 1}),
+        ((*PAID, tau_call("c", "pay", order=7), tau_answer("c", "pay", "ok")), {"right": 1, "extra": 1}),
+        ((tau_call("a", "look"), tau_answer("a", "look", "seven")), {"left out": 1}),
+    ],
+)
+def test_effects_are_right_or_wrong_beside_those_that_the_tasks_authors_name(
+    tmp_path: Path, turns: tuple[dict[str, Any], ...], kinds: dict[str, int]
+) -> None:
+    (trial,) = read(tmp_path, [tau_trial(0, *turns, reward=0.0)]).trials
+    assert +decisions(trial, {"look"}) == kinds
+
+
+def test_where_the_end_is_right_each_named_effect_is_right(tmp_path: Path) -> None:
+    (trial,) = read(tmp_path, [tau_trial(0, tau_call("a", "pay", order="7"), tau_answer("a", "pay", "ok"))]).trials
+    assert decisions(trial, {"look"}) == {"right": 1}
 
 
 def test_import_counts_trials_and_says_that_they_were_recorded_elsewhere(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,13 @@ def test_what_no_tape_holds_is_said_in_one_line(tmp_path: Path) -> None:
         read_tape(tmp_path / "bad.json")
     with pytest.raises(ConfigError, match=r"--test till.charge#9.lost: there is no such cell"):
         asyncio.run(record_tape(ProbeSettings(subject(tmp_path, "")), Secrets(()), "till.charge#9.lost"))
+
+
+@pytest.mark.parametrize("places", [[10**6], [0] * 10**5])
+def test_a_tape_whose_pieces_are_missing_or_make_too_long_a_text_is_refused(tmp_path: Path, places: list[int]) -> None:
+    tape = read_tape(recorded(tmp_path, "again", "till.charge#1.lost"))
+    assert len(set(tape.pieces)) == len(tape.pieces)
+    assert all(call.arguments in course.texts for course in tape.courses() for call in course.calls)
+    damaged = replace(tape, pieces=("x" * 10**4, *tape.pieces), arguments={**tape.arguments, "other": tuple(places)})
+    with pytest.raises(ConfigError, match=r"the tape of till.charge#1.lost is damaged; record it anew by"):
+        damaged.courses()

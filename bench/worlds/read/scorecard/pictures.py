@@ -8,11 +8,10 @@ from matplotlib.axes import Axes
 
 from bench.read.render.drawing import BLUE, GREEN, PALE, VERMILION, Picture, finish, panels
 from bench.read.render.labels import slug
+from bench.read.render.marks import ValueInterval, errors_of
 from bench.worlds.read.scorecard import ALL_CRASHES, Scorecard, ScorecardRow, Struck
 from bench.worlds.read.scorecard.cells import ANY
 from bench.worlds.read.scorecard.words import model
-
-Ends = tuple[float, float | None, float | None]
 
 
 def pictures(card: Scorecard) -> Iterator[Picture]:
@@ -31,7 +30,7 @@ def _figure(world: str, name: str, rows: Sequence[ScorecardRow]) -> Picture:
             crashed = _crashed(row)
             ends = _ends(crashed)[place] if crashed else None
             if ends is not None:
-                _point(ax, y, ends, colour)
+                _point(ax, y, ends, colour, is_rate=not place)
             else:
                 ax.text(0.02, y, "not measured", va="center", fontsize=7, transform=ax.get_yaxis_transform())
         ax.set_title(title)
@@ -56,17 +55,15 @@ def _crashed(row: ScorecardRow) -> Struck | None:
     return crashed if crashed and crashed.trials else None
 
 
-def _ends(crashed: Struck) -> tuple[Ends | None, Ends | None, Ends | None]:
+def _ends(crashed: Struck) -> tuple[ValueInterval | None, ValueInterval | None, ValueInterval | None]:
     right, harm, work = crashed.right, crashed.harm[ANY].per_100, crashed.work["tokens"]
     percent = [None if limit is None else 100 * limit for limit in (right.rate, right.low, right.high)]
     return _known(*percent), _known(harm.value, harm.low, harm.high), _known(work.value, work.low, work.high)
 
 
-def _known(value: float | None, low: float | None, high: float | None) -> Ends | None:
+def _known(value: float | None, low: float | None, high: float | None) -> ValueInterval | None:
     return None if value is None else (value, low, high)
 
 
-def _point(ax: Axes, y: float, ends: Ends, colour: str) -> None:
-    value, low, high = ends
-    errors = None if low is None or high is None else [[max(0.0, value - low)], [max(0.0, high - value)]]
-    ax.errorbar([value], [y], xerr=errors, fmt="o", ms=4.5, color=colour, capsize=3, lw=1)
+def _point(ax: Axes, y: float, ends: ValueInterval, colour: str, is_rate: bool) -> None:
+    ax.errorbar([ends[0]], [y], xerr=errors_of(ends, is_rate), fmt="o", ms=4.5, color=colour, capsize=3, lw=1)

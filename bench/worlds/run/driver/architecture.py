@@ -31,6 +31,8 @@ def of_command(
     packages: Sequence[str],
     seconds: float,
     model_calls: int | None,
+    kills_caller: bool,
 ) -> CommandArchitecture:
     """Return the architecture for a command. Raise ConfigError, with `where` at its beginning, if it cannot be one."""
-    return CommandArchitecture(command_of(words, folder, env, Bounds(seconds, model_calls), where, files, packages))
+    bounds = Bounds(seconds, model_calls)
+    return CommandArchitecture(command_of(words, folder, env, bounds, where, files, packages, kills_caller))

@@ -46,6 +46,7 @@ class Command:
     words      the program and its arguments; files stand with their whole path
     path       the PATH on which the program was looked up and which the agent gets
     versions   the packages that it needs, with their versions
+    kills_caller   whether a planned kill ends only the process that made the call
     digest     names the command's content, wherever its files lie
     """
 
@@ -55,6 +56,7 @@ class Command:
     bounds: Bounds
     versions: Mapping[str, str]
     digest: str
+    kills_caller: bool = False
 
 
 def command_of(
@@ -65,6 +67,7 @@ def command_of(
     where: str,
     beside: Sequence[Path] = (),
     packages: Sequence[str] = (),
+    kills_caller: bool = False,
 ) -> Command:
     """Return the command that a config describes.
 
@@ -89,13 +92,13 @@ def command_of(
     absolute = (program, *(str(files[word]) if word in files else word for word in words[1:]))
     versions = {name: _version(name, where) for name in packages}
     given = [
-        value for value in (versions, bounds.model_calls) if value
+        value for value in (versions, bounds.model_calls, kills_caller) if value
     ]  # absent parts are left out, which keeps the older digests
     try:
         digest = _digest([list(words), sorted(env.items()), bounds.seconds, *given], files)
     except OSError as error:
         raise ConfigError(f"{where}.command: {error.filename} cannot be read: {error.strerror}") from error
-    return Command(absolute, path, dict(env), bounds, versions, digest)
+    return Command(absolute, path, dict(env), bounds, versions, digest, kills_caller)
 
 
 def _files(names: Iterable[str], home: Path) -> dict[str, Path]:

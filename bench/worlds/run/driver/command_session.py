@@ -15,6 +15,7 @@ import shutil
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from aiohttp import web
@@ -26,9 +27,9 @@ from bench.record.worlds.process_events import ProcessEnded, ProcessStarted
 from bench.run.endpoint.access_guard import AccessGuard
 from bench.run.endpoint.problem import Problem
 from bench.run.endpoint.server import application, hung_up, routes, serving
-from bench.run.processes.agent_process import AgentProcess, Ended
+from bench.run.processes.agent_process import AgentProcess, Ended, freeze_part, kill_part
 from bench.run.trial.clock import in_seconds
-from bench.run.trial.endpoint_session import PARALLEL, EndpointSession
+from bench.run.trial.endpoint_session import PARALLEL
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.run.driver.command import Command
@@ -36,6 +37,7 @@ from bench.worlds.run.driver.folder import LARGEST, Folder, temporary
 from bench.worlds.run.driver.program import hint
 from bench.worlds.run.driver.task_text import task_text
 from bench.worlds.run.runtime.acting import Acting
+from bench.worlds.run.runtime.agent_session import AgentSession
 from bench.worlds.run.runtime.process import AgentBody, Crashed
 from bench.worlds.run.tool_servers.server import ToolServer
 from bench.worlds.run.tool_servers.tools import Tools
@@ -50,6 +52,8 @@ NOT_FOUND = 404
 LONGEST_DETAIL = 300
 """Characters of a refusal in a trial's reason."""
 _asked = re.compile("(/[^/]*)?/v1/")
+_asker = ContextVar("asker", default=0)
+"""The process that makes the present request, if it can die without the others."""
 LONGEST_TASK = 2**17 - 100
 """Bytes. Linux allows 128 KiB for one variable, including its name."""
 
@@ -78,16 +82,17 @@ class CommandSession(AgentBody):
         self._door = AccessGuard(self._token, most=MOST_CONNECTIONS)
         self._address = ""
         self._life: AgentProcess | None = None
-        self._session: EndpointSession | None = None
+        self._session: AgentSession | None = None
         self._failure: Exception | None = None
         self._left = command.bounds.seconds
         self._asked = 0
         self._refused: Problem | None = None
+        self._part_crash = 0
         self._turn = asyncio.Lock()
         self._acting.process.body = self
 
     @asynccontextmanager
-    async def served(self, session: EndpointSession) -> AsyncIterator[str]:
+    async def served(self, session: AgentSession) -> AsyncIterator[str]:
         """Serve the model's endpoint and the world's tools at one address."""
         session.api_key = self._token
         self._session = session
@@ -182,6 +187,7 @@ class CommandSession(AgentBody):
     @web.middleware
     async def _hear(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Handle a request at either endpoint, as a middleware."""
+        _asker.set(self._asker_of(request))
         try:
             self._acting.heard()
             self._count(request)
@@ -191,12 +197,20 @@ class CommandSession(AgentBody):
                 self._acting.process.step()
                 return await self._taken(request, handler)
         except Crashed:
+            self._part_died()
             return hung_up(request, web.Response())
         except (Problem, web.HTTPException):
             raise
         except Exception as error:
             self._stop(error)
             raise
+
+    def _part_died(self) -> None:
+        """Note that a process of the agent died, if others go on without it."""
+        crash = self._acting.last_crash
+        if self._session and not self._acting.process.is_dead and crash != self._part_crash:
+            self._part_crash = crash
+            self._session.crashed(crash)
 
     async def _taken(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Handle a request. If it is taken, no earlier refusal ends the trial."""
@@ -219,18 +233,37 @@ class CommandSession(AgentBody):
         began unless the client marks them as parallel."""
         return _is_call(request) and self._acting.clock.is_virtual and PARALLEL not in request.headers
 
+    @property
+    def asker(self) -> int:
+        return _asker.get()
+
     def freeze(self) -> None:
-        if self._life:
+        if self.asker:
+            freeze_part(self.asker)
+        elif self._life:
             self._life.freeze()
 
     def kill(self) -> None:
+        if self.asker:
+            kill_part(self.asker)
+        else:
+            self._kill_all()
+
+    def _kill_all(self) -> None:
         if self._life:
             self._life.kill()
+
+    def _asker_of(self, request: web.Request) -> int:
+        """Return the process that makes a request, if processes of this agent die one by one; else 0."""
+        if not (self._command.kills_caller and self._life and request.transport):
+            return 0
+        theirs, ours = (request.transport.get_extra_info(name)[1] for name in ("peername", "sockname"))
+        return self._life.asker(theirs, ours)
 
     def _stop(self, error: Exception) -> None:
         """End the trial with this error, unless an earlier error already ended it."""
         self._failure = self._failure or error
-        self.kill()
+        self._kill_all()
 
     def _end_at_limit(self) -> None:
         problem = self._life.output.last_line if self._life else ""

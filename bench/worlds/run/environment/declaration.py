@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
+from bench.common.digests import digest_of
+from bench.record.worlds.journal import dump
 from bench.record.worlds.moment import Moment
 from bench.worlds.run.environment.contracts import Quota, Role
 from bench.worlds.run.environment.database import Db
@@ -83,6 +85,12 @@ class Environment:
     def by_name(self) -> Mapping[str, Tool]:
         """Return the tools by name."""
         return {tool.name: tool for tool in self.tools}
+
+    @cached_property
+    def contracts(self) -> str:
+        """Return the digest of its tools' contracts: names, kinds and arguments."""
+        contracts = [(tool.name, tool.kind, tool.arguments.model_json_schema()) for tool in self.tools]
+        return digest_of(dump(sorted(contracts, key=str)))
 
     @cached_property
     def by_kind(self) -> Mapping[str, EventKind]:

@@ -22,7 +22,7 @@ from bench.run.trial.verification import Rejected
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Check, Context, Json, Output, Subtask, Task
 from bench.worlds.run.environment import ProcedureStep
-from bench.worlds.run.patterns.parts.compensation import FOR_A_PERSON
+from bench.worlds.run.patterns.parts.compensation import leave_for_a_person
 from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
 from bench.worlds.run.patterns.plan_and_replan import ACCEPTED, EFFECTS, IN_TIME, missed_criterion
 from bench.worlds.run.runtime.actions import WorldActions
@@ -92,7 +92,7 @@ class ModelLead:
             self._later.append(step.name)
             return
         if decision == "escalate":
-            self._world.store.append(FOR_A_PERSON, {"step": step.name, "report": why or "done"})
+            leave_for_a_person(self._world, step.name, "report", why or "done")
         await self._office.settle(step, "" if decision == "accept" else why or "failed")
 
     async def _worked(self, step: ProcedureStep) -> str:

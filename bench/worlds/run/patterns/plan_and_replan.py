@@ -12,9 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.common.digests import digest_of
 from bench.record.form import BARE, Form
-from bench.record.worlds.journal import dump
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.run.environment import ProcedureStep
@@ -78,8 +76,7 @@ class KeptPlan:
 
     def __init__(self, world: WorldActions, planner: Planner):
         self._world, self._planner = world, planner
-        contracts = [(tool.name, tool.kind, tool.arguments.model_json_schema()) for tool in world.tools.values()]
-        self._tools = digest_of(dump(sorted(contracts, key=str)))
+        self._tools = world.environment.contracts
 
     def take_up(self, *, compares_makers: bool) -> None:
         """Begin with the stored plan, or make the first one.

@@ -5,28 +5,35 @@ again.
 The order is all that differs from the boundary of `state_machine` and of the other patterns: the same checks, policy, people,
 commit and reject signal, after the effects instead of before them. No call is held up and nobody is waited for before an
 effect. An effect that is final cannot be repaired: it is left for a person, and the work goes on with it.
+
+A monitor can die before it has judged. With remedies it keeps each proposal on which a step acted, and the policy's verdicts,
+and goes on with them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import astuple
 from typing import Any
 
 from bench.record.form import BARE, Form
 from bench.run.trial.proposal import Proposal
+from bench.run.trial.reply import ReplyPart
 from bench.run.trial.verification import Rejected
 from bench.run.trial.workbench import Workbench
-from bench.scenario import Subtask, Task
+from bench.scenario import Json, Subtask, Task
 from bench.worlds.run.environment import KILL_SWITCH, Call, PolicyVerdict, ProcedureStep
 from bench.worlds.run.patterns.parts.boundary import Boundary, EffectCommit, ProposalVerifier
 from bench.worlds.run.patterns.parts.calling import Calling
-from bench.worlds.run.patterns.parts.compensation import FOR_A_PERSON, take_back
+from bench.worlds.run.patterns.parts.compensation import leave_for_a_person, take_back
 from bench.worlds.run.patterns.parts.gate import DAYS
 from bench.worlds.run.patterns.parts.judging import PINNED, Judging
 from bench.worlds.run.patterns.parts.memory import StepEffect
 from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
 from bench.worlds.run.runtime.actions import WorldActions
 
+VERDICTS, UNVERIFIED = "verdicts", "unverified "
+"""In the store: the policy's verdicts by the number of the effect, and the proposal on which a step acted."""
 STANDING = ("intended", "done")
 """States of an effect that stands, or may stand."""
 
@@ -38,24 +45,44 @@ async def repair_afterwards(task: Task, workbench: Workbench, form: Form = BARE)
 
 
 class UnverifiedYet(ProposalVerifier):
-    """Lets each proposal that has an output pass, and keeps the last one for the monitor."""
+    """Lets each proposal that has an output pass, and keeps it for the monitor, with remedies over a crash. `step` is the step
+    at work."""
 
     def __init__(self, workbench: Workbench, form: Form, verifier: ProposalVerifier):
         super().__init__(workbench, form)
-        self._verifier = verifier
-        self._last: tuple[Proposal, Any] | None = None
+        self._verifier, self.step = verifier, ""
+        self._passed: dict[str, Proposal] = {}
 
     def admit(self, proposal: Proposal, value: Any, effects: Callable[[], Iterable[Call]]) -> Rejected | None:
         if value is None:  # no call can be made of it
             return self._verifier.admit(proposal, value, effects)
         self._workbench.commit_unverified(proposal)
-        self._last = proposal, value
+        self._passed[self.step] = proposal
+        if self._form.remedies:
+            [part] = proposal.parts.values()
+            kept = {
+                "attempt": proposal.attempt,
+                "calls": proposal.calls,
+                "text": proposal.text,
+                "documents": proposal.documents,
+            }
+            self._world.store.put(UNVERIFIED + self.step, {**kept, "part": [part.text, part.value]})
         return None
 
-    def taken(self) -> Proposal | None:
-        """Return the proposal that passed last, once."""
-        last, self._last = self._last, None
-        return last[0] if last else None
+    def passed(self, subtask: Subtask) -> Proposal | None:
+        """Return the proposal on which the step acted; None if it acted on none."""
+        kept = self._world.store.get(UNVERIFIED + self.step)
+        if self.step in self._passed or not kept:
+            return self._passed.get(self.step)
+        parts = {subtask.name: ReplyPart(*kept["part"])}
+        calls, documents = tuple(kept["calls"]), kept["documents"]
+        return Proposal((subtask,), kept["attempt"], calls, kept["text"], parts, (), (), documents=documents)
+
+    def forget(self) -> None:
+        """Let the step be judged anew."""
+        self._passed.pop(self.step, None)
+        if self._form.remedies:
+            self._world.store.put(UNVERIFIED + self.step, None)
 
     def verdict(self, proposal: Proposal) -> Rejected | None:
         """Return why a proposal that has passed is rejected by its schema or by the pack's checks. None if it is not."""
@@ -65,20 +92,25 @@ class UnverifiedYet(ProposalVerifier):
 
 
 class WatchedCommit(EffectCommit):
-    """Notes the policy's verdict on each effect at the moment when its call is made, and stops none."""
+    """Notes the policy's verdict on each effect at the moment when its call is first made, and stops none."""
 
     def __init__(self, form: Form, commit: EffectCommit, world: WorldActions):
         super().__init__(form)
-        self._commit, self._world = commit, world
-        self.verdicts: dict[int, PolicyVerdict] = {}
+        self._commit, self._world, self._keeps = commit, world, form.remedies
+        kept: dict[str, Json] = world.store.get(VERDICTS, {})
+        self.verdicts = {int(number): PolicyVerdict(*verdict) for number, verdict in kept.items()}
 
     @property
     def remembers(self) -> bool:
         return self._commit.remembers
 
     def key(self, effect: StepEffect) -> str | None:
-        if effect.tool in self._world.tools:  # the world refuses any other
+        is_first = not (self._keeps and effect.number in self.verdicts)
+        if is_first and effect.tool in self._world.tools:  # the world refuses any other
             self.verdicts[effect.number] = self._world.verdict(effect.tool, effect.arguments)
+            if self._keeps:
+                kept = {str(number): astuple(verdict) for number, verdict in self.verdicts.items()}
+                self._world.store.put(VERDICTS, kept)
         return self._commit.key(effect)
 
     def undo_key(self, effect: StepEffect) -> str | None:
@@ -103,7 +135,7 @@ class MonitoredRunner(ProcedureRunner):
 
     def __init__(self, task: Task, workbench: Workbench, form: Form):
         super().__init__(task, workbench, form, keeps="steps")
-        self._workbench, self._gate = workbench, "open"
+        self._task, self._workbench, self._gate = task, workbench, "open"
         self._asks = form.approval != "never" and (form.approval is not None or form.remedies or form.holds("policy"))
         verifier, signal, commit = self._boundary.verifier, self._boundary.signal, self._boundary.commit
         self._passed = UnverifiedYet(workbench, form, verifier)
@@ -114,21 +146,23 @@ class MonitoredRunner(ProcedureRunner):
 
     async def attempt(self, step: ProcedureStep) -> str:
         """Act, then verify. What is rejected is taken back, and its judgment asked again until nothing is against it."""
+        self._passed.step = step.name
         while True:
             why = await super().attempt(step)
-            proposal = self._passed.taken()
+            proposal = self._passed.passed(self._task.subtask(step.judgment)) if step.judgment else None
             rejected = self._rejected(step, proposal) if proposal else None
             against = "rejected" if rejected else self._denied(step) or await self._refused(step)
             if not against:
                 return why
             await take_back([step.name], self._calling, self.memory, self._world)
             if standing := [effect.effect for effect in self._effects(step)]:
-                self._world.store.append(FOR_A_PERSON, {"step": step.name, "not repaired": standing})
+                leave_for_a_person(self._world, step.name, "not repaired", standing)
                 return ""
             heard = self._boundary.signal.heard(rejected) if rejected else None
             if heard is None:
                 return self._boundary.signal.told(against)
             self._judging.rejected = heard
+            self._passed.forget()
             self.memory.keep(step.name, judged=False, decided=None)
             if self._form.pins:
                 self._world.store.put(PINNED + step.name, None)

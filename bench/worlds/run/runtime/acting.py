@@ -84,8 +84,9 @@ class Acting:
         STEP_IN_HAND.set("")
         world.told_by(self._tell)
         world.manners = self._manner_of
-        policy = world.environment.policy
-        log.emit(WorldBegan(world.digest(), *world.now, policy.version if policy else ""))
+        environment = world.environment
+        policy = environment.policy.version if environment.policy else ""
+        log.emit(WorldBegan(world.digest(), *world.now, policy, environment.contracts))
 
     async def act(
         self,
@@ -134,6 +135,8 @@ class Acting:
 
     def _dying(self, call: _CallInHand, receipt: OpenReceipt, effect: ProcessEffect) -> Acted:
         """Make a call at which the agent dies, now or soon. Raise Crashed if it dies now."""
+        if self.process.body.asker:
+            self._write_down()  # its other processes keep what they were told
         if effect.dies == "before":
             self.process.die(receipt)
         acted = call.first()

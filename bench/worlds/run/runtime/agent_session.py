@@ -54,7 +54,8 @@ class AgentSession(EndpointSession):
         self.life = 1
 
     def crashed(self, event: int) -> None:
-        """Note that the process died at this event. Its failed requests are forgotten."""
+        """Note that the process, or one of several, died at this event. Its failed requests are forgotten."""
+        self._trial.crashed(event)
         self.life += 1
         self._failed.clear()
         self._failure = None

@@ -47,9 +47,7 @@ class InWorld(Surroundings):
                     if failed:
                         raise failed
                     return
-                trial.crashed(self.acting.last_crash)
-                if self.actions.agent:
-                    self.actions.agent.crashed(self.acting.last_crash)
+                (self.actions.agent or trial).crashed(self.acting.last_crash)
                 self.acting.process.restart()
             raise GaveUp(("the agent",), f"died {MOST_LIVES} times")
 

@@ -26,25 +26,35 @@ class Crashed(BaseException):
 class AgentBody:
     """The running part of an agent. For an agent that is code in this process it does nothing."""
 
+    @property
+    def asker(self) -> int:
+        """Return the process that makes the present request, if it is to die without the agent's other processes; else 0."""
+        return 0
+
     def freeze(self) -> None:
-        """Stop it until it is killed."""
+        """Stop what is to die until it is killed."""
 
     def kill(self) -> None:
-        """Kill it."""
+        """Kill what is to die."""
 
 
 class Process:
-    """The agent's processes, one after the other. `died` is called with the point of each death."""
+    """The agent's processes, one after the other. `died` is called with the point of each death.
+
+    Where one of several processes dies, `is_dead` stays False, and only its own requests raise Crashed.
+    """
 
     def __init__(self, died: Callable[[str], object]):
         self._died = died
         self.body = AgentBody()
         self.is_dead = False
-        self._armed: list[tuple[When, OpenReceipt]] = []
+        self._armed: list[tuple[int, When, OpenReceipt]] = []
         self._dead_of: tuple[OpenReceipt, ...] = ()
 
     def step(self, effect: bool = False) -> None:
         """Go on; `effect`: to change the world. Raise Crashed if the process is to die before that."""
+        if not self.is_dead:
+            self._detect()  # another process of the agent has died: it goes on without that
         self._die_if(lambda when: when == "unrecorded" or effect)
 
     def recorded(self) -> None:
@@ -59,20 +69,20 @@ class Process:
 
     def arm(self, when: When, receipt: OpenReceipt) -> None:
         """Let the process die before, or after, it records what it was just told."""
-        self._armed.append((when, receipt))
+        self._armed.append((self.body.asker, when, receipt))
 
     @contextmanager
     def telling(self) -> Iterator[None]:
         """Freeze the process while an answer is sent to it, if it is to die before it records that answer. Raise Crashed at the
         end then."""
-        if any(when == "unrecorded" for when, _ in self._armed):
+        if any((asker, when) == (self.body.asker, "unrecorded") for asker, when, _ in self._armed):
             self.body.freeze()
         yield
         self.step()
 
     def disarm(self, why: str) -> None:
         """Note that the process ended by itself before an armed death struck."""
-        for _, receipt in self._armed:
+        for _, _, receipt in self._armed:
             receipt.enter("not_applicable", why)
         self._armed = []
 
@@ -81,21 +91,28 @@ class Process:
         self.body.kill()
         for receipt in receipts:
             receipt.enter("delivered", receipt.due.key)
-        self.is_dead, self._armed, self._dead_of = True, [], receipts
+        asker = self.body.asker
+        self._armed = [armed for armed in self._armed if asker and armed[0] != asker]
+        self.is_dead, self._dead_of = not asker, receipts
         self._died(receipts[0].due.fault.effect if receipts else "killed")
         raise Crashed
 
     def restart(self) -> None:
         """Detect the deaths: whoever starts the process again has noticed them."""
+        self._detect()
+        self.is_dead = False
+
+    def _detect(self) -> None:
         for receipt in self._dead_of:
             receipt.detect()
-        self.is_dead, self._dead_of = False, ()
+        self._dead_of = ()
 
     def _die_if(self, due: Callable[[When], bool]) -> None:
         if self.is_dead:
             raise Crashed
-        if any(due(when) for when, _ in self._armed):
-            self.die(*(receipt for _, receipt in self._armed))
+        armed = [(when, receipt) for asker, when, receipt in self._armed if asker == self.body.asker]
+        if any(due(when) for when, _ in armed):
+            self.die(*(receipt for _, receipt in armed))
 
 
 class DiesInMidReply(AskerDies):

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from trips import ONE, PACK, PATTERNS, REMEDIED, Trip, effects, environment, harm, worked
+from trips import AGAINST_POLICY, ONE, PACK, PATTERNS, REMEDIED, Says, Trip, denying, effects, environment, harm, worked
 
 from bench.common.errors import ConfigError
 from bench.record.events import Called, of_kind
@@ -15,23 +15,8 @@ from bench.record.worlds.events import ToolCalled
 from bench.run.architectures.registry import ARCHITECTURES, architecture_named, load_architecture
 from bench.run.experiment.config import Config
 from bench.run.experiment.matrix import build_matrix
-from bench.run.models.base import Reply, Request, Sleep
-from bench.run.models.simulated import SimulatedModel, SimulatedSettings
-from bench.worlds.run.environment import Call, Policy, PolicyVerdict, ProcedureStep
 
 LOST = [{"point": "tool", "effect": "lost_ack", "tool": "pay", "attempts": [1]}]
-
-
-class Says(SimulatedModel):
-    """Says these first, and then what is right; `heard` are the prompts that it was sent."""
-
-    def __init__(self, *lines: str):
-        super().__init__("m", SimulatedSettings(wrapping=False), {PACK.key: PACK})
-        self._lines, self.heard = list(lines), list[str]()
-
-    async def reply(self, request: Request, sleep: Sleep) -> Reply:
-        self.heard.append(request.messages[-1].content)
-        return Reply(self._lines.pop(0)) if self._lines else await super().reply(request, sleep)
 
 
 def matrix_of(**variant: Any) -> Any:
@@ -75,24 +60,6 @@ def test_only_compare_and_swap_sees_that_the_world_has_moved_since_it_was_read(c
 
 
 WITHOUT_SCHEMA = '{"book": true, "amount": 300.5}'
-AGAINST_POLICY = '{"book": true, "amount": 499}'
-
-
-def denying() -> Any:
-    """The world of one trip that is paid as soon as it is judged, and whose policy denies a payment of anything but 300."""
-
-    def decide(_: Any, tool: str, arguments: Any, __: Any) -> PolicyVerdict:
-        wrong = tool == "pay" and arguments.amount != 300
-        return PolicyVerdict("deny", "price", f"{arguments.amount} is not the price") if wrong else PolicyVerdict()
-
-    paid = ProcedureStep(
-        "choose 1",
-        on="requested",
-        reads=lambda _: {"trip": Call("read_trip", {"trip": 1})},
-        judgment="choose",
-        effects=lambda facts: [Call("pay", {"trip": 1, "amount": facts.decided["choose 1"]["amount"]})],
-    )
-    return replace(environment(ONE), policy=Policy("strict", decide), procedure=(paid,))
 
 
 @pytest.mark.parametrize(("strength", "asked"), [("schema", 1), ("policy", 2), ("business_rule", 2)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from trials import Fault
 from trips import BARE, ONE, REMEDIED, Trip, effects, environment, harm, worked
 
 from bench.record.form import Form
-from bench.record.worlds.events import Stored
+from bench.record.worlds.events import Stored, WorldBegan
 from bench.run.experiment.trial import TrialResult
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Json, Task
@@ -96,7 +97,7 @@ class LoggedWorld:
     """A world as a plan sees it."""
 
     def __init__(self, declared: Environment):
-        self.procedure, self.tools, self.store = declared.procedure, declared.by_name, self
+        self.procedure, self.environment, self.store = declared.procedure, declared, self
         self.written: list[Any] = []
         self.followed: list[int] = []
 
@@ -115,10 +116,16 @@ def test_with_remedies_another_tool_makes_the_plan_anew_and_the_same_tools_do_no
     for _ in range(2):
         KeptPlan(world, IN_ORDER).take_up(compares_makers=True)
     assert len(world.written) == 1
-    world.tools = dict(list(world.tools.items())[1:])
+    world.environment = replace(world.environment, tools=world.environment.tools[1:])
     KeptPlan(world, IN_ORDER).take_up(compares_makers=True)
     assert [plan["reason"] for plan in world.written] == ["the work begins", "the tools were exchanged"]
     assert world.followed == [1, 2]
+
+
+def test_each_record_of_a_world_names_the_contracts_of_its_tools_as_the_plan_does() -> None:
+    result = worked("plan_and_replan")
+    [began] = [event for event in result.record.events if isinstance(event, WorldBegan)]
+    assert began.tools == plans(result)[0]["tools"] != replace(environment(ONE), tools=()).contracts
 
 
 def test_the_earliest_deadline_comes_first_and_steps_without_any_come_last() -> None:

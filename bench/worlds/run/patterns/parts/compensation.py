@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from bench.scenario import Json
 from bench.worlds.run.patterns.parts.calling import Calling
 from bench.worlds.run.patterns.parts.memory import Memory
 from bench.worlds.run.runtime.actions import WorldActions
 
 FOR_A_PERSON = "for a person"
+
+
+def leave_for_a_person(world: WorldActions, step: str, what: str, told: Json) -> None:
+    """Note what a person must know of a step, once over all crashes."""
+    if not any(note["step"] == step and what in note for note in world.store.log(FOR_A_PERSON)):
+        world.store.append(FOR_A_PERSON, {"step": step, what: told})
 
 
 async def take_back(

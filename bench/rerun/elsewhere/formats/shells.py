@@ -1,0 +1,68 @@
+"""SWE-agent and mini-SWE-agent: a file is one trial, whose only tool is a shell."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from pydantic import AliasPath, Field
+
+from bench.common.bounds import Many
+from bench.rerun.elsewhere.formats.members import ChatMessage, ItemId, Read, asked_in, name_of
+from bench.rerun.elsewhere.trials import AGENT, AskedCall, RecordedRun, RecordedTurn, trial_of
+
+
+class SweStep(Read):
+    action: str
+    observation: str = ""
+    response: str | None = None
+
+
+class SweRun(Read):
+    trajectory: Many[SweStep]
+    status: str | None = Field(None, validation_alias=AliasPath("info", "exit_status"))
+    sent: int = Field(0, validation_alias=AliasPath("info", "model_stats", "tokens_sent"))
+    received: int = Field(0, validation_alias=AliasPath("info", "model_stats", "tokens_received"))
+
+
+def swe_run(where: str, run: SweRun) -> RecordedRun:
+    """Return a trajectory of SWE-agent. It does not say which steps failed, nor whether the task was solved."""
+    turns = list[RecordedTurn]()
+    for number, step in enumerate(run.trajectory):
+        turns.append(RecordedTurn(AGENT, step.response or "", (AskedCall(str(number), "shell", {"command": step.action}),)))
+        turns.append(RecordedTurn("tool", step.observation, answers=str(number)))
+    if turns:
+        turns[-1] = replace(turns[-1], provider=(run.sent, run.received))
+    return RecordedRun("SWE-agent", (trial_of(where, turns, name_of(where, ".traj"), "0", ended=run.status or ""),))
+
+
+class MiniRun(Read):
+    trajectory_format: str
+    instance_id: ItemId = ""
+    status: str | None = Field(None, validation_alias=AliasPath("info", "exit_status"))
+    model: str | None = Field(None, validation_alias=AliasPath("info", "config", "model", "model_name"))
+    messages: Many[ChatMessage]
+
+
+MINI_COMMAND = re.compile(r"```(?:bash|mswea_bash_command)[^\S\n]*\n([^`]*)```")
+MINI_CODE = re.compile(r"\s*<returncode>(-?\d{1,6})</returncode>")
+
+
+def mini_run(where: str, run: MiniRun) -> RecordedRun:
+    """Return a trajectory of mini-SWE-agent: a block of shell in a reply is a call, and the next message its answer, as is the
+    message that ends the trial. The answer's return code says whether it failed."""
+    turns, waiting = list[RecordedTurn](), ""
+    for number, message in enumerate(run.messages):
+        text = message.content or ""
+        if answered := message.tool_call_id or (waiting if message.role in ("user", "tool", "exit") else ""):
+            code = MINI_CODE.match(text)
+            turns.append(RecordedTurn("tool", text, answers=answered, failed=bool(int(code.group(1))) if code else None))
+            waiting = waiting if answered != waiting else ""
+            continue
+        commands = MINI_COMMAND.findall(text) if message.role == AGENT and not message.tool_calls else []
+        block = [AskedCall(str(number), "shell", {"command": commands[0].strip()})] if len(commands) == 1 else []
+        asked = (*block, *asked_in(message.tool_calls))
+        waiting = asked[-1].id if asked else ""
+        turns.append(RecordedTurn(message.role, text, asked))
+    name = run.instance_id or name_of(where, ".traj.json")
+    return RecordedRun("mini-SWE-agent", (trial_of(where, turns, name, "0", ended=run.status or ""),), run.model or "")
