@@ -1,8 +1,8 @@
-"""A planner, two workers, and between them a queue in PostgreSQL (QUEUE: its DSN), each a process. The foreman starts another
-for each that dies.
+"""A planner, two workers, and between them a queue in PostgreSQL (QUEUE: its DSN), each a process. The foreman starts
+another for each that dies.
 
 The planner asks the model, and puts each call of a tool into the queue as a job. A worker makes a job's call and writes down
-the answer.
+the answer. With --adapter there is one worker, so that its successor takes up its job.
 
 --keys      a call has a key made of its job's number; the worker's adapter of the tools makes it, in a form of its own
 --adapter   once a worker has died, the next has version 2 of the adapter, which makes keys of another form
@@ -31,7 +31,7 @@ def main() -> None:
     """Until the planner has ended well."""
     staff: dict[int, tuple[str, str, subprocess.Popen]] = {}
     versions = {"planner": "1", "worker": "1"}
-    wanted = ["planner", "worker", "worker"]
+    wanted = ["planner", "worker"] if ADAPTER else ["planner", "worker", "worker"]  # the successor is to take up the job
     while True:
         for role in wanted:
             process = started(role, versions[role])
