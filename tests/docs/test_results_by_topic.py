@@ -301,6 +301,23 @@ def test_each_systems_framework_time_is_above_that_of_ours() -> None:
         assert by_name.drop(ARMS).min() > by_name[ARMS].max() and len(by_name.drop(ARMS)) == 7
 
 
+def test_mellea_takes_the_share_that_is_told_and_the_papers_framework_seconds_are_its_tables() -> None:
+    run = run_named("systems")
+    trials = run.trials[run.trials["architecture"].isin(["mellea", "mellea_code"])]
+    sums = trials.groupby(["scenario", "architecture"], observed=True)[["framework_seconds", "latency_seconds"]].sum()
+    shares = sorted(100 * sums["framework_seconds"] / sums["latency_seconds"])
+    of_code = trials[trials["architecture"] == "mellea_code"].groupby("scenario", observed=True)["framework_seconds"].mean()
+    report = (FOLDER / run.name / "report.md").read_text(encoding="utf-8")
+    assert all(row in report for row in ("| 5.18 ± 0.91 |", "| 3.94 ± 0.49 |", "| 18.0% |"))
+    assert not missing(
+        "results/systems",
+        f"{shares[0]:.4f}% to {shares[-1]:.4f}% of its arms' seconds",
+        "where the paper has 18.0%",
+        f"took {min(of_code):.4f} s and {max(of_code):.4f} s of framework time",
+        "runtime-structured arm 5.18 s and 3.94 s",
+    )
+
+
 def test_what_is_said_of_how_often_the_smaller_model_gave_up_is_what_its_trials_did() -> None:
     outcomes = run_named("paper", "0.5b").trials["outcome"]
     assert not missing("results/paper", f"gave up in {outcomes.eq('gave_up').sum()} of the {len(outcomes)} trials")
