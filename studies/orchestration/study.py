@@ -7,8 +7,8 @@ and p survives Holm's correction over all rows; for the others the table names t
 count.
 
 Where there are several proposers, reliability is decomposed: *the luck of the calls* is the mean over instances of the variance
-of damage over the sets of draws, under the same faults; the *gap* is the difference of two patterns with one proposer, and it
-*grows* where it is larger with the proposer that errs least than with the one that errs most.
+of damage over the sets of draws, under the same faults; the *gap* is the difference of two patterns with one proposer, for each
+delivered fault, and it *grows* where it is larger with the proposer that errs least than with the one that errs most.
 """
 
 from __future__ import annotations
@@ -101,6 +101,7 @@ def _trials(run: Run) -> pd.DataFrame:
         proposer=usable["model"].astype(str).map(proposers),
         rate=usable["model"].astype(str).map({model: float(each.get("error_rate", 0.0)) for model, each in shown.items()}),
         is_damaged=(damage > 0).astype(float),
+        by_fault=damage / usable["faults_delivered"].astype(float).where(lambda number: number > 0),
         damage=damage,
         is_solved=(usable["outcome"] == "solved").astype(float),
     )
@@ -113,8 +114,9 @@ def _needed(risen: Rises, family: int) -> int | None:
 
 @dataclass(frozen=True)
 class Gap:
-    """Two patterns in one world: how many more trials the first damages, by proposer from the one that errs most, and how much
-    more with the one that errs least."""
+    """Two patterns in one world: how many more effects the first damages for each delivered fault, by proposer from the one
+    that errs most, and how much more with the one that errs least. In a trial they cannot be compared: a proposer that errs
+    gives up earlier and is struck less."""
 
     scenario: str
     arms: str
@@ -125,21 +127,21 @@ class Gap:
 
     @property
     def verdict(self) -> str:
-        contrast = self.grows.contrast
-        if self.p is None or self.p >= LEVEL or contrast.low is None or contrast.high is None:
+        contrast, with_most = self.grows.contrast, self.by_proposer[0].value or 0.0
+        if self.p is None or self.p >= LEVEL or (contrast.low or 0) * (contrast.high or 0) <= 0:
             return "inconclusive"
-        return "holds" if contrast.low > 0 else "contradicted" if contrast.high < 0 else "inconclusive"
+        return "grows" if (contrast.low or 0) * with_most > 0 else "shrinks"
 
 
 def gaps(run: Run, trials: pd.DataFrame) -> list[Gap]:
     """Return the gaps of each two patterns that differ in one thing, by world. An instance counts with its mean over draws."""
     made: list[Gap] = []
     for scenario, group in trials.groupby("scenario", sort=False, observed=True):
-        means = group.groupby([*PLACE, "architecture", "rate"], observed=True)["is_damaged"].mean().reset_index()
+        means = group.groupby([*PLACE, "architecture", "rate"], observed=True)["by_fault"].mean().reset_index()
         rates = sorted(means["rate"].unique(), reverse=True)
         for first, second in _comparable(run, sorted(set(group["architecture"]), key=run.names("architecture").index), group):
             by_rate = [
-                rises(means[means["rate"] == rate], "is_damaged", "architecture", first, second, [*PLACE, "architecture"])
+                rises(means[means["rate"] == rate], "by_fault", "architecture", first, second, [*PLACE, "architecture"])
                 for rate in rates
             ]
             most, least = by_rate[0].by_instance, by_rate[-1].by_instance
@@ -252,8 +254,9 @@ def _gaps_table(run: Run, trials: pd.DataFrame) -> Table:
         TableColumn[Gap]("To decide", lambda row: "–" if row.verdict != "inconclusive" else row.needed or "unknown"),
     )
     notes = (
-        "gap: the share of damaged trials under the first pattern less that under the second, over all sets of draws",
-        "grows by: the gap with the proposer that errs least less the gap with the one that errs most; holds: it grows, "
+        "gap: damaged effects for each delivered fault under the first pattern less those under the second, over the trials "
+        "that were struck; in a trial they are not comparable, since a proposer that errs gives up earlier and is struck less",
+        "grows by: the gap with the proposer that errs least less the gap with the one that errs most; grows: away from zero, "
         "p < 0.05 by the sign-flip test over instances after Holm's correction over all rows that differ anywhere",
         "95% intervals are of resampled instances",
     )

@@ -77,6 +77,22 @@ def beside_a_coin(of: Callable[[Advice, HeldOut], float]) -> tuple[int, int, flo
     return sum(value > 0 for value in less.values()), round(100 * mean(less.values())), p
 
 
+def without_logs(outcome: HeldOut) -> float:
+    """The damage for each fault of a coin that draws among the arms other than `event_driven`."""
+    return mean(value for arm, value in outcome.harm.items() if arm != "event_driven")
+
+
+def test_the_page_says_how_the_choice_stands_beside_a_coin_and_that_it_is_always_the_same() -> None:
+    wins, hundredths, p = beside_a_coin(lambda _, outcome: outcome.harm[outcome.arm])
+    assert (wins, p) == (12, 2 / 2**12) and f"by {hundredths / 100:.2f} in the mean" in PAGE
+    assert {judged(path).arm for path in NO_KEYS} == {"composition"}
+    least = sum(judged(path).harm[judged(path).arm] == min(judged(path).harm.values()) for path in NO_KEYS)
+    better = sum(judged(path).harm[judged(path).arm] < without_logs(judged(path)) for path in NO_KEYS)
+    unknown = sum(bool(advised(path)[0].unknown) for path in NO_KEYS)
+    assert f"the least damage in {least} of 12" in PAGE and f"without it the choice is better in {better} of 12" in PAGE
+    assert f"In {unknown} of 12 it says that it does not know" in PAGE
+
+
 def test_the_page_has_the_choice_beside_best_worst_and_a_coin_on_each_workload_without_keys() -> None:
     assert len(NO_KEYS) == 12
     assert [row for row in rows_without_keys() if row not in PAGE] == []

@@ -11,8 +11,9 @@ from exactly_once.kills import in_process, killed
 from exactly_once.lives import FileStore, KeptTries, lived
 
 from bench.run.experiment.config import load_config
-from bench.run.experiment.matrix import Matrix
+from bench.run.experiment.matrix import Matrix, build_matrix
 from bench.run.experiment.untrusted import permission
+from bench.worlds.run.entries import CONTRACTS, MODEL_LED
 from bench.worlds.run.runtime.process import Process
 
 PLANS = ("before_draft", "unacknowledged_note", "unrecorded_letter", "recorded_draft")
@@ -33,6 +34,18 @@ def test_a_real_kill_at_each_point_leaves_the_world_that_the_crash_in_process_le
     assert (kills, end.lives) == (1, 2)
     assert end == in_process(matrix, spec, permission(matrix).graders[spec.model])
     assert end.correct or architecture == "state_machine"
+
+
+@pytest.mark.parametrize("architecture", [*CONTRACTS, *MODEL_LED])
+def test_a_real_kill_of_a_monitor_and_of_a_model_that_leads_leaves_the_world_that_the_crash_in_process_leaves(
+    architecture: str, tmp_path: Path
+) -> None:
+    few = {"instances": 1, "repetitions": 1, "plans": ["unacknowledged_note"], "architectures": [architecture]}
+    matrix = build_matrix(load_config(CONFIG, few), [ROOT / "scenarios"], "code")
+    [spec] = matrix.specs
+    end, kills = lived(matrix, spec, tmp_path)
+    assert (kills, end.lives) == (1, 2)
+    assert end == in_process(matrix, spec, permission(matrix).graders[spec.model])
 
 
 @pytest.mark.parametrize("plan", ["unacknowledged_merge", "recorded_release"])
