@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -78,11 +79,15 @@ class Evidence:
     def harm(self, arm: str, failures: Mapping[str, float]) -> dict[str, float]:
         """Return instance -> the damaged effects of a run with this many of each failure: those without a failure, and what
         each delivered failure adds. An instance that no such failure struck counts as the others."""
-        damage = self.trials[DAMAGE].sum(axis=1).groupby([self.trials[name] for name in ("architecture", "plan", "instance")])
-        faults = self.trials.groupby(["architecture", "plan", "instance"])["faults_delivered"].sum()
-        total = (calm := damage.mean().loc[arm, FAULT_FREE]).copy()
+        place = ["architecture", "plan", "instance"]
+        damage = self.trials.assign(damage=self.trials[DAMAGE].sum(axis=1)).groupby(place)
+        mean: Any = damage["damage"].mean()
+        size: Any = damage["damage"].size()
+        faults: Any = damage["faults_delivered"].sum()
+        calm = mean.loc[arm, FAULT_FREE]
+        total = calm.copy()
         for plan, count in failures.items():
-            added = (damage.mean().loc[arm, plan] - calm).clip(lower=0) * damage.size().loc[arm, plan]
+            added = (mean.loc[arm, plan] - calm).clip(lower=0) * size.loc[arm, plan]
             struck = faults.loc[arm, plan].where(lambda number: number > 0)
             by_fault = added / struck
             total += count * by_fault.fillna(by_fault.mean() if by_fault.notna().any() else 0.0)

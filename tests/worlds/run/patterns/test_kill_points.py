@@ -78,7 +78,7 @@ def test_with_remedies_a_kill_at_any_moment_changes_no_effect_and_no_note_for_a_
 def test_a_monitor_that_was_killed_verifies_the_effect_that_it_had_let_pass() -> None:
     calm = worked("repair_afterwards", REMEDIED, world=denying(), model=Says(AGAINST_POLICY))
     assert (effects(calm), harm(calm)["unauthorised"], stored(calm, FOR_A_PERSON)) == (["pay"], 1, 1)
-    verified = set()
+    verified = set[int]()
     for result in killed("repair_afterwards", REMEDIED, denying(), AGAINST_POLICY):
         unauthorised = harm(result).get("unauthorised", 0)  # 0 where it died before it acted, and was told better
         assert effects(result) == ["pay"] and stored(result, FOR_A_PERSON) == unauthorised
@@ -88,7 +88,7 @@ def test_a_monitor_that_was_killed_verifies_the_effect_that_it_had_let_pass() ->
 
 @pytest.mark.parametrize("pattern", [*CONTRACTS, *MODEL_LED])
 def test_bare_a_kill_doubles_at_most_the_effect_of_the_step_in_which_it_struck(pattern: str) -> None:
-    doubled = []
+    doubled = list[str]()
     for result in killed(pattern, BARE, environment([PLAIN])):
         again = [tool for tool in PLANNED if effects(result).count(tool) == 2]
         assert sorted(effects(result)) == sorted([*PLANNED, *again]) and len(again) <= 1
