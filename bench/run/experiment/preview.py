@@ -63,9 +63,11 @@ def preview(matrix: Matrix) -> Iterator[ArmPreview]:
 def starts(matrix: Matrix) -> float | None:
     """Return about how often one trial starts its command: once, and again after each kill.
 
-    A pattern that is killed at the same faults stands in for the command, in some of the trials. None if it cannot work in
-    these worlds."""
+    A pattern that is killed at the same faults stands in for the command, in some of the trials. None if a world has
+    no procedure by which the pattern works."""
     commands = [spec for spec in matrix.specs if _is_command(spec, matrix)]
+    if any(not (world and world.procedure) for world in (matrix.arm(spec).scenario.environment for spec in commands)):
+        return None
     sample = commands[:: math.ceil(len(commands) / REHEARSED)]
     rehearsal = replace(matrix, models={name: _stand_in(name, matrix) for name in matrix.models})
     records = run(_rehearsed(sample, rehearsal.worked_by(load_architecture(ARCHITECTURES.named(STAND_IN)))))

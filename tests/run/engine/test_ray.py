@@ -42,7 +42,7 @@ def test_a_mixture_of_models_is_refused_before_anything_is_begun(tmp_path: Path)
     assert not (tmp_path / "results").exists()
     for words, message in (
         (("--engine", "dask"), "--engine dask: is not an engine; give ray, or a cluster's address, ray://HOST:PORT"),
-        (("--workers", "2"), "--workers: only an engine has workers; give --engine ray as well"),
+        (("--workers", "2"), "--workers: no agent of this config is a command, and only --engine ray has workers for others"),
     ):
         code, _, err = bench_anew(tmp_path, "run", "configs/small.toml", *words)
         assert code == 2 and message in err

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from driven import matrix_of, receipts
+from driven import AGENTS, matrix_of, receipts
 from little_worlds import ended, harm
+from trials import ROOTS
 
 from bench.record.events import Called, of_kind
 from bench.record.store import RunWriter
+from bench.run.experiment.config import Config
+from bench.run.experiment.matrix import build_matrix
 from bench.run.experiment.new_manifest import manifest_of
 from bench.run.experiment.preview import starts
 from bench.run.experiment.runner import run_matrix
@@ -54,4 +57,11 @@ def test_trials_of_commands_run_two_at_a_time_and_come_out_as_one_after_another(
 
 
 def test_it_is_said_ahead_how_often_a_command_is_started() -> None:
-    assert starts(MATRIX) == 3
+    crash = {"faults": [{"point": "process", "effect": "unacknowledged", "probability": 1.0, "attempts": [1]}]}
+    plans = {"plans": ["none", "crash"], "plan": {"crash": crash}}
+    values = {"name": "ahead", "scenarios": ["contract_renewal"], "instances": 2, "repetitions": 1, "seed": 7, **plans}
+    parts = {"architectures": ["mine"], "architecture": {"mine": {"command": ["python", "clerk.py"], "folder": str(AGENTS)}}}
+    models = {"models": ["m"], "model": {"m": {"kind": "simulated"}}}
+    often = starts(build_matrix(Config.model_validate({**values, **parts, **models}), ROOTS, "code"))
+    assert often and often > 2
+    assert starts(MATRIX) is None, "its world has no procedure"
