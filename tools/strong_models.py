@@ -66,8 +66,9 @@ READS = ("get_*", "search_*", "list_*", "find_*", "calculate", "think", "transfe
 REPEATS = re.compile(r"\b(once|again|twice|repeat\w*|retr\w+|idempoten\w+|duplicat\w+)\b", re.IGNORECASE)
 """Words by which a tool's description can say what a second call does."""
 NOT_DONE = {
+    "gpt-oss-120b and Qwen2.5-7B airline, retail with precondition advice": "not done yet; the servers are the same",
     "GPT-4.1 telecom and telecom solo (1,315 answers)": "no server of the telecom world with its data installs",
-    "rewards": "the first state's part is compared; sentences to the user are graded by a model",
+    "the part of rewards that grades sentences to the user": "the store's part is compared",
     "the simulated users": "they are models; the recorded path alone can be sent again",
     "Terminal-Bench, SWE-agent, mini-SWE-agent": "their commands need the containers of their tasks",
     "MCPMark": "no step is kept",

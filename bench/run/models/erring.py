@@ -1,6 +1,7 @@
 """A proposer that errs at a declared rate, and learns from a rejection at measured or assumed rates.
 
-Half of its wrong outputs lack a required field. In the others one value is exchanged for another that the schema allows.
+A declared share of its wrong outputs lacks a required field. In the others one value is exchanged for another that the schema
+allows.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from bench.scenario import Json, Output
 RepairSignal = Literal["typed", "untyped", "completed"]
 """What a proposer is told of its last output: why it was rejected; only that it was rejected; or that all went well."""
 LACKS_A_FIELD = 0.5
-"""The share of wrong outputs that do not fit their schema: an assumption."""
+"""The share of wrong outputs that do not fit their schema, where none is declared: an assumption."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,11 @@ def heard(messages: Sequence[Message]) -> RepairSignal | None:
 @dataclass(frozen=True)
 class Erring:
     """A source of right and wrong outputs. `error_rate` applies to first attempts, and to later ones if `learning` has no rate
-    for the signal."""
+    for the signal. `lacks_a_field` is the share of wrong outputs that lack one."""
 
     error_rate: float
     learning: Learning | None = None
+    lacks_a_field: float = LACKS_A_FIELD
 
     def output(self, right: Json, form: type[Output], signal: RepairSignal | None, draw: Random) -> Json:
         """Return the right output, or a wrong one in its place.
@@ -81,7 +83,7 @@ class Erring:
         if luck >= self._wrong_after(signal) or not isinstance(right, dict):
             return right
         required = [name for name, field in form.model_fields.items() if field.is_required() and name in right]
-        if required and draw.random() < LACKS_A_FIELD:
+        if required and draw.random() < self.lacks_a_field:
             forgotten = draw.choice(required)
             return {name: value for name, value in right.items() if name != forgotten}
         return exchanged(right, form, draw) or right

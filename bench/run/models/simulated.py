@@ -29,7 +29,7 @@ from bench.run.answers.places import Schema, holds_code
 from bench.run.models.bank import Bank
 from bench.run.models.base import Reply, Request, Sleep, Usage
 from bench.run.models.counting import tokens_read, tokens_written
-from bench.run.models.erring import Erring, Learning, RepairSignal, heard
+from bench.run.models.erring import LACKS_A_FIELD, Erring, Learning, RepairSignal, heard
 from bench.run.models.making import Making
 from bench.run.models.options import options_in
 from bench.run.models.simulated_replies import calling, next_look, smallest, within
@@ -53,8 +53,12 @@ class SimulatedSettings(BaseModel):
     did: with its error rates and its errors. The bank must hold replies to all judgments of the run's scenarios and their
     variants. If tools are to be called, the model follows the procedure with the bank's judgments."""
     error_rate: float = Field(0.0, ge=0.0, le=1.0, exclude_if=lambda rate: not rate)
-    """The probability that a judgment in a world is wrong. Half of the wrong outputs lack a required field; in the others one
-    value is exchanged for another that the schema allows."""
+    """The probability that a judgment in a world is wrong. Some wrong outputs lack a required field; in the others one value is
+    exchanged for another that the schema allows."""
+    error_source: str = Field("assumed", exclude_if=lambda source: source == "assumed")
+    """Where the error rate comes from, in words."""
+    lacks_a_field: float = Field(LACKS_A_FIELD, ge=0.0, le=1.0, exclude_if=lambda share: share == LACKS_A_FIELD)
+    """The share of wrong outputs that lack a required field."""
     error_draws: int = Field(0, ge=0, exclude_if=lambda number: not number)
     """The number of the set of draws for wrong judgments. Models with different numbers err in different places, under the same
     faults."""
@@ -114,7 +118,7 @@ class SimulatedModel:
         self._learning = learning or (
             Learning(settings.right_after, settings.right_after_source) if settings.right_after else None
         )
-        self._erring = Erring(settings.error_rate, self._learning) if settings.error_rate else None
+        self._erring = Erring(settings.error_rate, self._learning, settings.lacks_a_field) if settings.error_rate else None
         self.endpoint = f"simulated:{name}"
         self._scenarios = scenarios
 

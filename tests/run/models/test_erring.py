@@ -41,6 +41,13 @@ def test_so_many_outputs_are_wrong_and_half_of_them_do_not_fit_their_schema() ->
             Offer.model_validate(output)
 
 
+def test_wrong_outputs_that_lack_no_field_fit_their_schema() -> None:
+    wrong = [output for output in outputs(Erring(0.3, lacks_a_field=0.0), None) if output != RIGHT]
+    assert len(wrong) == pytest.approx(120, abs=30)
+    for output in wrong:
+        Offer.model_validate(output)
+
+
 def test_after_a_rejection_the_rate_is_that_of_the_signal_and_without_learning_the_first_one() -> None:
     assert wrong(Erring(0.3, LEARNING), "typed") == pytest.approx(80, abs=25)
     assert wrong(Erring(0.3, LEARNING), "untyped") == pytest.approx(240, abs=30)
