@@ -16,20 +16,30 @@ def cells(first: str) -> list[str]:
 
 
 def test_each_sentence_on_strong_models_says_what_the_report_counts() -> None:
-    _, errors, repaired, _, calls, tokens, struck, spared = cells("chance")
+    _, errors, repaired, _, calls, tokens, struck, spared, _ = cells("chance")
     assert f"Of {errors} reads that were struck, {repaired} were followed by a success of the same tool." in PAGE
     assert f"after {calls.split(',')[0]} call and {tokens.split(',')[0]} tokens in the median" in PAGE
     assert f"With a drawn error {struck.split(' (')[0]} trials were solved" in PAGE
     assert f"and without it {spared.split(' (')[0]}." in PAGE
-    *_, struck, spared = cells("the model")
+    *_, struck, spared, _ = cells("the model")
     assert f"caused {struck.split(' (')[0]} were solved, and without it {spared.split(' (')[0]}." in PAGE
     airline = cells("GPT-4o airline, 4 trials a task")
     assert f"**GPT-4o repaired {airline[6]} of {airline[3].split(' (')[0]} errors" in PAGE
     assert f"It took {airline[8].split(',')[0]} calls and {airline[9].split(',')[0]} tokens in the median." in PAGE
     newest = [cells(f"{name} airline")[3].split(" (")[0] for name in ("Sonnet 4.5", "Opus 4.6", "GPT-5.4")]
     assert f"made {newest[0]}, {newest[1]} and {newest[2]} errors" in PAGE
-    tasks, _, _, mixed, pairs, same, *_ = cells("50")
-    assert f"{same} of {pairs} pairs do, and {mixed} of {tasks} tasks are solved in some runs" in PAGE
+    same = cells("GPT-4o airline, with itself")[3].partition(" (")[0]
+    mixed = REPORT.partition(" never, and ")[2].partition(" in some.")[0]
+    assert f"{same} pairs do, and {mixed} tasks are solved in some runs" in PAGE
+
+
+def test_the_tools_are_as_dangerous_as_the_page_says_and_say_nothing_of_it() -> None:
+    danger = REPORT.partition("## The danger of a tool")[2].partition("\n## ")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in danger.splitlines() if line.startswith("| ")][2:]
+    assert all(row[6] == row[3] for row in rows if row[1] == "cancel_reservation")
+    assert all(row[6] == "0" for row in rows if "order" in row[1] or row[1] == "modify_user_address")
+    assert {row[2] for row in rows} == {"no hint; no word on a second call"}
+    assert all(row[10].startswith(("0 of", "– of")) for row in rows)
 
 
 def test_the_report_says_that_its_trials_were_recorded_elsewhere_and_stays_small() -> None:
