@@ -1,6 +1,8 @@
 """`python -m bench` is the command `bench`."""
 
 import signal
+import sys
+from collections.abc import Callable
 from contextlib import suppress
 
 
@@ -9,15 +11,32 @@ def main() -> None:
     heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if heard:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        command = _code_command() if sys.argv[1:2] == ["code"] else _whole_command()
+    except ModuleNotFoundError as error:
+        needed = "`bench code` needs typer and pytest; all other commands need: pip install recovery-bench"
+        print(f"bench: {error.name} is not installed; {needed}", file=sys.stderr)
+        sys.exit(2)
+    if heard:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    command()
+
+
+def _code_command() -> Callable[[], None]:
+    """Return `bench code`, which can be installed without what the other commands need."""
+    from bench.cli.code_command import main  # noqa: PLC0415
+
+    return main
+
+
+def _whole_command() -> Callable[[], None]:
     from pydantic import create_model  # noqa: PLC0415  it takes a second
 
     with suppress(Exception):  # pydantic reads all entry points for its first model; where it cannot, it goes on without
         create_model("First")
-    from bench.cli.main import main as command  # noqa: PLC0415  the same
+    from bench.cli.main import main  # noqa: PLC0415  the same
 
-    if heard:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    command()
+    return main
 
 
 if __name__ == "__main__":

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from io import TextIOWrapper
 from typing import Any, cast
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
+from bench.cli.loopback import spare_loopback
 from bench.cli.terminal import Terminal
-from bench.common.errors import ConfigError
+from bench.common.errors import BenchError, ConfigError
 from bench.common.signals import AsCtrlC, exit_code
 
 FIRST = ("probe", "run", "report", "compare", "trace", "scorecard", "new", "check")
@@ -23,6 +27,8 @@ WORDS = {
     "<float range>": "NUMBER",
 }
 """What help pages call a value, instead of its Python type."""
+UsageMistake: type[Exception] = typer.BadParameter.__mro__[1]
+"""The class that typer raises for wrong arguments; typer exports no name for it."""
 
 
 class SuggestingCommand(TyperCommand):
@@ -70,3 +76,46 @@ class Commands(TyperGroup):
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
+
+
+def add_command(to: typer.Typer, name: str, command: Any) -> None:
+    """Add a command, or a group of commands, that refuses a repeated option."""
+    if isinstance(command, typer.Typer):
+        to.add_typer(command, name=name)
+        added = command.registered_commands
+    else:
+        to.command(name)(command)
+        added = to.registered_commands[-1:]
+    for each in added:
+        each.cls = SuggestingCommand
+
+
+def run_command(app: typer.Typer, after_mistake: Callable[[], None]) -> None:
+    """Run the command. A user's mistake is one line on standard error and exit code 2."""
+    err = Terminal(stderr=True)
+    spare_loopback()
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # as standard error does with what it cannot encode
+    try:
+        code = app(prog_name="bench", standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
+    except UsageMistake as error:
+        _tell(err, error)
+        after_mistake()
+        sys.exit(2)
+    except BenchError as error:
+        err.print(f"bench: {' '.join(str(error).split())}")
+        sys.exit(2)
+    except OSError as error:
+        err.print(f"bench: {error.filename or 'a file cannot be written'}: {error.strerror or error}")
+        sys.exit(2)
+
+
+def _tell(err: Terminal, mistake: Any) -> None:
+    """Print what was typed wrong, in one line. Without a command, list the commands."""
+    words = mistake.format_message()
+    if "\n" in words:
+        Terminal().print(words)
+        return
+    words = words.replace(". Did you mean", "; did you mean").rstrip(".?")
+    err.print(f"bench: {words[0].lower()}{words[1:]}; see: {mistake.ctx.command_path} --help")

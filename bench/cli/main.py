@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import nullcontext
 from importlib.metadata import version
-from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from bench.cli.command import Commands, SuggestingCommand
-from bench.cli.command_part import COMMANDS, CommandPart
+from bench.cli.command import Commands, add_command, run_command
+from bench.cli.command_part import COMMANDS
 from bench.cli.completion import model_names, pack_names, plan_names, run_names
 from bench.cli.doctor import WITHOUT_THEM, guards_table, versions_table
 from bench.cli.listing import kind_names, print_parts, tell_left_out
-from bench.cli.loopback import spare_loopback
 from bench.cli.probed import show_probe
 from bench.cli.remembered import packs_of, remember
 from bench.cli.running import AT_A_TIME, engine_of, run_to_its_end, show_preview, tell_processes, watched
 from bench.cli.setup import PacksOption, UnguardedOption, cache_from, chosen_models, declared, open_run, run_name, whose_replies
 from bench.cli.terminal import Terminal
-from bench.common.errors import BenchError
 from bench.common.paths import PACKS, REPORTS, RESULTS, folder_of, name_of, named
 from bench.common.registry import Unusable, foreign_code
 from bench.read.report.studies import STUDIES, require_known
@@ -48,8 +44,6 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 out, err = Terminal(), Terminal(stderr=True)
-UsageMistake: type[Exception] = typer.BadParameter.__mro__[1]
-"""The class that typer raises for wrong arguments; typer exports no name for it."""
 
 
 def _show_version(asked: bool) -> None:
@@ -309,54 +303,16 @@ def add_commands(to: typer.Typer) -> None:
         try:
             if part.package:
                 with foreign_code(part.home):
-                    _add_command(alone := typer.Typer(), part)
+                    add_command(alone := typer.Typer(), part.name, part.load(part.path))
                     typer.main.get_command(alone)  # typer reads a function's arguments here, for all commands together
-            _add_command(to, part)
+            add_command(to, part.name, part.load(part.path))
         except Unusable as error:
             COMMANDS.leave_out(part, str(error))
-
-
-def _add_command(to: typer.Typer, part: CommandPart) -> None:
-    """Add a command, or a group of commands, that refuses a repeated option."""
-    command = part.load(part.path)
-    if isinstance(command, typer.Typer):
-        to.add_typer(command, name=part.name)
-        added = command.registered_commands
-    else:
-        to.command(part.name)(command)
-        added = to.registered_commands[-1:]
-    for each in added:
-        each.cls = SuggestingCommand
 
 
 add_commands(app)
 
 
-def _tell(mistake: Any) -> None:
-    """Print what was typed wrong, in one line. Without a command, list the commands."""
-    words = mistake.format_message()
-    if "\n" in words:
-        out.print(words)
-        return
-    words = words.replace(". Did you mean", "; did you mean").rstrip(".?")
-    err.print(f"bench: {words[0].lower()}{words[1:]}; see: {mistake.ctx.command_path} --help")
-
-
 def main() -> None:
     """Run the command. A user's mistake is one line on standard error and exit code 2."""
-    spare_loopback()
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # as standard error does with what it cannot encode
-    try:
-        code = app(prog_name="bench", standalone_mode=False)
-        sys.exit(code if isinstance(code, int) else 0)
-    except UsageMistake as error:
-        _tell(error)
-        tell_left_out(err, COMMANDS)
-        sys.exit(2)
-    except BenchError as error:
-        err.print(f"bench: {' '.join(str(error).split())}")
-        sys.exit(2)
-    except OSError as error:
-        err.print(f"bench: {error.filename or 'a file cannot be written'}: {error.strerror or error}")
-        sys.exit(2)
+    run_command(app, lambda: tell_left_out(err, COMMANDS))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -137,6 +138,38 @@ class Repository:
                 continue
             return made
         raise CodeError(f"{STEPS} is being changed by other processes; try again")
+
+    def restore(self, before: str, after: str) -> None:
+        """Write into the working tree what differs between its snapshot and a tree. The user's index does not change."""
+        new = ("diff-tree", "-r", "-z", "--no-renames", "--name-only", "--diff-filter=A")
+        for name in map(os.fsdecode, self.ask(*new, _checked(before), _checked(after)).split(b"\0")):
+            if name and os.path.lexists(self.root / name):
+                raise CodeError(f"{name} would be written over, and no step holds its content; move it away")
+        with tempfile.TemporaryDirectory() as folder:
+            index = {"GIT_INDEX_FILE": str(Path(folder, "index"))}
+            self.ask("read-tree", _checked(before), environment=index)
+            self.ask("update-index", "-q", "--refresh", environment=index)
+            self.ask("read-tree", "-m", "-u", _checked(before), _checked(after), environment=index)
+
+    def hold_only(self, trees: Collection[str], blobs: Collection[str]) -> int:
+        """Let the ref of the steps hold only these trees and contents, and trees that are newer.
+
+        Returns:
+            The bytes of the objects that no ref holds any more.
+        """
+        last = self._last()
+        if not last:
+            return 0
+        steps = [line.split(" ", 1) for line in self.ask("log", "--format=%T %s", last).decode().splitlines()]
+        newer = itertools.takewhile(lambda step: step[0] not in trees, steps)  # another process is about to add their steps
+        notes = dict([*newer, *(step for step in steps if step[0] in trees)])
+        listing = "".join(f"100644 blob {_checked(blob)}\t{blob}\n" for blob in sorted(blobs))
+        made = self.commit_of(self.ask("mktree", given=listing.encode()).decode().strip())
+        for tree, note in reversed(notes.items()):
+            made = self.ask("commit-tree", tree, "-p", made, "-m", note, environment=AUTHOR).decode().strip()
+        self.ask("update-ref", STEPS, made, last)
+        freed = self.ask("rev-list", "--objects", "--no-object-names", last, "--not", "--all", "--indexed-objects")
+        return sum(map(int, self.ask("cat-file", "--batch-check=%(objectsize:disk)", given=freed).split()))
 
     def commit_of(self, tree: str) -> str:
         """Make a commit with this tree and without a parent, and return its id."""

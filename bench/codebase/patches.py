@@ -161,7 +161,75 @@ def _change(state: Workspace, patch: Patch, changes: Sequence[Change], status: L
             _put(state.root / path, content)
         with state.store.writing():
             state.store.db.execute("UPDATE patches SET status = ? WHERE id = ?", (status, patch.id))
-        return state.step("apply" if status == "applied" else "revert", f"patch {patch.id}", patch.id)
+            return state.step("apply" if status == "applied" else "revert", f"patch {patch.id}", patch.id)
+
+
+def back(state: Workspace, number: int) -> int:
+    """Bring the tree back to a step. The tree as it was before is a step as well, so that one can go back to it too.
+
+    Args:
+        state: The execution state.
+        number: The number of the step.
+
+    Returns:
+        The number of the step that this made.
+
+    Raises:
+        CodeError: There is no step of this number, or a file that no step holds is in the way. Then nothing is written.
+    """
+    with state.store.locked():
+        tree = state.named_step(number).tree
+        state.step("run", f"before going back to step {number}")
+        state.repository.restore(state.repository.snapshot(), tree)
+        states = _statuses(state)
+        with state.store.writing():
+            for patch in states[max(states)]:
+                status = states.get(number, {}).get(patch, "reverted")
+                state.store.db.execute("UPDATE patches SET status = ? WHERE id = ?", (status, patch))
+            return state.step("back", f"step {number}")
+
+
+def _statuses(state: Workspace) -> dict[int, dict[int, str]]:
+    """Return for each step of this worktree the status of all patches that were applied or taken back in it so far."""
+    query = (
+        "SELECT id, kind, CAST(substr(note, 6) AS INTEGER) FROM steps JOIN made_in ON step = id WHERE folder = ? ORDER BY id"
+    )
+    statuses: dict[int, dict[int, str]] = {0: {}}
+    known: dict[int, str] = {}
+    for step, kind, number in state.store.rows(query, str(state.root)):
+        if kind == "back":
+            known = {patch: statuses.get(number, {}).get(patch, "reverted") for patch in known}
+        elif kind in ("apply", "revert"):
+            known = known | {number: "applied" if kind == "apply" else "reverted"}
+        statuses[step] = known
+    return statuses
+
+
+def prune(state: Workspace, keep: int) -> tuple[int, int, int]:
+    """Drop all steps but the last, with the executions before them that later executions replaced. All patches stay.
+
+    Args:
+        state: The execution state.
+        keep: How many steps are kept.
+
+    Returns:
+        The number of the dropped steps, that of the dropped executions, and the bytes that the state and git no longer hold.
+        Git's part of them is freed by `git gc`.
+    """
+    store = state.store
+    with store.locked():
+        steps = store.rows("SELECT id, tree FROM steps ORDER BY id DESC LIMIT ?", keep)
+        for (folder,) in store.rows("SELECT folder FROM worktrees"):
+            if not Path(folder).is_dir():
+                with store.writing():
+                    store.db.execute("DELETE FROM worktrees WHERE folder = ?", (folder,))
+        before = store.path.stat().st_size
+        dropped = store.drop_before(min((step for step, _ in steps), default=0))
+        trees = {tree for _, tree in steps} | {tree for (tree,) in store.rows("SELECT patched FROM worktrees")}
+        edits = [row for (rows,) in store.rows("SELECT edits FROM patches") for row in store.parsed(rows, EDITS)]
+        blobs = {row[side] for row in edits for side in ("before", "after")} - {""}
+        freed = state.repository.hold_only(trees, blobs)
+        return *dropped, before - store.path.stat().st_size + freed
 
 
 def _changed(state: Workspace, root: Path, path: str, old: bytes | None, new: bytes | None, who: str) -> bytes | None:
@@ -219,8 +287,9 @@ def note_changes(state: Workspace, action: str = "", call: str = "", person: str
             edits.append(Edit(path, *(repository.content(blob) if blob else None for blob in blobs)))
         if not edits:
             raise CodeError("nothing changed in this worktree since its last patch, or its first step")
-        patch = _keep(state, edits, "applied", action, call, person)
-        state.step("apply", f"patch {patch.id}", patch.id)
+        with state.store.writing():  # a process that is killed makes both or none, so that no change is in two patches
+            patch = _keep(state, edits, "applied", action, call, person)
+            state.step("apply", f"patch {patch.id}", patch.id)
         return patch
 
 

@@ -22,6 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=("usual", "reversed"),
         help="Run and record all tests, in the usual order or in reverse, which shows what tests share.",
     )
+    group.addoption("--bench-json", metavar="FILE", help="Write what ran, what was kept and what failed to this file, as JSON.")
     parser.addini(
         "bench_impact_ignores",
         "What does not matter to the tests that read it: clock, chance. Their results are kept all the same.",

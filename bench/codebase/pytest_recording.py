@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -25,10 +26,13 @@ from bench.codebase.watching import unwatched
 from bench.common.escaping import escape_line
 
 DISPLAY = re.compile(
-    r"--bench-(impact|record).*|usual|reversed|-q+|-v+|-x|-s|-l|-r\w+|--(tb|color|durations|durations-min|maxfail|show-capture)=.*"
-    r"|--(quiet|verbose|exitfirst|showlocals|no-header|no-summary|full-trace)"
+    r"--bench-(impact|record|json).*|usual|reversed|-[qvxsl]+|-[rkm].+"
+    r"|--(quiet|verbose|exitfirst|showlocals|no-header|no-summary|full-trace|lf|last-failed|ff|failed-first|nf|new-first)"
+    r"|--(tb|color|durations|durations-min|maxfail|show-capture|deselect|ignore|ignore-glob|junit-?xml|verbosity|capture)=.*"
 )
 """Options that change what is shown, or which tests run, and no result."""
+TAKES_A_WORD = re.compile(r"-[rkm]|--[a-z-]+")
+"""Options that may have their value in the next word."""
 MOST_TEXT = 4000
 """The most letters that are kept of what pytest writes of a failure; the end tells most."""
 IGNORABLE = {"clock": CLOCK, "chance": CHANCE}
@@ -106,7 +110,12 @@ class RecordingPlugin:
         files = config.known_args_namespace.file_or_dir
         requested = {word for word in files if (folder / word.partition("::")[0]).exists()}
         left_out = {"bench.codebase.plugin", *requested}
-        words = [word for word in arguments if word not in left_out and not DISPLAY.fullmatch(word)]
+        words, given = list[str](), iter(arguments)
+        for word in given:
+            if TAKES_A_WORD.fullmatch(word) and DISPLAY.fullmatch(f"{word}=") and not DISPLAY.fullmatch(word):
+                next(given, "")
+            elif word not in left_out and not DISPLAY.fullmatch(word):
+                words.append(word)
         words += [f"in {os.path.relpath(folder, self.state.root)}"] if folder.resolve() != self.state.root else []
         words += [f"{name}={os.environ[name]}" for name in AT_START if name in os.environ]
         return " ".join(words)
@@ -275,10 +284,27 @@ class RecordingPlugin:
                 executions.append(Execution("test", name, outcome, detail, seconds, tuple(records), volatile, message))
         return executions
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def _report(self, exit_code: int) -> dict[str, object]:
+        """Return what a program wants to know of the session."""
+        kept, ran = self.decision.kept, {name: outcome for name, (outcome, _) in self._outcomes.items()}
+        failed: list[tuple[str, str, int | None, str]] = [
+            (name, ran[name], None, text) for name, text in self._messages.items()
+        ]
+        failed += [(name, kept[name].outcome, kept[name].step, self.state.store.message(kept[name].id)) for name in self._bad]
+        return {
+            "step": self.step,
+            "exit": exit_code,
+            "ran": ran,
+            "kept": {name: kept[name].outcome for name in self._kept},
+            "failures": [dict(zip(("name", "outcome", "kept_from", "message"), each, strict=True)) for each in failed],
+        }
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
         for name in self._bad:
             terminalreporter.write_line(escape_line(f"FAILED {name} (kept from step {self.decision.kept[name].step})"))
             for line in self.state.store.message(self.decision.kept[name].id).splitlines():
                 terminalreporter.write_line(f"    {escape_line(line)}")
+        if file := terminalreporter.config.getoption("bench_json"):
+            Path(file).write_text(json.dumps(self._report(int(exitstatus))), encoding="utf-8")
         kept = f"{len(self._kept)} results kept, {len(self._bad)} of them failures"
         terminalreporter.write_line(f"bench: step {self.step}: {len(self._tests)} tests run, {kept}")

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from bench.codebase.git import CodeError
@@ -18,6 +19,7 @@ from bench.codebase.workspace import Workspace
 
 GRACE = 60.0
 """Seconds in which an interrupted session must end and keep its results."""
+STANDARD_ERROR = 2
 
 
 @dataclass(frozen=True)
@@ -36,19 +38,40 @@ class Runnable:
     arguments: tuple[str, ...] = ()
 
 
-def run_tests(state: Workspace, arguments: Sequence[str], mode: str = "select", limit: float | None = None) -> int:
-    """Run pytest with the plug-in, as `ExecutionState.run` says."""
+def run_tests(
+    state: Workspace,
+    arguments: Sequence[str] = (),
+    mode: str = "select",
+    limit: float | None = None,
+    report: Path | None = None,
+) -> int:
+    """Run the tests that must run again, with pytest.
+
+    Args:
+        state: The execution state of the repository.
+        arguments: The arguments of pytest: files, folders and options.
+        mode: "select" runs the tests that are invalid. "usual" and "reversed" run and record all tests in this order.
+        limit: Seconds after which the session is interrupted. The results of tests that have ended by then are kept.
+        report: A file for what ran, what was kept and what failed, as JSON. What pytest prints then goes to standard error.
+
+    Returns:
+        The exit code of pytest; 1 if a kept result is a failure.
+
+    Raises:
+        CodeError: pytest is not installed, or the limit was reached.
+    """
     if importlib.util.find_spec("pytest") is None:
         raise CodeError("pytest is not installed; install it beside bench")
-    parallel = ("-n", "0") if importlib.util.find_spec("xdist") else ()
-    option = "--bench-impact" if mode == "select" else f"--bench-record={mode}"
-    command = (sys.executable, "-m", "pytest", "-p", "bench.codebase.plugin", option, *parallel, *arguments)
-    return _watched(command, state, limit)
+    options = ["--bench-impact" if mode == "select" else f"--bench-record={mode}"]
+    options += [f"--bench-json={report}"] if report else []
+    options += ["-n", "0"] if importlib.util.find_spec("xdist") else []
+    command = (sys.executable, "-m", "pytest", "-p", "bench.codebase.plugin", *options, *arguments)
+    return _watched(command, state, limit, STANDARD_ERROR if report else None)
 
 
-def _watched(command: Sequence[str], state: Workspace, limit: float | None) -> int:
+def _watched(command: Sequence[str], state: Workspace, limit: float | None, out: int | None = None) -> int:
     environment = {"PYTHONHASHSEED": "0"} | dict(os.environ)  # the order of a set of texts is the same in each run
-    with subprocess.Popen(command, cwd=state.root, env=environment, start_new_session=True) as process:
+    with subprocess.Popen(command, cwd=state.root, env=environment, stdout=out, start_new_session=True) as process:
         try:
             return process.wait(limit)
         except subprocess.TimeoutExpired:

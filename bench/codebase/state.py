@@ -5,18 +5,16 @@ from __future__ import annotations
 import fnmatch
 import itertools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from bench.codebase import patches
+from bench.codebase import patches, running
 from bench.codebase import portfolio as portfolios
-from bench.codebase.edits import Edit
 from bench.codebase.effects import acting, may_load
 from bench.codebase.git import CodeError
 from bench.codebase.graph import users_of
 from bench.codebase.patches import Patch
 from bench.codebase.record import ABSENT, Fact
-from bench.codebase.running import Runnable, run_all, run_tests
 from bench.codebase.store import Kept
 from bench.codebase.validity import StoredReach, ValidityDecision, decide, same_effects_in
 from bench.codebase.workspace import Workspace, WorkspaceStep
@@ -75,82 +73,15 @@ class ExecutionState(Workspace):
             raise CodeError(f"{path} was not there at step {step}")
         return self.repository.content(blob)
 
-    # Patches: see `bench.codebase.patches` for what each does
+    # Patches
 
-    def propose(self, edits: Sequence[Edit], action: str = "", call: str = "", person: str = "") -> Patch:
-        """Store a patch of these edits without applying it.
-
-        Args:
-            edits: The edits, at most one for each file.
-            action: The agent's action that made them.
-            call: The model call that made them.
-            person: The person who made them.
-
-        Returns:
-            The patch.
-
-        Raises:
-            CodeError: There are no edits, two edits change the same file, or an edit lies outside of the tree.
-        """
-        return patches.propose(self, edits, action, call, person)
-
-    def note_changes(self, action: str = "", call: str = "", person: str = "") -> Patch:
-        """Make a patch of all that changed in this worktree since its last patch, or its first step.
-
-        Args:
-            action: The agent's action that made the changes.
-            call: The model call that made them.
-            person: The person who made them.
-
-        Returns:
-            The patch, which counts as applied.
-
-        Raises:
-            CodeError: Nothing changed, or there is no earlier step.
-        """
-        return patches.note_changes(self, action, call, person)
-
-    def patch(self, number: int) -> Patch:
-        """Return a patch by its number.
-
-        Args:
-            number: The number of a patch.
-
-        Returns:
-            The patch.
-
-        Raises:
-            CodeError: There is no patch of this number.
-        """
-        return patches.patch_of(self, number)
-
-    def apply(self, patch: Patch) -> int:
-        """Apply a patch to the present tree, and merge it with changes made since.
-
-        Args:
-            patch: The patch.
-
-        Returns:
-            The number of the step that this made.
-
-        Raises:
-            CodeError: The patch is applied already, or conflicts with the tree. Then nothing is written.
-        """
-        return patches.apply(self, patch)
-
-    def revert(self, patch: Patch) -> int:
-        """Revert a patch, and keep later changes.
-
-        Args:
-            patch: The patch.
-
-        Returns:
-            The number of the step that this made.
-
-        Raises:
-            CodeError: The patch is not applied, or later changes conflict with it. Then nothing is written.
-        """
-        return patches.revert(self, patch)
+    propose = patches.propose
+    note_changes = patches.note_changes
+    patch = patches.patch_of
+    apply = patches.apply
+    revert = patches.revert
+    back = patches.back
+    prune = patches.prune
 
     def turned_by(self, name: str) -> list[Patch]:
         """Return the patches after which an execution last changed its outcome.
@@ -172,45 +103,11 @@ class ExecutionState(Workspace):
                 return [self.patch(number) for (number,) in self.store.rows(query, before.step, after.step)]
         return []
 
-    # Portfolios: see `bench.codebase.portfolio` for what each does
+    # Portfolios
 
-    def declare(self, portfolio: str, needs: Mapping[str, Sequence[str]]) -> None:
-        """Declare artifacts that belong together.
-
-        Args:
-            portfolio: The portfolio's name. An earlier portfolio of this name is replaced.
-            needs: For each artifact, a path in the tree, the artifacts that it is made from or writes about.
-
-        Raises:
-            CodeError: An artifact does not exist, needs an artifact that is not declared, or needs itself in a circle.
-        """
-        portfolios.declare(self, portfolio, needs)
-
-    def confirm(self, portfolio: str, path: str) -> None:
-        """Note that somebody looked at an artifact, and that it fits the present versions of what it needs.
-
-        Args:
-            portfolio: The portfolio's name.
-            path: The artifact.
-
-        Raises:
-            CodeError: There is no such portfolio, or it does not have the artifact.
-        """
-        portfolios.confirm(self, portfolio, path)
-
-    def stale(self, portfolio: str) -> list[portfolios.Stale]:
-        """Return the artifacts of a portfolio that are stale in the present tree.
-
-        Args:
-            portfolio: The portfolio's name.
-
-        Returns:
-            The stale artifacts. Each stands before those that need it.
-
-        Raises:
-            CodeError: There is no such portfolio.
-        """
-        return portfolios.stale(self, portfolio)
+    declare = portfolios.declare
+    confirm = portfolios.confirm
+    stale = portfolios.stale
 
     # Executions
 
@@ -259,36 +156,8 @@ class ExecutionState(Workspace):
                     return True
         return False
 
-    def run(self, arguments: Sequence[str] = (), mode: str = "select", limit: float | None = None) -> int:
-        """Run the tests that must run again, with pytest.
-
-        Args:
-            arguments: The arguments of pytest: files, folders and options.
-            mode: "select" runs the tests that are invalid. "usual" and "reversed" run and record all tests in this order.
-            limit: Seconds after which the session is interrupted. The results of tests that have ended by then are kept.
-
-        Returns:
-            The exit code of pytest; 1 if a kept result is a failure.
-
-        Raises:
-            CodeError: pytest is not installed, or the limit was reached.
-        """
-        return run_tests(self, arguments, mode, limit)
-
-    def run_all(self, runnables: Sequence[Runnable], limit: float | None = None) -> list[tuple[Kept, bool]]:
-        """Run in their order those scripts, steps and documents whose last result no longer holds.
-
-        Args:
-            runnables: The scripts, steps and documents.
-            limit: Seconds after which a process is ended.
-
-        Returns:
-            For each of them its result, and whether the result was kept from an earlier run.
-
-        Raises:
-            CodeError: A file does not exist, or a process was ended or left no result.
-        """
-        return run_all(self, runnables, limit)
+    run = running.run_tests
+    run_all = running.run_all
 
     def invalid(self) -> list[str]:
         """Return the executions of all layouts that must run again in the present tree.
@@ -312,6 +181,38 @@ class ExecutionState(Workspace):
         """
         last = "SELECT MAX(id) FROM executions WHERE step = ? GROUP BY kind, name"
         return dict(self.store.rows(f"SELECT outcome, COUNT(*) FROM executions WHERE id IN ({last}) GROUP BY outcome", step))
+
+    def ran(self, step: int) -> tuple[list[Kept], dict[str, str]]:
+        """Return what ran at a step.
+
+        Args:
+            step: The number of a step.
+
+        Returns:
+            The executions, and the version of each function that ran in them.
+
+        Raises:
+            CodeError: There is no step of this number.
+        """
+        self.named_step(step)
+        executions = [each for each in self.store.executions() if each.step == step]
+        facts = {fact for each in executions for _, _, fact in self.store.facts_of(each.id)}
+        return executions, {fact.name: fact.value for fact in sorted(facts) if fact.kind == "body"}
+
+    def needs(self, name: str | None = None) -> dict[str, list[Fact]]:
+        """Return what executions depended on when they last ran: the graph of the repository's executions.
+
+        Args:
+            name: A test's node id, or the name of a script, step or document; None for all.
+
+        Returns:
+            The facts of each execution, by its name.
+
+        Raises:
+            CodeError: Nothing of this name ever ran.
+        """
+        last = {each.name: each.id for each in ([self._last(name)] if name else self.executions())}
+        return {each: sorted({fact for _, _, fact in self.store.facts_of(id_)}) for each, id_ in last.items()}
 
     def executions(self, name: str | None = None) -> list[Kept]:
         """Return the executions so far.

@@ -62,8 +62,22 @@ ADDED = (
     "CREATE INDEX IF NOT EXISTS unread_of ON unread(skeleton)",
     "CREATE TABLE IF NOT EXISTS worktrees(folder TEXT PRIMARY KEY, patched TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS messages(execution INTEGER PRIMARY KEY, text TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS made_in(step INTEGER PRIMARY KEY, folder TEXT NOT NULL)",
 )
 """Statements that add the tables and indexes which the first states of this format lacked."""
+UNUSED = (
+    "DELETE FROM made_in WHERE step NOT IN (SELECT id FROM steps)",
+    "DELETE FROM messages WHERE execution NOT IN (SELECT id FROM executions)",
+    "DELETE FROM depends WHERE execution NOT IN (SELECT id FROM executions)",
+    "DELETE FROM records WHERE id NOT IN (SELECT record FROM depends)",
+    "DELETE FROM record_facts WHERE record NOT IN (SELECT id FROM records)",
+    "DELETE FROM facts WHERE id NOT IN (SELECT fact FROM record_facts)",
+    "DELETE FROM modules",
+    "DELETE FROM unread WHERE skeleton NOT IN (SELECT value FROM facts)",
+    "DELETE FROM surfaces WHERE skeleton NOT IN (SELECT key_of(value) FROM facts)",
+    "DELETE FROM mentions WHERE body NOT IN (SELECT key_of(value) FROM facts)",
+)
+"""Statements that drop what no step and no execution refers to. A text that is still there is parsed anew."""
 MODULE = (str, [(str, str, int, int, str)], str)
 STATEMENTS = [(str, [str], [str], str, str)]
 """The shapes of what is stored as JSON."""
@@ -173,7 +187,10 @@ class ExecutionStore:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Write all that the block writes, or nothing, as one transaction."""
+        """Write all that the block writes, or nothing, as one transaction, which blocks within it share."""
+        if self.db.in_transaction:
+            yield
+            return
         try:
             self.db.execute("BEGIN IMMEDIATE")
             try:
@@ -229,10 +246,30 @@ class ExecutionStore:
         rows = self.rows("SELECT text FROM messages WHERE execution = ?", execution)
         return str(rows[0][0]) if rows else ""
 
-    def add_step(self, tree: str, kind: str, note: str) -> int:
-        """Add a step in the present transaction, and return its number."""
+    def add_step(self, tree: str, kind: str, note: str, folder: str) -> int:
+        """Add a step of a worktree in the present transaction, and return its number."""
         cursor = self.db.execute("INSERT INTO steps(at, tree, kind, note) VALUES (?, ?, ?, ?)", (time.time(), tree, kind, note))
+        self.db.execute("INSERT INTO made_in VALUES (?, ?)", (cursor.lastrowid, folder))
         return int(cursor.lastrowid or 0)
+
+    def drop_before(self, step: int) -> tuple[int, int]:
+        """Drop the steps before a step, and the executions before it that a later execution of the same name replaced.
+
+        Returns:
+            The number of the dropped steps, and of the dropped executions.
+        """
+        last = "SELECT MAX(id) FROM executions GROUP BY layout, kind, name"
+        later = "SELECT 1 FROM versions AS l WHERE l.artifact = versions.artifact AND l.step > versions.step AND l.step <= ?"
+        self.db.create_function("key_of", 1, _key_of)
+        with self.writing():
+            steps = self.db.execute("DELETE FROM steps WHERE id < ?", (step,)).rowcount
+            executions = self.db.execute(f"DELETE FROM executions WHERE step < ? AND id NOT IN ({last})", (step,)).rowcount
+            self.db.execute(f"DELETE FROM versions WHERE EXISTS ({later})", (step,))
+            for statement in UNUSED:
+                self.db.execute(statement)
+        self.rows("VACUUM")
+        self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        return steps, executions
 
     def add_versions(self, step: int, patch: int | None, versions: Iterable[tuple[str, str, str]]) -> None:
         """Add versions that hold from a step on, in the present transaction: artifacts, kinds and digests."""

@@ -90,7 +90,7 @@ class Workspace:
         versions = [version for path in self.repository.changed(before, tree) for version in self.versions_of(path)]
         changed = set(self.repository.changed(patched or before, tree))  # another worktree may have made the last step
         with self.store.writing():
-            step = self.store.add_step(tree, kind, note)
+            step = self.store.add_step(tree, kind, note, str(self.root))
             new = list(self._new(versions))
             theirs = [version for version in new if version[0].partition("::")[0] in changed]
             self.store.add_versions(step, patch, theirs)

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import runpy
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -146,3 +152,87 @@ def test_no_step_holds_an_untracked_secret_or_a_large_file(tmp_path: Path) -> No
     for path in (".env", "large.bin"):
         with pytest.raises(CodeError, match="was not there"):
             state.content(step, path)
+
+
+def test_the_tree_goes_back_to_a_step_and_forward_again(state: ExecutionState) -> None:
+    first = state.store.last_step()[0]
+    patch = state.propose([returns(state, 2, 7)])
+    state.apply(patch)
+    write(state.root, {"new/added.py": "x = 1\n", ".env": "KEY=1\n"})
+    assert state.back(first) > first
+    assert values(state.root)[2] == 2 and not (state.root / "new").exists() and (state.root / ".env").exists()
+    assert state.patch(patch.id).status == "reverted"
+    before = next(step.id for step in state.steps() if step.note == f"before going back to step {first}")
+    state.back(before)
+    assert values(state.root)[2] == 7 and (state.root / "new" / "added.py").exists()
+    assert state.patch(patch.id).status == "applied"
+    with pytest.raises(CodeError, match="there is no step 99"):
+        state.back(99)
+
+
+def test_going_back_writes_over_no_file_that_no_step_holds(state: ExecutionState) -> None:
+    write(state.root, {"data.txt": "kept"})
+    step = state.step("run")
+    (state.root / "data.txt").unlink()
+    write(state.root, {".gitignore": "data.txt\n", "data.txt": "ignored", "long.py": "x = 1\n"})
+    with pytest.raises(CodeError, match=r"data\.txt"):
+        state.back(step)
+    assert (state.root / "data.txt").read_text() == "ignored" and (state.root / "long.py").read_text() == "x = 1\n"
+
+
+AGENT = """
+import sys, time
+from bench.codebase import ExecutionState
+state = ExecutionState.open(sys.argv[1])
+state.step("run")
+for number in range(1000):
+    (state.root / "long.py").write_text(f"def {sys.argv[2]}():\\n    return {number}\\n")
+    state.step("run")
+    patch = state.note_changes(call=f"{sys.argv[2]}/{number}")
+    print(patch.id, flush=True)
+"""
+
+
+def test_agents_in_two_worktrees_never_mix_and_a_killed_agent_loses_no_change(tmp_path: Path) -> None:
+    roots = {"a": repository(tmp_path / "r", {"long.py": LONG}), "b": tmp_path / "b"}
+    git(roots["a"], "worktree", "add", "-q", str(roots["b"]))
+    agents = {
+        name: subprocess.Popen((sys.executable, "-c", AGENT, str(root), name), stdout=subprocess.PIPE)
+        for name, root in roots.items()
+    }
+    try:
+        for agent in agents.values():
+            for _ in range(3):
+                assert agent.stdout is not None and agent.stdout.readline()
+        time.sleep(0.05 * (os.getpid() % 5))  # each run of this test kills at another moment
+    finally:
+        for agent in agents.values():
+            agent.send_signal(signal.SIGKILL)
+            agent.communicate()
+    for name, root in roots.items():
+        state = ExecutionState.open(root)
+        write(root, {"long.py": f"def {name}():\n    return 'last'\n"})
+        last = state.note_changes(call=f"{name}/last")
+        every = [state.patch(number) for number in range(1, last.id + 1)]
+        mine = [patch.edits[0] for patch in every if patch.call.startswith(f"{name}/")]
+        assert all(before.after == after.before for before, after in itertools.pairwise(mine)), "a change is in one patch"
+        assert mine[-1].after == (root / "long.py").read_bytes() and all(
+            f"def {name}(".encode() in (edit.after or b"") for edit in mine
+        )
+
+
+def test_old_steps_are_dropped_and_what_still_counts_stays(state: ExecutionState) -> None:
+    size = 300_000
+    for number in range(6):
+        write(state.root, {"data.bin": os.urandom(size).hex()[:size], "note.txt": str(number)})
+        state.note_changes() if number == 2 else state.step("run")
+    last = state.store.last_step()[0]
+    versions, head = state.at(last), git(state.root, "rev-parse", "--all")
+    steps, _, freed = state.prune(2)
+    assert steps == last - 2 and freed > size and git(state.root, "rev-parse", "--all") != head
+    git(state.root, "-c", "gc.pruneExpire=now", "gc", "-q")
+    assert [step.id for step in state.steps()] == [last - 1, last] and state.at(last) == versions
+    assert state.content(last, "note.txt") == b"5"
+    assert {edit.path for edit in state.note_changes().edits} == {"data.bin", "note.txt"}
+    state.revert(state.patch(2))
+    assert state.prune(2)[0] > 0

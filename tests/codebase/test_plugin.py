@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from repositories import impact, repository, write
+from repositories import MONEY, impact, repository, write
 
 FIXTURES = {
     "lib.py": "def make():\n    return [1]\n\n\ndef size(x):\n    return len(x)\n\n\ndef other():\n    return 2\n",
@@ -149,6 +150,60 @@ def test_a_file_that_was_broken_off_is_not_known(money: Path) -> None:
 def test_outside_of_a_repository_it_says_so_in_one_line(tmp_path: Path) -> None:
     write(tmp_path, {"test_a.py": "def test_a(): pass\n"})
     assert "lies in no git repository; begin one with `git init`" in impact(tmp_path)[2]
+
+
+@pytest.mark.parametrize("words", [("-q", "-x"), ("--tb", "short"), ("-k", "total"), ("--durations", "3"), ("-rA", "-s")])
+def test_options_that_show_results_otherwise_run_no_test_again(money: Path, words: tuple[str, ...]) -> None:
+    assert impact(money, *words)[0] == []
+
+
+def test_a_program_reads_what_ran_what_was_kept_and_why_it_failed(money: Path, tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    write(money, {"money.py": MONEY["money.py"].replace("sum(", "max(")})
+    for ran, kept_from in ((["test_money.py::test_total"], None), ([], 2)):
+        impact(money, f"--bench-json={file}")
+        report = json.loads(file.read_text())
+        (failure,) = report["failures"]
+        assert (report["exit"], list(report["ran"]), failure["kept_from"]) == (1, ran, kept_from)
+        assert failure["name"] == "test_money.py::test_total" and "assert 4 == 6" in failure["message"]
+        assert report["kept"]["test_names.py::test_greet"] == "passed"
+
+
+ALONE = """
+import sys
+from importlib.metadata import requires
+from packaging.requirements import Requirement
+waiting, needed = ["typer", "pytest"], {"bench"}
+while waiting:
+    name = waiting.pop()
+    if name in needed:
+        continue
+    needed.add(name)
+    for needs in map(Requirement, requires(name) or ()):
+        waiting += [needs.name] if not needs.marker or needs.marker.evaluate({"extra": ""}) else []
+allowed = {name.replace("-", "_").lower() for name in needed} | {"_pytest", "py", "markdown_it", "yaml"}
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        top = name.partition(".")[0]
+        if top not in sys.stdlib_module_names and top not in allowed:
+            raise ModuleNotFoundError(f"{name} is not installed", name=name)
+
+sys.meta_path.insert(0, Refuse())
+from bench.__main__ import main
+sys.argv = ["bench", "code", *sys.argv[1:]]
+main()
+"""
+
+
+def test_the_wing_needs_nothing_but_typer_and_pytest(money: Path) -> None:
+    for words, line in (
+        (("log",), "2 passed"),
+        (("needs", "test_names.py::test_greet"), "body  names.py::greet"),
+        (("rum",), "no such command"),
+    ):
+        done = subprocess.run((sys.executable, "-c", ALONE, *words), cwd=money, capture_output=True, text=True, check=False)
+        assert line in done.stdout + done.stderr, done.stderr
 
 
 def test_the_plug_in_and_the_state_load_nothing_heavy() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import py_compile
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
+from typing import Any
 
 import pytest
 from repositories import MONEY, git, impact, repository, write
@@ -58,6 +60,40 @@ def test_the_command_tells_the_same(ran: ExecutionState) -> None:
     assert "turned by patch 1 (action speed, call call-9)" in printed("why", "test_money.py::test_total")
     assert printed("at", "--step", "1", "names.py") == MONEY["names.py"]
     assert "1 failed" in printed("log")
+    assert "failed  test_money.py::test_total" in printed("ran", "2") and "money.py::total" in printed("ran", "2")
+    assert "test_money.py::test_total  body  money.py::total" in printed("needs").splitlines()
+
+
+def test_each_command_answers_a_program_in_json(ran: ExecutionState) -> None:
+    def answer(*words: str) -> Any:
+        return json.loads(CliRunner().invoke(app, [*words, "--json", "--in", str(ran.root)], catch_exceptions=False).stdout)
+
+    test = "test_money.py::test_total"
+    assert answer("impact", "money.py::total") == {"artifact": "money.py::total", "rerun": [test], "by_static_graph": []}
+    why = answer("why", test)
+    assert (why["last"]["outcome"], why["changed"], why["turned_by"][0]["call"]) == ("failed", [], "call-9")
+    assert why["turned_by"][0]["edits"] == [{"path": "money.py", "targets": ["money.py::total"]}]
+    assert {fact["name"] for fact in answer("needs", test)[test] if fact["kind"] == "body"} == {"money.py::total", f"{test}"}
+    at, result = answer("at", "--step", "2"), answer("ran", "2")
+    assert result["functions"]["money.py::total"] == at["versions"]["money.py::total"]
+    assert answer("at", "--step", "2", "names.py")["content"] == MONEY["names.py"]
+    assert [step["outcomes"] for step in answer("log")][:2] == [{"passed": 2}, {"failed": 1}]
+    assert set(app_commands()) - {"run"} <= {
+        *("at", "ran", "impact", "needs", "why", "make", "patch", "revert", "apply", "back", "prune"),
+        *("declare", "confirm", "stale", "log"),
+    }
+    for command in app_commands():
+        assert "--json" in CliRunner().invoke(app, [command, "--help"]).output
+
+
+def app_commands() -> list[str]:
+    return [each.name or str(getattr(each.callback, "__name__", "")) for each in app.registered_commands]
+
+
+def test_a_session_answers_a_program_with_its_exit_code(ran: ExecutionState) -> None:
+    done = CliRunner().invoke(app, ["run", "--json", "--in", str(ran.root)])
+    report = json.loads(done.stdout)
+    assert done.exit_code == report["exit"] == 1 and len(report["ran"]) + len(report["kept"]) == 2
 
 
 @pytest.mark.parametrize(
