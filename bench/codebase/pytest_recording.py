@@ -94,6 +94,7 @@ class RecordingPlugin:
         self._selected: list[pytest.Item] = []
         self._hooked = True
         self._ended = False
+        self._exit_code = 0
         self._kept: list[str] = []
         self._bad: list[str] = []
         if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as under nohup; the ended tests must be stored all the same
@@ -264,6 +265,7 @@ class RecordingPlugin:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         elif self._kept and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             session.exitstatus = pytest.ExitCode.OK
+        self._exit_code = int(session.exitstatus)
 
     def _keep(self) -> None:
         self._ended = True
@@ -299,12 +301,12 @@ class RecordingPlugin:
             "failures": [dict(zip(("name", "outcome", "kept_from", "message"), each, strict=True)) for each in failed],
         }
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         for name in self._bad:
             terminalreporter.write_line(escape_line(f"FAILED {name} (kept from step {self.decision.kept[name].step})"))
             for line in self.state.store.message(self.decision.kept[name].id).splitlines():
                 terminalreporter.write_line(f"    {escape_line(line)}")
         if file := terminalreporter.config.getoption("bench_json"):
-            Path(file).write_text(json.dumps(self._report(int(exitstatus))), encoding="utf-8")
+            Path(file).write_text(json.dumps(self._report(self._exit_code)), encoding="utf-8")
         kept = f"{len(self._kept)} results kept, {len(self._bad)} of them failures"
         terminalreporter.write_line(f"bench: step {self.step}: {len(self._tests)} tests run, {kept}")

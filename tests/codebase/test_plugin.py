@@ -186,7 +186,7 @@ allowed = {name.replace("-", "_").lower() for name in needed} | {"_pytest", "py"
 class Refuse:
     def find_spec(self, name, path=None, target=None):
         top = name.partition(".")[0]
-        if top not in sys.stdlib_module_names and top not in allowed:
+        if top not in sys.stdlib_module_names and top not in allowed and not top.startswith("_sysconfigdata"):
             raise ModuleNotFoundError(f"{name} is not installed", name=name)
 
 sys.meta_path.insert(0, Refuse())
