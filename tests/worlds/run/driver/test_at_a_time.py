@@ -57,7 +57,7 @@ def test_trials_of_commands_run_two_at_a_time_and_come_out_as_one_after_another(
 
 
 def test_it_is_said_ahead_how_often_a_command_is_started() -> None:
-    crash = {"faults": [{"point": "process", "effect": "unacknowledged", "probability": 1.0, "attempts": [1]}]}
+    crash = {"faults": [{"point": "process", "effect": "unacknowledged", "attempts": [1]}]}
     plans = {"plans": ["none", "crash"], "plan": {"crash": crash}}
     values = {"name": "ahead", "scenarios": ["contract_renewal"], "instances": 2, "repetitions": 1, "seed": 7, **plans}
     parts = {"architectures": ["mine"], "architecture": {"mine": {"command": ["python", "clerk.py"], "folder": str(AGENTS)}}}
