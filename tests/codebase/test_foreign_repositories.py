@@ -357,14 +357,14 @@ def test_a_full_disk_is_told_as_that_and_the_state_is_kept(root: Path) -> None:
         try:
             with pytest.raises(CodeError) as error, state.store.writing():
                 for number in range(1000):
-                    state.store.add_step("0" * 40, "run", f"{number}" * 1000)
+                    state.store.add_step("0" * 40, "run", f"{number}" * 1000, str(root))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         assert "what it holds is whole, so keep it; make room" in str(error.value)
         assert "anew" not in str(error.value)
     state.store.db.execute("PRAGMA max_page_count=1")
     with pytest.raises(CodeError, match="database or disk is full; what it holds is whole"), state.store.writing():
-        state.store.add_step("0" * 40, "run", "long" * 100_000)
+        state.store.add_step("0" * 40, "run", "long" * 100_000, str(root))
     assert ExecutionState.open(root).steps() == before
 
 
