@@ -44,13 +44,15 @@ def arm_figures(run: Run, arms: Arms, published: PublishedFigures) -> Iterator[P
     for model in run.names("model"):
         drawn = _drawable(arms, model)
         plans = [plan for plan in run.names("plan") if any(condition.plan == plan for condition in drawn)]
-        for plan in [plan for plan in plans if plan != FAULT_FREE] or plans:
+        struck = [plan for plan in plans if plan != FAULT_FREE] or plans
+        for plan in struck:
             chosen = {condition: named for condition, named in drawn.items() if condition.plan == plan}
             rounds = FIRST_ROUND.tokens.name
             noticed = {at: named for at, named in chosen.items() if any(arm.mean(rounds).n for arm in named.values())}
             if noticed:
                 yield first_round(run, noticed, published)
-            yield latency(run, chosen)
+            if plan == struck[0]:  # seconds are the machine's: once is enough
+                yield latency(run, chosen)
         if any(arm.trials["tokens"].any() for arm in each_arm(drawn)):
             yield accounts(run, drawn)
         yield from (timeline(run, trials) for trials in struck_trials(drawn))
