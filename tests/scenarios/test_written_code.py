@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from scenarios.service_upgrade.written import LONGEST_LINE, LONGEST_TEST, Unfit,
 
 ROOTS = [Path(__file__).parents[2] / "scenarios"]
 CHANGES = [f"written_{number:02}" for number in range(1, 7)]
+needs_ruff = pytest.mark.skipif(find_spec("ruff") is None, reason="no result of the lint is kept for lines that are written")
 TESTS = [f"proof_{number:02}" for number in range(1, 7)]
 VARIANT = {"adapt": ":write_change", "write_test": ":write_test"}
 STATE_MACHINE = {"state_machine_remedied": {"base": "state_machine", "remedies": True}}
@@ -93,18 +95,19 @@ def test_asserts_are_read_as_they_were_written_and_each_stands_once() -> None:
 
 @given(st.text(alphabet="assert answer(ROWS,123)=[]{}'\n #\\:\0é_*", max_size=200))
 def test_whatever_is_written_is_read_or_refused_and_what_is_read_is_read_again(text: str) -> None:
-    for read, said in ((line_of, str), (asserts_of, lambda made: "\n".join(each.text for each in made))):
+    for read, written in ((line_of, str), (asserts_of, lambda made: "\n".join(each.text for each in made))):
         try:
-            once = said(read(text))
+            once = written(read(text))
         except Unfit as error:
             assert "\n" not in str(error)
         else:
-            assert said(read(once)) == once
+            assert written(read(once)) == once
 
 
 # What is right
 
 
+@needs_ruff
 @pytest.mark.parametrize("instance", [*CHANGES, *TESTS])
 def test_the_right_course_does_no_harm_and_each_wrong_one_does(instance: str) -> None:
     declared = world_of(instance)
@@ -117,6 +120,7 @@ def test_the_right_course_does_no_harm_and_each_wrong_one_does(instance: str) ->
             assert harm(world), course
 
 
+@needs_ruff
 def test_a_line_in_other_words_is_right_if_it_answers_alike_and_main_is_then_right_too() -> None:
     case = case_of("written_01")
     module = case.modules[0]
@@ -169,6 +173,7 @@ def test_a_test_of_more_orders_kills_no_fewer_mutants_and_a_test_that_fails_on_w
 # Trials
 
 
+@needs_ruff
 @pytest.mark.parametrize(("instance", "subtask"), [("written_01", "adapt"), ("proof_01", "write_test")])
 def test_a_simulated_model_solves_a_case_and_wrong_code_in_its_place_does_not_pass(instance: str, subtask: str) -> None:
     wrong = [{"point": "output", "effect": "wrong_value", "subtask": subtask, "attempts": [1]}]

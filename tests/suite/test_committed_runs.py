@@ -141,7 +141,9 @@ def test_a_replay_gives_the_committed_tables_byte_for_byte(recording: str, repla
     """The paper's tables are committed in all formats, the others in Markdown."""
     made = {name: content for name, content in report_of(replay).files.items() if name.startswith("tables/")}
     folder = ROOT / "reports" / recording
-    committed = {name: (folder / name).read_bytes() for name in made if name.endswith(".md") or re.match(r"tables/table[12]", name)}
+    committed = {
+        name: (folder / name).read_bytes() for name in made if name.endswith(".md") or re.match(r"tables/table[12]", name)
+    }
     assert {f"tables/{path.name}" for path in (folder / "tables").glob("*.md")} <= committed.keys() < made.keys()
     assert [name for name in committed if _of_the_run(made[name]) != _of_the_run(committed[name])] == []
 
