@@ -11,7 +11,7 @@ from bench.common.escaping import escape_terminal
 from bench.common.files import write_whole
 
 
-class Case(NamedTuple):
+class JunitCase(NamedTuple):
     """One question of a gate: whose it is, what it asks, and why it failed; "" where it passed."""
 
     of: str
@@ -19,7 +19,7 @@ class Case(NamedTuple):
     problem: str = ""
 
 
-def write_junit(path: Path, suite: str, cases: Sequence[Case]) -> None:
+def write_junit(path: Path, suite: str, cases: Sequence[JunitCase]) -> None:
     """Write cases as one suite of a JUnit file.
 
     Args:

@@ -113,7 +113,7 @@ def _needed(risen: Rises, family: int) -> int | None:
 
 
 @dataclass(frozen=True)
-class Gap:
+class ProposerGap:
     """Two patterns in one world: how many more effects the first damages for each delivered fault, by proposer from the one
     that errs most, and how much more with the one that errs least. In a trial they cannot be compared: a proposer that errs
     gives up earlier and is struck less."""
@@ -133,9 +133,9 @@ class Gap:
         return "grows" if (contrast.low or 0) * with_most > 0 else "shrinks"
 
 
-def gaps(run: Run, trials: pd.DataFrame) -> list[Gap]:
+def gaps(run: Run, trials: pd.DataFrame) -> list[ProposerGap]:
     """Return the gaps of each two patterns that differ in one thing, by world. An instance counts with its mean over draws."""
-    made: list[Gap] = []
+    made: list[ProposerGap] = []
     for scenario, group in trials.groupby("scenario", sort=False, observed=True):
         means = group.groupby([*PLACE, "architecture", "rate"], observed=True)["by_fault"].mean().reset_index()
         rates = sorted(means["rate"].unique(), reverse=True)
@@ -147,7 +147,7 @@ def gaps(run: Run, trials: pd.DataFrame) -> list[Gap]:
             most, least = by_rate[0].by_instance, by_rate[-1].by_instance
             grows = {instance: least[instance] - most[instance] for instance in least.keys() & most.keys()}
             contrasts = tuple(each.contrast for each in by_rate)
-            made.append(Gap(str(scenario), f"{first} less {second}", contrasts, Rises(grows, len(grows), len(grows))))
+            made.append(ProposerGap(str(scenario), f"{first} less {second}", contrasts, Rises(grows, len(grows), len(grows))))
     adjusted = holm({place: each.grows.p for place, each in enumerate(made) if any(each.grows.by_instance.values())})
     return [replace(each, p=adjusted.get(place), needed=_needed(each.grows, len(adjusted))) for place, each in enumerate(made)]
 
@@ -245,13 +245,13 @@ def _many(needed: int) -> str:
 def _gaps_table(run: Run, trials: pd.DataFrame) -> Table:
     by_rate = trials.drop_duplicates("proposer").sort_values("rate", ascending=False)
     columns = (
-        TableColumn[Gap]("Scenario", lambda row: row.scenario),
-        TableColumn[Gap]("Arms", lambda row: row.arms),
+        TableColumn[ProposerGap]("Scenario", lambda row: row.scenario),
+        TableColumn[ProposerGap]("Arms", lambda row: row.arms),
         *map(_gap_column, range(len(by_rate)), by_rate["proposer"]),
-        TableColumn[Gap]("Grows by", lambda row: row.grows.contrast.cell()),
-        TableColumn[Gap]("p (Holm)", lambda row: AdjustedP(row.p)),
-        TableColumn[Gap]("Verdict", lambda row: row.verdict),
-        TableColumn[Gap]("To decide", lambda row: "–" if row.verdict != "inconclusive" else row.needed or "unknown"),
+        TableColumn[ProposerGap]("Grows by", lambda row: row.grows.contrast.cell()),
+        TableColumn[ProposerGap]("p (Holm)", lambda row: AdjustedP(row.p)),
+        TableColumn[ProposerGap]("Verdict", lambda row: row.verdict),
+        TableColumn[ProposerGap]("To decide", lambda row: "–" if row.verdict != "inconclusive" else row.needed or "unknown"),
     )
     notes = (
         "gap: damaged effects for each delivered fault under the first pattern less those under the second, over the trials "
@@ -264,7 +264,7 @@ def _gaps_table(run: Run, trials: pd.DataFrame) -> Table:
     return table_of("study-orchestration-gaps", title, columns, gaps(run, trials), notes)
 
 
-def _gap_column(place: int, proposer: str) -> TableColumn[Gap]:
+def _gap_column(place: int, proposer: str) -> TableColumn[ProposerGap]:
     return TableColumn(f"Gap, {proposer}", lambda row: row.by_proposer[place].cell())
 
 

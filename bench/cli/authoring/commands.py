@@ -10,7 +10,7 @@ import typer
 from bench.cli.authoring.check import check_pack
 from bench.cli.authoring.new import new_plugin, new_scenario
 from bench.cli.command_part import PACK_SOURCES
-from bench.cli.junit import Case, write_junit
+from bench.cli.junit import JunitCase, write_junit
 from bench.cli.scaffold import check_command
 from bench.cli.setup import PacksOption
 from bench.cli.terminal import Terminal
@@ -31,10 +31,10 @@ def check(
 
     For example: bench check multi_file_debugging
     """
-    cases = list[Case]()
+    cases = list[JunitCase]()
     for pack in packs or list(find_packs(scenarios)):
         for scenario, result in check_pack(pack, scenarios):
-            cases.append(Case(scenario, result.what, "\n".join(result.problems)))
+            cases.append(JunitCase(scenario, result.what, "\n".join(result.problems)))
             out.print("\n    ".join((f"{scenario}: {result.status}: {result.what}", *result.problems)))
     if junit:
         write_junit(junit, "bench check", cases)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from bench.cli.command_part import COMPARISONS, Compared
-from bench.cli.junit import Case, write_junit
+from bench.cli.junit import JunitCase, write_junit
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, nearest
 from bench.common.paths import folder_of, name_of
@@ -128,7 +128,7 @@ def compare(
     if junit:
         line = compared.lines[-1]
         problem = line if EXIT_CODES[compared.verdict] else ""
-        write_junit(junit, "bench compare", [Case(run_a, f"{run_b or run_a} is no worse", problem)])
+        write_junit(junit, "bench compare", [JunitCase(run_a, f"{run_b or run_a} is no worse", problem)])
     raise typer.Exit(EXIT_CODES[compared.verdict])
 
 

@@ -17,7 +17,7 @@ from bench.common.paths import REPORTS, RESULTS
 from bench.record.archive import SUFFIX
 
 if TYPE_CHECKING:
-    from bench.read.overview.runs import ListedRun, Spending
+    from bench.read.overview.runs import ListedRun, SpentInRuns
 
 out, err = Terminal(), Terminal(stderr=True)
 
@@ -56,7 +56,7 @@ def runs(
     out.print(f"{count}; for prices, verdicts, history and rankings open {page}")
 
 
-def _table(runs: Sequence[ListedRun], total: Spending) -> Table:
+def _table(runs: Sequence[ListedRun], total: SpentInRuns) -> Table:
     """Return a row for each run, and their sums."""
     from bench.read.overview.runs import solved_said, spent  # noqa: PLC0415
 

@@ -62,7 +62,7 @@ class ListedRun:
 
 
 @dataclass(frozen=True)
-class Spending:
+class SpentInRuns:
     """What some trials took. `dollars` is None if a trial's cost is unknown."""
 
     trials: int
@@ -70,7 +70,7 @@ class Spending:
     dollars: float | None
 
     @classmethod
-    def of(cls, frames: Iterable[pd.DataFrame]) -> Spending:
+    def of(cls, frames: Iterable[pd.DataFrame]) -> SpentInRuns:
         """Add up the trials in these frames."""
         parts = list(frames)
         costs = [frame[COST.name] for frame in parts]
@@ -107,9 +107,9 @@ class Index:
         return {whose: runs for whose, runs in every.items() if runs}
 
 
-def spent(runs: Iterable[ListedRun]) -> Spending:
+def spent(runs: Iterable[ListedRun]) -> SpentInRuns:
     """Add up what runs took."""
-    return Spending.of(listed.run.trials for listed in runs)
+    return SpentInRuns.of(listed.run.trials for listed in runs)
 
 
 def index_of(results: Path, reports: Path, cache: Path | None = None, came_along: Container[str] = ()) -> Index:
@@ -204,8 +204,8 @@ def _runs_table(runs: Sequence[ListedRun]) -> Table:
 ListedArms = tuple[ListedRun, list[ArmOfRun]]
 
 
-def _spent_in(arms: Iterable[ArmOfRun]) -> Spending:
-    return Spending.of(arm.arm.trials for arm in arms)
+def _spent_in(arms: Iterable[ArmOfRun]) -> SpentInRuns:
+    return SpentInRuns.of(arm.arm.trials for arm in arms)
 
 
 def _by_pack_and_model(listed: ListedRun) -> Iterator[list[ArmOfRun]]:

@@ -95,25 +95,25 @@ def likeness(recorded: str, answered: str, apart: frozenset[str] = frozenset()) 
     if recorded == answered:
         return "equal"
     try:
-        one, other = json.loads(recorded), json.loads(answered)
-        if one == other:
+        then, now = json.loads(recorded), json.loads(answered)
+        if then == now:
             return "equal"
-        return "alike" if _are_alike(one, other, apart) else "differs"
+        return "alike" if _are_alike(then, now, apart) else "differs"
     except (ValueError, RecursionError):
         return "alike" if recorded.casefold() == answered.casefold() else "differs"
 
 
-def _are_alike(one: Any, other: Any, apart: frozenset[str]) -> bool:
-    if isinstance(one, dict) and isinstance(other, dict):
+def _are_alike(then: Any, now: Any, apart: frozenset[str]) -> bool:
+    if isinstance(then, dict) and isinstance(now, dict):
         return all(
-            _are_alike(one[name], other[name], apart)
-            if name in one and name in other
-            else name in apart or one.get(name, other.get(name)) is None
-            for name in {*one, *other}
+            _are_alike(then[name], now[name], apart)
+            if name in then and name in now
+            else name in apart or then.get(name, now.get(name)) is None
+            for name in {*then, *now}
         )
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(_are_alike(*pair, apart) for pair in zip(one, other, strict=True))
-    return bool(one == other)
+    if isinstance(then, list) and isinstance(now, list):
+        return len(then) == len(now) and all(_are_alike(*pair, apart) for pair in zip(then, now, strict=True))
+    return bool(then == now)
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ class _Version:
     state: RowDifference
 
 
-class Comparison:
+class CellComparison:
     """The rows of a cell beside the clean rows.
 
     An added row whose key the store made is known by its other columns, and a column that refers to such a key by the row that

@@ -8,7 +8,7 @@ from bench.common.wording import plural
 from bench.record.probe.events import DAMAGE, CellFinding, CellJudged, CellVerdict, FindingKind, GatewayCall
 from bench.record.probe.points import StrikePoint
 from bench.rerun.probe.clean import Clean
-from bench.rerun.probe.comparison import Comparison, is_done, times_done
+from bench.rerun.probe.comparison import CellComparison, is_done, times_done
 from bench.rerun.probe.course import AgentCourse
 from bench.rerun.probe.volatile import place_of
 
@@ -16,7 +16,7 @@ from bench.rerun.probe.volatile import place_of
 def judge(clean: Clean, course: AgentCourse, call: str = "", point: StrikePoint | None = None, form: str = "") -> CellJudged:
     """Return the verdict on a cell; without a point, on a control. The calls of the course are named."""
     struck = next((made for made in course.calls if made.number == course.struck), None)
-    findings = tuple(Comparison(clean, course, point).findings())
+    findings = tuple(CellComparison(clean, course, point).findings())
     by = "witness"
     if struck and struck.call_class == "unseen" and not findings:
         findings, by = tuple(_by_journal(clean, course, struck)), "journal"

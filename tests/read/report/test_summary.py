@@ -97,7 +97,7 @@ def test_what_is_solved_is_told_of_each_architecture_and_model_and_pooled_over_n
         for n in range(1, 7)
     ]
     summary = of(run_of(tmp_path / "run", records))
-    assert "- On demo, big (SIMULATED) solved 6 of 6 trials with static and m (SIMULATED)" in " ".join(summary.lines())
+    assert "On demo with static, m (SIMULATED) solved 3 of 6 trials and big (SIMULATED) 6 of 6" in " ".join(summary.lines())
     assert finding(summary, "outcomes") == (
         "On demo with m (SIMULATED) without faults, mine solved 5 of 6 trials and static 3 of 6. "
         "On demo with big (SIMULATED) without faults, static solved 6 of 6 trials."

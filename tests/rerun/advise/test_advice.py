@@ -122,7 +122,7 @@ def test_each_recommendation_has_its_damage_and_its_break_even() -> None:
     ]
     spine = advice.backing[1]
     assert spine.effects == (6, 18) and spine.break_even["crash"] is not None
-    assert rate_in_words(spine.break_even["crash"]).startswith("0.00")
+    assert rate_in_words(spine.break_even["crash"]) == "from the first on"
     assert rate_in_words(evidence.break_even("bare_agent", "state_machine", "crash")) == "never"
 
 

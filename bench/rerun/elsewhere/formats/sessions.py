@@ -10,8 +10,8 @@ from pydantic import AliasPath, Field
 
 from bench.common.bounds import BoundedTable, Many
 from bench.common.errors import one_line
+from bench.record.messages import MessageRole
 from bench.rerun.elsewhere.formats.members import Arguments, ItemId, Read, name_of
-from bench.rerun.elsewhere.formats.tau import Role
 from bench.rerun.elsewhere.trials import AGENT, AskedCall, RecordedRun, RecordedTurn, require_unique, trial_of
 
 
@@ -79,7 +79,7 @@ class InspectUsage(Read):
 
 
 class InspectMessage(Read):
-    role: Role
+    role: MessageRole
     content: str | Many[InspectText] = ""
     tool_calls: Many[InspectCall] | None = None
     tool_call_id: ItemId | None = None

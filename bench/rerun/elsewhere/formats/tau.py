@@ -10,10 +10,9 @@ from pydantic import AliasChoices, AliasPath, Field
 
 from bench.common.bounds import Many
 from bench.common.errors import ResultsError, one_line
+from bench.record.messages import MessageRole
 from bench.rerun.elsewhere.formats.members import Arguments, ChatMessage, ItemId, Read, asked_in
 from bench.rerun.elsewhere.trials import AGENT, AskedCall, RecordedRun, RecordedTrial, RecordedTurn, require_unique, trial_of
-
-Role = Literal["system", "user", "assistant", "tool"]
 
 
 class TauAction(Read):
@@ -22,7 +21,7 @@ class TauAction(Read):
 
 
 class TauMessage(ChatMessage):
-    role: Role
+    role: MessageRole
 
 
 class TauTrial(Read):
@@ -78,7 +77,7 @@ class Tau2Usage(Read):
 
 
 class Tau2Message(Read):
-    role: Role
+    role: MessageRole
     content: str | None = None
     tool_calls: Many[Tau2Call] | None = None
     id: ItemId | None = None
