@@ -77,7 +77,7 @@ class Worker:
         await self._stores.make()
         self._exits.push_async_callback(self._stores.remove)
         try:
-            self._names = {new: old for old, new in reversed(list(self._stores.replaces.items()))}
+            self._names = owners_names(self._stores.replaces, self._subject.agent.folder)
             gateway = Gateway(self._subject, self._stores.replaces, self._folder / "gateway")
             self._gateway = await self._exits.enter_async_context(gateway)
         except BaseException:
@@ -302,6 +302,12 @@ class Worker:
         for copy, owner in self._names.items():
             text = text.replace(copy, owner)
         return self._blot(text)
+
+
+def owners_names(replaces: Mapping[str, str], folder: Path) -> Mapping[str, str]:
+    """Return what stands for copies of stores -> the owner's names. A path can stand as it is seen from the agent's folder."""
+    names = {new: old for old, new in reversed(list(replaces.items()))}
+    return names | {os.path.relpath(new, folder.resolve()): old for new, old in names.items() if Path(new).is_absolute()}
 
 
 class _Lives:
