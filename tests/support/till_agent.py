@@ -103,7 +103,7 @@ if "quiet" not in MODE:
         paid = random.randint(1, 10**6) if "odd" in MODE else amount
         if done <= (70, 50)[nth]:
             continue
-        call("charge", account="ada", amount=paid, **({"key": f"k{nth}"} if "keyed" in MODE else {}))
+        call("charge", account="ada", amount=paid, **({"key": f"charge-{nth}"} if "keyed" in MODE else {}))
     call("ship", order="o-17", account="ada")
     call("ring")
 if "wild" in MODE:

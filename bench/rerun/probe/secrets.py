@@ -14,7 +14,7 @@ from bench.run.gateway.subject import Subject
 from bench.run.openai.blotting import MASKS, SHORTEST, blotted, lower_forms
 
 ORDINARY = re.compile(
-    r"(LC_.*|XDG_.*|LANG|LANGUAGE|PATH|PWD|OLDPWD|HOME|SHELL|TERM|COLORTERM|USER|LOGNAME|HOSTNAME|PYTHON.*|VIRTUAL_ENV.*)"
+    r"(LC_.*|XDG_.*|LANG|LANGUAGE|PATH|PWD|OLDPWD|HOME|SHELL|TERM|COLORTERM|DEBIAN_FRONTEND|USER|LOGNAME|HOSTNAME|PYTHON.*|VIRTUAL_ENV.*)"
 )
 """Variables of every shell, which hold words that any output can have."""
 NAMED = re.compile(r"key|token|secret|passw|auth|cookie|credential", re.IGNORECASE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import tempfile
@@ -144,8 +145,9 @@ async def play(settings: ProbeSettings, tape: CellTape) -> CellRun:
     stores = TapedStores.of(settings.stores, work_folder(), settings.subject.settle, frozenset(), b"")
     assert isinstance(stores, TapedStores)
     stores.tape = playing = PlayedTape(tape.calls)
+    hidden = Secrets.of(settings.subject, os.environ)  # a text that the tape has blotted is blotted here too
     with tempfile.TemporaryDirectory(prefix="bench-tape-") as folder:
-        async with Worker(_offline(settings.subject, tape), stores, Path(folder), str) as worker:
+        async with Worker(_offline(settings.subject, tape), stores, Path(folder), hidden.blot) as worker:
             course = name_calls(await worker.run(clean.masks, cell.strike, tape=playing), clean.calls)
     judged = judge(clean, course, cell.call, cell.point, cell.form)
     if playing.left:

@@ -67,6 +67,17 @@ def test_a_tape_shows_the_damage_again_and_a_mended_agent_without_store_and_serv
     assert why.startswith("it left the tape: call 1, charge, was not made so")
 
 
+def test_a_cell_is_found_on_its_tape_though_a_word_of_its_calls_was_blotted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORD", "charge-1")
+    settings = ProbeSettings(subject(tmp_path, "again keyed"))
+    tape, _ = asyncio.run(record_tape(settings, Secrets.of(settings.subject, {"WORD": "charge-1"}), "till.charge#1.lost"))
+    write_tape(tmp_path / "cell.json", tape)
+    assert "***" in (tmp_path / "cell.json").read_text()
+    assert verdict_from(tmp_path / "cell.json", tmp_path / "probe.toml") == ("absorbed", "")
+
+
 def test_what_no_tape_holds_is_said_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text("[]")
     with pytest.raises(ConfigError, match="is no tape; record it by: bench probe --test CELL"):
