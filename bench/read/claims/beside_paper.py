@@ -135,8 +135,8 @@ class _Table:
 
     def _titles(self, architecture: str) -> Iterator[str]:
         ours = "ours, SIMULATED" if self._simulated else "ours"
-        if (column := self._published.columns.get(architecture)) is not None:
-            yield f"{column} paper"
+        if architecture in self._published.columns:
+            yield f"{architecture}, paper"
         yield f"{architecture}, {ours}"
 
     def _row(self, title: str, theirs: Callable[[str], Cell], ours: Callable[[str], Cell]) -> tuple[Cell, ...]:

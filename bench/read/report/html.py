@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from bench.common.escaping import escape_terminal
 from bench.read.render.cells import Cell, Linked, text_of
+from bench.read.render.table import Table
 
 if TYPE_CHECKING:
     from bench.read.render.drawing import Picture  # imports matplotlib; the index of runs should not wait for it
@@ -42,6 +43,7 @@ def rendered(template: str, style: str, script: str = "", folder: Path = FOLDER,
             sort_value=_sort_value,
             grouped=grouped,
             side_of=_side_of,
+            numeric=_numeric,
             **shown,
         )
     )
@@ -94,6 +96,11 @@ def _sort_value(cell: Cell) -> str:
     """Return the number that sorts a cell; "" if it has none."""
     value = cell if isinstance(cell, str | int) else cell.numbers().get("")
     return repr(value) if isinstance(value, int | float) else ""
+
+
+def _numeric(table: Table) -> tuple[bool, ...]:
+    """Return for each column whether half of its cells or more have a number, so that all of them stand at the right."""
+    return tuple(2 * sum(bool(_sort_value(cell)) for cell in cells) >= len(cells) for cells in zip(*table.rows, strict=True))
 
 
 def grouped(cell: Cell) -> str:

@@ -63,21 +63,21 @@ def test_tokens_and_calls_are_those_of_a_pass_without_a_failure_as_the_papers_ar
     assert cell(table, "Tokens", "static, ours, SIMULATED").startswith(f"{passed['tokens'].mean():.0f} ±")
     assert struck["tokens"].mean() > passed["tokens"].mean(), "else nothing were told apart"
     assert cell(table, "LLM calls", "static, ours, SIMULATED").startswith(f"{passed['calls'].mean():.1f} ±")
-    assert cell(table, "Tokens", "Static paper") == "2553 ± 224"
+    assert cell(table, "Tokens", "static, paper") == "2553 ± 224"
 
 
 def test_retry_tokens_are_those_of_one_round(run: Run) -> None:
     [table] = tables_of(run)
     rounds = run.trials.loc[run.trials["architecture"].eq("static"), "first_round_tokens"].dropna()
     assert cell(table, "Retry tokens", "static, ours, SIMULATED").startswith(f"{rounds.mean():.0f} ±")
-    assert cell(table, "Retry tokens, of monolithic's", "Static paper") == "180.5%"
-    assert cell(table, "Retry tokens, of monolithic's", "RSTD paper") == "48.2%"
+    assert cell(table, "Retry tokens, of monolithic's", "static, paper") == "180.5%"
+    assert cell(table, "Retry tokens, of monolithic's", "runtime_structured, paper") == "48.2%"
 
 
 def test_the_papers_framework_share_is_told_to_be_the_same_everywhere(run: Run) -> None:
     [table] = tables_of(run)
     assert any("18.0% of latency in each cell that has it" in note for note in table.notes)
-    assert cell(table, "Framework, of latency", "RSTD paper") == "18.0%"
+    assert cell(table, "Framework, of latency", "runtime_structured, paper") == "18.0%"
 
 
 def test_a_failure_at_another_place_has_a_table_of_its_own(tmp_path: Path) -> None:
