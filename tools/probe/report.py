@@ -19,54 +19,44 @@ PAGE, RECORD = ROOT / "docs" / "probe.md", ROOT / "reports" / "probe"
 
 def of_pairs(pairs: Sequence[Pair]) -> Iterator[str]:
     """Yield the lines on agents and servers."""
-    yield "| agent | server | cells | with damage | proved | gave up clean | the worst |"
-    yield "| --- | --- | --- | --- | --- | --- | --- |"
-    for pair in sorted(pairs, key=lambda pair: (pair.server, pair.agent)):
-        worst = f"`{pair.worst}`" if pair.worst else "none"
-        begins = f"| {pair.agent} | {pair.server} | {pair.cells} of {pair.planned} |"
-        yield f"{begins} {pair.damaged} | {pair.proven} | {pair.gave_up} | {worst} |"
-    damaged, cells = sum(pair.damaged for pair in pairs), sum(pair.cells for pair in pairs)
+    agents = sorted({pair.agent for pair in pairs})
+    yield f"| server | cells planned | {' | '.join(agents)} | the worst |"
+    yield f"| --- | --- |{' --- |' * len(agents)} --- |"
+    for server in sorted({pair.server for pair in pairs}):
+        here = {pair.agent: pair for pair in pairs if pair.server == server}
+        fields = (f"{here[name].damaged} of {here[name].cells}" if name in here else "" for name in agents)
+        worst = next((f"`{here[name].worst}`" for name in agents if name in here and here[name].worst), "none")
+        yield f"| {server} | {max(pair.planned for pair in here.values())} | {' | '.join(fields)} | {worst} |"
+    damaged, proven, cells = (sum(getattr(pair, name) for pair in pairs) for name in ("damaged", "proven", "cells"))
     yield ""
-    yield f"These are {len(pairs)} pairs and {cells} cells, {damaged} of them with damage. A pair's cells are the gravest for"
-    yield "which its share of the session's minutes sufficed; a pair that is not here had none."
+    yield f"These are {len(pairs)} pairs and {cells} cells, {damaged} of them with damage, {proven} also in a second run."
+    yield "A pair's cells are the gravest for which its share of the session's minutes sufficed."
+    yield "[A row for each pair](../reports/probe/pair.csv)."
 
 
 def of_equality(rows: Sequence[Equality]) -> Iterator[str]:
     """Yield the lines on the trials that were counted twice."""
-    yield "| point of the probe | fault of a world | trials | effects doubled | effects lost | trials that differ |"
-    yield "| --- | --- | --- | --- | --- | --- |"
-    for point, fault in WORLD_POINTS.items():
-        trials, doubled, lost, differ = _sums(
-            [row for row in rows if row.point == point], "trials", "doubled", "lost", "differ"
-        )
-        yield f"| `{point}` | `{fault}` | {trials} | {doubled} | {lost} | {differ} |"
     [clean] = _sums([row for row in rows if not row.point], "trials")
     names = "trials", "damaged", "with_doubled", "with_lost", "differ", "owed_otherwise"
     trials, damaged, doubled, lost, differ, otherwise = _sums(rows, *names)
-    yield ""
-    yield f"With {clean} clean runs and controls these are {trials} trials, {damaged} of them damaged: {doubled} with a doubled"
-    yield f"effect, {lost} with a lost one. The probe and the world differ in {differ}."
-    yield ""
-    yield f"Both ask what the clean run owes. What is owed can change with what was done: in {otherwise} of these trials the"
-    yield "world, as it became, owes other effects. An invoice, say, is owed only to a customer who accepted."
+    points = ", ".join(
+        f"`{point}` ({_sums([row for row in rows if row.point == point], 'trials')[0]})" for point in WORLD_POINTS
+    )
+    yield f"Of {trials} trials, at {points}"
+    yield f"and without a fault ({clean}), {damaged} are damaged: {doubled} with a doubled effect, {lost} with a lost one."
+    yield f"The probe and the world differ in {differ}. Both ask what the clean run owes: in {otherwise} trials the world, as"
+    yield "it became, owes other effects."
 
 
 def of_blame(rows: Sequence[Scored]) -> Iterator[str]:
     """Yield the lines on weaknesses that were planted."""
-    yield "| planted | has to be blamed | agents | exact | somebody else blamed | no verdict |"
-    yield "| --- | --- | --- | --- | --- | --- |"
-    for name in (weakness.name for weakness in WEAKNESSES):
-        if here := [row for row in rows if row.weakness == name]:
-            exact, accuses = sum(row.is_exact for row in here), sum(row.accuses for row in here)
-            undecided = sum(row.blamed == "no verdict" for row in here)
-            begins = f"| {name.replace('_', ' ')} | {here[0].must or 'nobody'} | {len(here)}"
-            yield f"{begins} | {exact} | {accuses} | {undecided} |"
     planted = [row for row in rows if not row.is_harmless]
     harmless = [row for row in rows if row.is_harmless]
-    yield ""
+    agents = len({row.agent for row in rows})
+    kinds = ", ".join(weakness.name for weakness in WEAKNESSES if any(row.weakness == weakness.name for row in planted))
     exact, accuses = sum(row.is_exact for row in planted), sum(row.accuses for row in harmless)
-    yield f"Of {len(planted)} weaknesses the probe blames {exact} exactly. After {len(harmless)} harmless edits it blames"
-    yield f"somebody wrongly in {accuses}."
+    yield f"Of {len(planted)} weaknesses ({kinds}, each in {agents} agents) the probe blames {exact} exactly."
+    yield f"After {len(harmless)} harmless edits it blames somebody wrongly in {accuses}."
 
 
 def _sums(rows: Sequence[Equality], *names: str) -> list[int]:
