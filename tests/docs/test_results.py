@@ -63,12 +63,11 @@ def test_the_results_say_how_much_of_the_retry_difference_is_the_faults(scenario
 def test_the_results_say_how_many_faults_were_effective_in_each_arm() -> None:
     faults = reference_run().faults
     delivered = faults[faults["delivered"]]
-    masked = (delivered["impact"] == "masked").sum()
-    for scenario, of_scenario in delivered.groupby("scenario"):
-        arms = [of_scenario[of_scenario["architecture"] == name]["impact"] for name in ARCHITECTURES]
-        cells = " | ".join(f"{(impact == 'effective').sum()} of {len(impact)}" for impact in arms)
-        assert f"| `{scenario}` | {cells} |" in RESULTS
-    assert f"{masked} of the {len(delivered)} faults" in RESULTS
+    arms = delivered.groupby(["scenario", "architecture"], observed=True)["impact"]
+    assert arms.ngroups == 6
+    for (scenario, name), impact in arms:
+        counted = f"{len(impact)} | {(impact == 'effective').sum()} | {(impact == 'masked').sum()}"
+        assert f"| {scenario} | {name} | {counted} |" in RESULTS
 
 
 def table_of(report: str, table: str) -> list[list[str]]:
@@ -287,14 +286,9 @@ def test_the_results_say_what_a_repair_takes_where_validation_itself_refuses() -
     means = {name: arms[name].mean("first_round_tokens") for name in ARCHITECTURES}
     means["more"] = arms["runtime_structured"].less(arms["static"], "first_round_tokens").difference
     words = [f"{mean.mean:,.0f} [{mean.low:,.0f}, {mean.high:,.0f}]" for mean in means.values()]
-    assert [each for each in words if each not in RESULTS] == []
-    assert all(words_of in README for words_of in words[:3])
+    assert all(words_of in README for words_of in words[:3]) and words[3] in RESULTS
     assert f"({means['runtime_structured'].n}, {means['static'].n} and {means['monolithic'].n} trials)" in README
-    assert (
-        f"`runtime_structured` ({means['runtime_structured'].n} trials)" in RESULTS
-        and f"`static` ({means['static'].n})" in RESULTS
-    )
-    assert f"In the {means['more'].n} trials that both have" in RESULTS and f"`monolithic` ({means['monolithic'].n})" in RESULTS
+    assert f"In the {means['more'].n} trials that both have" in RESULTS
 
 
 def test_the_results_say_that_a_first_pass_is_dearer_where_enough_pairs_have_it() -> None:
