@@ -16,7 +16,6 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import amount_of, holm, mean_of
 from bench.read.claims.published import load_published
 from bench.read.claims.verdicts import counts, judge_all, structural
-from bench.record.reading import read_responses
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "reports"
@@ -138,7 +137,6 @@ def test_what_is_said_of_two_systems_on_incidents_is_how_their_repairs_and_trial
         f"p = {largest:.3f} alone",
         "[{:.1%}, {:.1%}], `langgraph_retry`".format(*binomtest(13, 15).proportion_ci(method="wilson")),
         "0 of 16 [{:.1%}, {:.1%}]".format(*binomtest(0, 16).proportion_ci(method="wilson")),
-        f"the {(~run.calls['reused']).sum()} new calls",
     )
 
 
@@ -374,17 +372,11 @@ def test_what_is_said_of_the_larger_models_judgments_in_a_world_is_what_its_tabl
     for model in ("1.5b", "0.5b"):
         calls = run_named("judgment_bank", model).calls
         assert calls["failure"].eq("").sum() == 1_160 and calls["instance"].nunique() == 20
-    asked = read_responses(ROOT / "results" / "judgment_bank-qwen2.5-coder-1.5b-instruct")
-    late = sum(response.failure == "timed_out" for response in asked)
-    assert not missing("results/incidents", f"{late} further requests were not answered in time")
     assert run_named("support_desk_bank").calls["failure"].eq("").sum() == 300
-    desk = read_responses(ROOT / "results" / "support_desk_bank-qwen2.5-coder-1.5b-instruct")
-    unanswered = sum(bool(response.failure) for response in desk)
     request, decision = (judged("1.5b", "support_desk_bank")[judgment] for judgment in ("request", "decision"))
     wrong = int(decision["Caught"]) + int(decision["Passed"])
     assert not missing(
         "results/incidents",
-        f"{unanswered} further calls got no reply",
         f"It reads the request right in {request['Right']}, and decides right in {decision['Right']}.",
         f"turns {decision['Caught']} of the {wrong} wrong decisions away, and {decision['Passed']} pass",
     )
