@@ -62,8 +62,6 @@ def test_what_is_said_of_humaneval_without_a_fault_is_what_its_controls_did() ->
     late = ended[ended["architecture"].eq("static") & ended["instance"].isin(early)]["reason"].str.partition(":")[0]
     of_review, of_code = int(late.eq("review").sum()), int(late.isin(["code", "final"]).sum())
     assert not (control["static"] & ~control["runtime_structured"]).any() and of_review + of_code == len(early) == 10
-    incidents = run_named("incidents").trials
-    on_incidents = incidents[incidents["plan"].eq("none")]["outcome"]
     compared = {
         (plan, *pair): exact(*(solved(run)[plan][name] for name in pair))
         for plan in run.trials["plan"].unique()
@@ -75,8 +73,6 @@ def test_what_is_said_of_humaneval_without_a_fault_is_what_its_controls_did() ->
     assert corrected is not None and len(compared) == 9 and len(control) == 24
     assert not missing(
         "results/humaneval",
-        f"without a fault {control.to_numpy().sum()} of {control.size} trials are solved, 51% [38%, 65%]; "
-        f"of the incidents {on_incidents.eq('solved').sum()} of {len(on_incidents)}.",
         f"`runtime_structured` solves {control['runtime_structured'].sum()} of 24, `static` {control['static'].sum()}.",
         f"p = {compared['none', 'static', 'runtime_structured']:.3f}, and {corrected:.3f} after Holm's correction over nine",
         f"In {of_review} of the 10 `static` gave up on the form of the review",
