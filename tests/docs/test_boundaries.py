@@ -66,7 +66,18 @@ def test_the_comparisons_that_the_page_counts_are_the_rows_of_their_tables() -> 
     told = [row for row in orchestration if row["Verdict"] == "told apart"]
     lost = ("incident_response", "0.3", "It leaves more effects lost")
     [fewer] = [row for row in contracts if (row["Scenario"], row["Error rate"], row["What is said"]) == lost]
+    leads = (
+        "support_desk",
+        "misjudged",
+        "delegation_by_model less plan_and_replan; delegation_by_model less hierarchical_delegation",
+    )
+    [more] = [
+        row
+        for row in orchestration
+        if (row["Scenario"], row["Faults"], row["Arms"]) == leads and row["What"] == "damaged effects"
+    ]
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert f"(p = {float(more['p (Holm)']):.3f} after correction)" in page
     assert f"Of {len(orchestration)} comparisons that differ anywhere {len(told)} are told apart" in page
     assert {row["Verdict"] for row in contracts} == {"inconclusive"}
     assert f"after Holm's correction over {len(contracts)} rows" in page

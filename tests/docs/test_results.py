@@ -41,13 +41,13 @@ def reference_run() -> Run:
 
 
 def more_retry_tokens(scenario: str, architecture: str) -> dict[str, str]:
-    """How many more than `runtime_structured` it spent under the fault and without; and what the fault added, as text."""
+    """How many more than `runtime_structured` it spent under the fault, and what the fault added of these, as text."""
     trials = reference_run().trials
     tokens = trials[trials["scenario"] == scenario].pivot(
         index="repetition", columns=["plan", "architecture"], values="retry_tokens"
     )
     under, without = (tokens[plan, architecture] - tokens[plan, "runtime_structured"] for plan in ("paper", "none"))
-    means = {"under": mean_of(under), "without": mean_of(without), "added": mean_of(under - without)}
+    means = {"under": mean_of(under), "added": mean_of(under - without)}
     return {name: f"{mean.mean:,.0f} [{mean.low:,.0f}, {mean.high:,.0f}]" for name, mean in means.items()}
 
 
@@ -55,9 +55,7 @@ def more_retry_tokens(scenario: str, architecture: str) -> dict[str, str]:
 @pytest.mark.parametrize("architecture", ["monolithic", "static"])
 def test_the_results_say_how_much_of_the_retry_difference_is_the_faults(scenario: str, architecture: str) -> None:
     more = more_retry_tokens(scenario, architecture)
-    assert more["added"] in RESULTS and more["under"] in RESULTS
-    if scenario == "multi_file_debugging":
-        assert more["without"] in RESULTS
+    assert f"{more['under']} and {more['added']}" in RESULTS
 
 
 def test_the_results_say_how_many_faults_were_effective_in_each_arm() -> None:
