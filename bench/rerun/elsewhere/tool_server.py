@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from bench.common.errors import ConfigError
+from bench.common.errors import ConfigError, one_line
 from bench.run.gateway.mcp import Object, messages_of, text_of
 from bench.run.gateway.stdio import Pipe, PipeClosed
 from bench.run.processes.agent_process import AgentProcess
@@ -69,7 +69,7 @@ class AskedServer:
         self._lines = self._input.lines()
         try:
             client = {"name": "recovery-bench", "version": "1"}
-            await self._ask("initialize", {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client})
+            await self._granted("initialize", {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client})
             await self._write({"method": "notifications/initialized"})
             await self._list()
         except BaseException:
@@ -87,30 +87,28 @@ class AskedServer:
         if tool not in self.tools:
             return None
         body = await self._ask("tools/call", {"name": tool, "arguments": dict(arguments)})
-        if "error" in body:
-            error = body["error"]
-            return ToolAnswer(str(error.get("message") if isinstance(error, dict) else error), failed=True)
+        if (why := _refusal(body)) is not None:
+            return ToolAnswer(why, failed=True)
         result = _result(body)
-        content = result.get("content")
-        parts = (
-            [part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)]
-            if content
-            else []
-        )
+        parts = [part["text"] for part in _objects(result.get("content")) if isinstance(part.get("text"), str)]
         return ToolAnswer("\n".join(parts), result.get("isError") is True)
 
     async def _list(self) -> None:
         cursor: Any = None
         for _ in range(MOST_PAGES):
-            body = await self._ask("tools/list", {"cursor": cursor} if cursor else {})
-            result = _result(body)
-            for tool in result.get("tools") or ():
-                if isinstance(tool, dict) and isinstance(tool.get("name"), str):
-                    self.tools[tool["name"]] = tool
+            result = await self._granted("tools/list", {"cursor": cursor} if cursor else {})
+            self.tools |= {tool["name"]: tool for tool in _objects(result.get("tools")) if isinstance(tool.get("name"), str)}
             cursor = result.get("nextCursor")
             if not cursor:
                 return
         raise ConfigError(f"{self._words[0]}: lists more than {MOST_PAGES} pages of tools")
+
+    async def _granted(self, method: str, params: Object) -> Object:
+        """Return a request's result. Raises ConfigError if the server answers by an error."""
+        body = await self._ask(method, params)
+        if (why := _refusal(body)) is not None:
+            raise ConfigError(f"{self._words[0]}: refuses {method}: {one_line(why, 200)}")
+        return _result(body)
 
     async def _write(self, body: Object) -> None:
         with suppress(PipeClosed):
@@ -141,6 +139,15 @@ class AskedServer:
         raise ConfigError(f"{self._words[0]}: wrote {MOST_LINES:,} lines without an answer")
 
 
+def _refusal(body: Object) -> str | None:
+    error = body.get("error")
+    return None if error is None else str(error.get("message") if isinstance(error, dict) else error)
+
+
 def _result(body: Object) -> Object:
     result = body.get("result")
     return result if isinstance(result, dict) else {}
+
+
+def _objects(value: Any) -> list[Object]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []

@@ -107,7 +107,6 @@ class RecordedTrial:
     solved: bool | None = None
     state: bool | None = None
     expected: tuple[tuple[str, Mapping[str, Any]], ...] | None = None
-    ended: str = ""
     blames: tuple[Blame, ...] = ()
 
     @property
@@ -129,7 +128,6 @@ class RecordedRun:
     form: str
     trials: tuple[RecordedTrial, ...]
     model: str = ""
-    domain: str = ""
     sha256: str = ""
     left_out: Counter[str] = field(default_factory=Counter)
 

@@ -4,6 +4,7 @@ counted."""
 from __future__ import annotations
 
 import json
+import shlex
 import sqlite3
 import sys
 from pathlib import Path
@@ -139,18 +140,32 @@ def test_a_read_that_writes_is_refused(tmp_path: Path) -> None:
     assert "whose tool --read names, changed the store" in err
 
 
+def answering(body: dict[str, Any]) -> str:
+    """Return the command of a server that answers everything by this body."""
+    body = {"method": None} | body
+    loop = f"import json, sys\nfor line in sys.stdin: print(json.dumps(json.loads(line) | {body!r}), flush=True)"
+    return shlex.join([sys.executable, "-c", loop, "{store}"])
+
+
 @pytest.mark.parametrize(
     ("server", "words"),
     [
         (f"{sys.executable} -c 'raise SystemExit(3)' {{store}}", "ended before it answered (exit code 3)"),
         ("no-such-server {store}", "ended before it answered (exit code 127)"),
         ("'", "is no command"),
+        (answering({"error": {"code": -32600, "message": "no licence"}}), "refuses initialize: no licence"),
     ],
 )
 def test_a_server_that_cannot_be_used_is_one_line(tmp_path: Path, server: str, words: str) -> None:
     code, _, err = reexecute(tmp_path, [trial(LOOK)], server=server)
     assert (code, err.count("\n")) == (2, 1)
     assert words in err
+
+
+def test_a_server_whose_list_is_no_list_has_no_tools(tmp_path: Path) -> None:
+    code, out, err = reexecute(tmp_path, [trial(LOOK)], server=answering({"result": {"tools": 5}}))
+    assert (code, err) == (1, "")
+    assert "the server lacks the tool balance" in out
 
 
 def test_a_call_of_a_tool_that_the_server_lacks_is_counted_and_not_sent(tmp_path: Path) -> None:

@@ -97,12 +97,10 @@ class InspectSample(Read):
     messages: Many[InspectMessage]
     scores: BoundedTable[str, InspectScore] | None = None
     model_usage: BoundedTable[str, InspectUsage] = Field(default_factory=dict)
-    error: Any = None
 
 
 class InspectHeader(Read):
     model: str = Field("", validation_alias=AliasPath("eval", "model"))
-    task: str = Field("", validation_alias=AliasPath("eval", "task"))
 
 
 RIGHT, WRONG = ("C", 1, 1.0, True), ("I", 0, 0.0, False)
@@ -121,9 +119,8 @@ def inspect_run(where: str, header: InspectHeader, samples: Sequence[InspectSamp
             counted = sum(each.input_tokens for each in usage), sum(each.output_tokens for each in usage)
             turns.append(RecordedTurn("system", provider=counted))
         solved = all(value in RIGHT for value in values) if known else None
-        ended = "error" if sample.error else ""
-        trials.append(trial_of(where, turns, sample.id, str(sample.epoch), solved=solved, ended=ended))
-    return RecordedRun("Inspect", require_unique(where, trials), header.model, header.task)
+        trials.append(trial_of(where, turns, sample.id, str(sample.epoch), solved=solved))
+    return RecordedRun("Inspect", require_unique(where, trials), header.model)
 
 
 def _inspect_turn(message: InspectMessage) -> RecordedTurn:

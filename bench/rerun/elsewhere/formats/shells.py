@@ -20,7 +20,6 @@ class SweStep(Read):
 
 class SweRun(Read):
     trajectory: Many[SweStep]
-    status: str | None = Field(None, validation_alias=AliasPath("info", "exit_status"))
     sent: int = Field(0, validation_alias=AliasPath("info", "model_stats", "tokens_sent"))
     received: int = Field(0, validation_alias=AliasPath("info", "model_stats", "tokens_received"))
 
@@ -33,13 +32,12 @@ def swe_run(where: str, run: SweRun) -> RecordedRun:
         turns.append(RecordedTurn("tool", step.observation, answers=str(number)))
     if turns:
         turns[-1] = replace(turns[-1], provider=(run.sent, run.received))
-    return RecordedRun("SWE-agent", (trial_of(where, turns, name_of(where, ".traj"), "0", ended=run.status or ""),))
+    return RecordedRun("SWE-agent", (trial_of(where, turns, name_of(where, ".traj"), "0"),))
 
 
 class MiniRun(Read):
     trajectory_format: str
     instance_id: ItemId = ""
-    status: str | None = Field(None, validation_alias=AliasPath("info", "exit_status"))
     model: str | None = Field(None, validation_alias=AliasPath("info", "config", "model", "model_name"))
     messages: Many[ChatMessage]
 
@@ -65,4 +63,4 @@ def mini_run(where: str, run: MiniRun) -> RecordedRun:
         waiting = asked[-1].id if asked else ""
         turns.append(RecordedTurn(message.role, text, asked))
     name = run.instance_id or name_of(where, ".traj.json")
-    return RecordedRun("mini-SWE-agent", (trial_of(where, turns, name, "0", ended=run.status or ""),), run.model or "")
+    return RecordedRun("mini-SWE-agent", (trial_of(where, turns, name, "0"),), run.model or "")

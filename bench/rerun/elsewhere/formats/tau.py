@@ -29,7 +29,6 @@ class TauTrial(Read):
     trial: ItemId = "0"
     reward: float
     actions: Many[TauAction] | None = Field(None, validation_alias=AliasPath("info", "task", "actions"))
-    rewarded: Any = Field(None, validation_alias=AliasPath("info", "reward_info"))
     success: float | None = Field(None, validation_alias=AliasPath("info", "reward_info", "components", "base_success"))
     state: float | None = Field(None, validation_alias=AliasPath("info", "reward_info", "info", "r_actions"))
     traj: Many[TauMessage]
@@ -49,7 +48,6 @@ def _tau_trial(where: str, trial: TauTrial) -> RecordedTrial:
         solved=(trial.reward if trial.success is None else trial.success) > 1 - 1e-6,
         state=None if trial.state is None else trial.state > 0.5,
         expected=_expected(trial.actions),
-        ended="" if trial.rewarded else "no reward was computed",
     )
 
 
@@ -96,7 +94,6 @@ class Tau2Simulation(Read):
     id: ItemId
     task_id: ItemId = ""
     trial: ItemId | None = None
-    termination_reason: str | None = None
     reward: float | None = Field(None, validation_alias=AliasPath("reward_info", "reward"))
     state: bool | None = Field(None, validation_alias=AliasPath("reward_info", "db_check", "db_match"))
     messages: Many[Tau2Message]
@@ -104,7 +101,6 @@ class Tau2Simulation(Read):
 
 class Tau2Run(Read):
     model: str | None = Field(None, validation_alias=AliasPath("info", "agent_info", "llm"))
-    domain: str = Field("", validation_alias=AliasPath("info", "environment_info", "domain_name"))
     tasks: Many[Tau2Task] = ()
     simulations: Many[Tau2Simulation]
 
@@ -124,11 +120,10 @@ def tau2_run(where: str, run: Tau2Run) -> RecordedRun:
             solved=None if each.reward is None else each.reward > 1 - 1e-6,
             state=each.state,
             expected=_expected(tasks.get(each.task_id)),
-            ended=each.termination_reason or "",
         )
         for each in run.simulations
     )
-    return RecordedRun("tau2-bench", require_unique(where, trials), run.model or "", run.domain)
+    return RecordedRun("tau2-bench", require_unique(where, trials), run.model or "")
 
 
 def _tau2_turns(message: Tau2Message) -> Iterator[RecordedTurn]:
