@@ -31,6 +31,8 @@ def test_each_sentence_on_strong_models_says_what_the_report_counts() -> None:
     same = cells("GPT-4o airline, with itself")[3].partition(" (")[0]
     mixed = REPORT.partition(" never, and ")[2].partition(" in some.")[0]
     assert f"{same} pairs do, and {mixed} tasks are solved in some runs" in PAGE
+    apart = REPORT.partition("with a trial of each task differ by up to ")[2].partition(" points")[0]
+    assert f"two runs with a trial of each task differ by up to {apart} points by chance" in PAGE
 
 
 def test_the_tools_are_as_dangerous_as_the_page_says_and_say_nothing_of_it() -> None:
