@@ -285,9 +285,8 @@ def drawn_numbers(run: RecordedRun) -> tuple[str, ...]:
             if call.tool == "get_order_details":
                 reads += 1
                 shown |= set() if call.failed else {order}
-                struck = call.answer.startswith(CHANCE)
-                next_, *rest = [other.key for other in trial.calls[place + 1 :]] or [None]
-                later += struck and next_ != call.key and call.key in rest
+                behind = [other.key for other in trial.calls[place + 1 :]]
+                later += call.answer.startswith(CHANCE) and call.key in behind[1:] and behind[0] != call.key
             elif order and not call.failed and not is_read(call.tool):
                 effects += 1
                 unseen += order not in shown
