@@ -81,7 +81,7 @@ class Injection:
         A strike after which the reply reads the same is undone, and not applicable.
         A fault strikes the attempt's first reply that reads as the subtask's output. A reply that calls tools is only a step,
         and is never struck. The last part is struck first, so that a part that an earlier part's fault cuts off has had its own
-        fault.
+        fault. A code block stands behind all JSON: where a later part's JSON broke off, a strike on the block changes nothing.
         """
         dues = self._dues(reply, subtasks, context, call)
         if not dues:

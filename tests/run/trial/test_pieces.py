@@ -148,6 +148,16 @@ def test_nothing_follows_where_a_fenced_reply_breaks_off() -> None:
     assert taken.text == 'Here:\n{"function": {"pl'
 
 
+def test_a_block_that_a_break_in_a_later_parts_json_cut_off_reads_the_same_when_it_is_struck() -> None:
+    taken = pieces_of(in_blocks(*CODED), "stop", CODED, "fenced")
+    part = taken.part("function")
+    assert part
+    taken.put("patch", '{"ed', ends_reply=True)
+    broken = taken.text
+    taken.put("function", part.text[:-10], ends_reply=True)
+    assert taken.text == broken and broken.endswith('"patch": {"ed')
+
+
 def test_words_in_the_place_of_a_fenced_part_take_its_blocks_with_them() -> None:
     taken = pieces_of(in_blocks(*CODED), "stop", CODED, "fenced")
     taken.put("patch", "I cannot.", ends_reply=False)
