@@ -13,16 +13,19 @@ from __future__ import annotations
 import gzip
 import lzma
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 
+import pandas as pd
 from golden.items import CONFIGS
 
 import bench
+from bench.common.digests import digest_of
 from bench.read.analysis.factors import OCCASIONS
 from bench.read.analysis.frames import Run
 from bench.read.render.drawing import style
@@ -31,12 +34,16 @@ from bench.read.report.studies import study_pictures, study_tables
 from bench.record.files import write_files
 from bench.record.store import RunWriter
 from bench.rerun.advise.evidence import COLUMNS, TABLE
+from bench.rerun.divergence import courses
 from bench.rerun.prepared import prepared
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.experiment.new_manifest import manifest_of
 from bench.run.experiment.runner import run_matrix
 from bench.run.trial.loop import run
+from studies.model_exchange import study as model_exchange
+from studies.momentum import study as momentum
+from studies.retesting import study as retesting
 
 ROOT = Path(__file__).parents[1]
 REPORTS = ROOT / "reports"
@@ -48,10 +55,43 @@ ASKED = (
 RECORDED = {"paraphrase": ("qwen2.5-coder-1.5b-instruct", "paraphrase-qwen2.5-coder-1.5b-instruct")}
 """Config -> its model, and the committed run whose recorded replies it is given."""
 EVIDENCE = ("advise", "advise_held_out", "advise_no_keys")
-RECOUNTED = ("second_contract", "log_or_row")
-"""Configs of whose trials git keeps a row each, so that a stranger recounts what damage they are said to do."""
+SIZES = {"reliability_surface": {"instances": 40, "repetitions": 1}}
+"""Config -> its size, where what is kept of it is of another size than the config's."""
+NOT_RECOUNTED = ("replay_divergence", "paraphrase")
+"""Configs that read recorded replies alone. Git holds these whole."""
 ROWS = list(dict.fromkeys([*COLUMNS, "model", *(name for names in OCCASIONS.values() for name in names), "tool_retries"]))
 ROWS.remove("tokens")
+
+
+def onsets_of(shown: Run) -> pd.DataFrame:
+    """Return how many effects each trial committed, which of them damaged it, and how many first replies were rejected."""
+    second = shown.calls[shown.calls["attempt"].eq(2)].groupby("trial", observed=True).size()
+    dated = momentum.onsets(shown)[["trial", "effects", "onset"]]
+    return dated.assign(second_attempts=dated["trial"].map(second).fillna(0).astype(int))
+
+
+def drift_of(shown: Run) -> pd.DataFrame:
+    """Return the processes of each trial, the judgments that it asked again after its death, and the effects that drifted."""
+    assert shown.folder is not None
+    counts = pd.DataFrame.from_dict(dict(model_exchange.replayed(shown.folder)), "index", columns=["asked_again", "drifted"])
+    return shown.trials[["trial", "lives"]].merge(counts, left_on="trial", right_index=True)
+
+
+def course_of(shown: Run) -> pd.DataFrame:
+    """Return a digest of the effects that each trial ended with: the same where they are."""
+    assert shown.folder is not None
+    made = courses(shown.folder)
+    return pd.DataFrame({"trial": list(made), "course": [digest_of("\n".join(sorted(course)))[:8] for course in made.values()]})
+
+
+FURTHER: Mapping[str, Callable[[Run], pd.DataFrame]] = {
+    "approval": lambda shown: shown.trials[["trial", "tokens", "calls"]],
+    "model_exchange": drift_of,
+    "momentum": onsets_of,
+    "momentum_escape": onsets_of,
+    "replay_divergence_running": course_of,
+}
+"""Config -> what its study measures of each trial beside the columns of every config's rows."""
 
 
 def made_anew(config: str) -> float:
@@ -64,7 +104,7 @@ def made_anew(config: str) -> float:
         if config in RECORDED:
             model, recording = RECORDED[config]
             models = {model: {"kind": "recorded", "run": f"results/{recording}"}}
-        loaded = load_config(path, {"models": list(models) or None}, models)
+        loaded = load_config(path, {"models": list(models) or None} | SIZES.get(config, {}), models)
         matrix = build_matrix(loaded, [ROOT / "scenarios"], "code")
         writer = RunWriter(folder, manifest_of(matrix, name, prepared(matrix)))
         run(run_matrix(matrix, writer, lambda _: None))
@@ -77,7 +117,7 @@ def made_anew(config: str) -> float:
             )
             report = "boundary_studies" if config in ASKED and config not in RECORDED else folder_name
             shown = bench.load_run(folder)
-            write_files(REPORTS / report, files_of(shown) | (rows_of(shown, config) if config in RECOUNTED else {}))
+            write_files(REPORTS / report, files_of(shown) | rows_of(shown, config))
     return monotonic() - began
 
 
@@ -88,8 +128,22 @@ def evidence_of(folder: Path) -> dict[str, bytes]:
 
 
 def rows_of(shown: Run, config: str) -> dict[str, bytes]:
-    """A row of each trial, in order of what it is of, by the path in the report."""
-    rows = shown.trials[ROWS].sort_values(["scenario", "model", "plan", "architecture", "instance", "repetition"])
+    """A row of each trial, in order of what it is of, by the path in the report: a stranger recounts the tables from it."""
+    if config in NOT_RECOUNTED:
+        return {}
+    if config == "retesting":
+        rows = pd.DataFrame(
+            {"disruption": disruption, "arm": arm, "case": case, **asdict(result)}
+            for disruption, arms in retesting.retested(shown).items()
+            for arm, results in arms.items()
+            for case, result in enumerate(results, 1)
+        )
+    else:
+        rows = shown.trials[["trial", *ROWS]]
+        if config in FURTHER:
+            rows = rows.merge(FURTHER[config](shown), on="trial")
+        rows = rows.drop(columns="trial")
+        rows = rows.sort_values(["scenario", "model", "plan", "architecture", "instance", "repetition"])
     packed = lzma.compress(rows.to_csv(index=False).encode(), preset=9 | lzma.PRESET_EXTREME)
     return {f"rows/{config}.csv.xz": packed}
 

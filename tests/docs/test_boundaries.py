@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import lzma
 import re
-from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -205,26 +203,3 @@ def test_what_further_remedies_mend_and_what_they_do_not_is_what_the_page_says()
         *(("5/7", "0/7"), ("0/7", "5/7")),
     ]
     assert "damages 5 of 10 renewals and 5 of 7 incidents" in page and "damages 2 of 10 and 5 of 7" in page
-
-
-def rows_of(config: str) -> list[dict[str, str]]:
-    packed = ROOT / "reports" / "boundary_studies" / "rows" / f"{config}.csv.xz"
-    return list(csv.DictReader(lzma.decompress(packed.read_bytes()).decode().splitlines()))
-
-
-def damage(row: dict[str, str]) -> int:
-    return sum(int(count) for name, count in row.items() if name.startswith("damage_"))
-
-
-def test_the_damage_of_the_log_and_of_the_state_machine_is_recounted_from_the_committed_rows() -> None:
-    by_arm = defaultdict[tuple[str, ...], list[int]](list)
-    for row in rows_of("log_or_row"):
-        by_arm[row["model"], row["plan"], row["architecture"]].append(damage(row))
-    table = (ROOT / "reports" / "boundary_studies" / "tables" / "study-log-or-row.csv").read_text(encoding="utf-8")
-    shown = list(csv.DictReader(table.splitlines()))
-    assert len(shown) == 20
-    for row in shown:
-        model, plan = row["Model"].partition(" ")[0], row["Fault plan"].replace(" ", "_")
-        for column, pattern in (("Event log", "event_driven"), ("State machine", "state_machine")):
-            counts = by_arm[model, plan, pattern + ("_remedied" if row["Form"] == "with remedies" else "")]
-            assert f"{sum(counts) / len(counts):.9f}" == f"{float(row[column]):.9f}", row

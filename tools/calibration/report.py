@@ -48,26 +48,6 @@ LOOKS = {
     "percentile": (ORANGE, "v"),
     "bootstrap-t": (GREY, "^"),
 }
-WIDER = ("t of the logarithm", "t of the logit", "bootstrap-t")
-"""Methods whose intervals are shown beside the width of Student's t."""
-TITLES = {
-    ("coverage", "mean"): "Coverage of 95% intervals of a mean: {measure}",
-    ("coverage", "paired difference"): "Coverage of 95% intervals of a mean paired difference: {measure}",
-    ("coverage", "ratio of paired means"): "Coverage of 95% intervals of the ratio of two paired means: {measure}",
-    ("false positives", "paired test"): "False positives of paired tests at 5%: {measure}",
-    ("coverage", "rate"): "Coverage of 95% intervals of a rate (exact)",
-    ("coverage", "rate by instance"): "Coverage of 95% intervals of a rate of outputs, by number of instances",
-    ("coverage", "difference of paired rates"): "Coverage of the 95% interval of the difference of two paired rates (exact)",
-    ("coverage", "difference of rates by instance"): "Coverage of the 95% interval of that difference, by number of instances",
-    ("coverage", "break-even"): "Coverage of the 95% interval of where two architectures break even",
-    ("coverage", "part"): "Coverage of the 95% interval of what a token takes of the seconds, by number of clusters",
-    ("false positives", "test of paired rates"): "False positives of the test of paired rates at 5% (exact)",
-    ("false positives", "test of unpaired rates"): "False positives of the test of two unpaired rates at 5% (exact)",
-    ("false positives", "test of two groups"): "False positives of the test of two unpaired groups at 5%",
-    ("false positives", "any of 6 sign-flip tests"): "Any false positive in a family of six tests at 5%",
-    ("coverage", "mean of tasks at large"): "Coverage of 95% intervals of the mean of tasks at large, by number of tasks",
-    ("enough", "required pairs"): "Pilots whose required number of pairs gives 80% power, by the pilot's size",
-}
 
 
 def write(
@@ -123,19 +103,12 @@ def page(
     simulations: Simulations,
     picture: Picture,
 ) -> str:
-    tables = [
-        result_table(title, kind, about, measure, results)
-        for (kind, about), title in TITLES.items()
-        for measure in dict.fromkeys(result.measure for result in results if (result.kind, result.about) == (kind, about))
-    ]
     parts = [
         _preface(results, verdicts, recorded, simulations),
         markdown(_chosen()),
         markdown(worst_table(worst(results))),
         f"![{picture.caption}]({picture.name}.png)\n",
         markdown(verdicts_table(verdicts)),
-        *map(markdown, tables),
-        markdown(_widths([result for result in results if result.about == "mean" and result.method in WIDER])),
     ]
     return "\n".join(parts)
 
@@ -213,21 +186,6 @@ def _share(result: Result) -> str:
     ]
     beside = f", {', '.join(parts)}" if parts else ""
     return f"{100 * result.share:.1f}%{error}{where}{MARK if bad else ''}{beside}"
-
-
-def _widths(results: Sequence[Result]) -> Table:
-    sizes = list(dict.fromkeys(result.n for result in results))
-    cells = {(result.world, result.method, result.n): f"{_times(result.width)} ({_times(result.wide)})" for result in results}
-    lines = dict.fromkeys((result.world, result.method) for result in results)
-    rows = tuple((*line, *(cells[(*line, n)] for n in sizes)) for line in lines)
-    title = "Width of an interval of a mean by that of Student's t: in the median (and exceeded by one in twenty)"
-    return Table("width", title, ("World", "Method", *(f"N={n}" for n in sizes)), rows)
-
-
-def _times(width: float | None) -> str:
-    if width is None or not math.isfinite(width):
-        return "without bound"
-    return f"{width:.2f}" if width < 100 else f"{width:.0f}"
 
 
 def figure(results: Iterable[Result]) -> Picture:
