@@ -23,8 +23,7 @@ from bench.common.errors import ResultsError
 from bench.read.analysis.arms import UNUSABLE
 from bench.read.analysis.factors import ArmName, factors_between
 from bench.read.analysis.frames import Run
-from bench.read.analysis.statistics import holm, mean_of
-from bench.read.claims.sample_size import pairs_for_the_family
+from bench.read.analysis.statistics import holm, mean_of, required_pairs
 from bench.read.render.cells import AdjustedP, Cell, Number
 from bench.read.render.drawing import Picture
 from bench.read.render.table import Table, TableColumn, table_of
@@ -61,9 +60,25 @@ class PatternPair:
         return self.p is not None and self.p < LEVEL and (contrast.low or 0) * (contrast.high or 0) > 0
 
 
-def pattern_pairs(run: Run) -> list[PatternPair]:
-    """Return each two patterns by world, fault plan and outcome. Raise ResultsError if fewer than two acted in a world."""
+def answers(run: Run) -> tuple[list[PatternPair], list[ProposerGap]]:
+    """Return each two patterns by world, fault plan and outcome, and where there are several proposers their gaps. Raise
+    ResultsError if fewer than two patterns acted in a world."""
     trials = _trials(run)
+    return corrected(_pattern_pairs(run, trials), _gaps(run, trials) if trials["proposer"].nunique() > 1 else [])
+
+
+def corrected(pairs: Sequence[PatternPair], gaps: Sequence[ProposerGap]) -> tuple[list[PatternPair], list[ProposerGap]]:
+    """Return them with their p after Holm's correction over all of them that differ anywhere, and with what would decide."""
+    asked = [*(each.risen for each in pairs), *(each.grows for each in gaps)]
+    p = holm({place: each.p for place, each in enumerate(asked) if any(each.by_instance.values())})
+    needed = [_needed(each, len(p)) for each in asked]
+    return (
+        [replace(each, p=p.get(place), needed=needed[place]) for place, each in enumerate(pairs)],
+        [replace(each, p=p.get(place), needed=needed[place]) for place, each in enumerate(gaps, len(pairs))],
+    )
+
+
+def _pattern_pairs(run: Run, trials: pd.DataFrame) -> list[PatternPair]:
     names = [name for name in run.names("architecture") if (trials["architecture"] == name).any()]
     if len(names) < 2:
         raise ResultsError("needs two architectures that act in a world")
@@ -76,9 +91,7 @@ def pattern_pairs(run: Run) -> list[PatternPair]:
                 copy = (scenario, plan, proposer, outcome, tuple(risen.by_instance.items()))
                 before = by_copy[copy].arms if copy in by_copy else ()
                 by_copy[copy] = PatternPair(str(scenario), str(plan), str(proposer), (*before, of_arms), outcome, risen)
-    every = list(by_copy.values())
-    adjusted = holm({place: each.risen.p for place, each in enumerate(every) if each.differs})
-    return [replace(each, p=adjusted.get(place), needed=_needed(each.risen, len(adjusted))) for place, each in enumerate(every)]
+    return list(by_copy.values())
 
 
 def _comparable(run: Run, names: Sequence[str], trials: pd.DataFrame) -> list[tuple[str, str]]:
@@ -108,8 +121,10 @@ def _trials(run: Run) -> pd.DataFrame:
 
 
 def _needed(risen: Rises, family: int) -> int | None:
-    values = list(risen.by_instance.values())
-    return pairs_for_the_family(mean_of(values), max(1, family), LEVEL) if len(values) > 1 else None
+    """Return the instances at which this difference would be found at the first step of Holm's correction."""
+    pilot = mean_of(list(risen.by_instance.values()))
+    enough = required_pairs(pilot.mean, pilot, level=LEVEL / max(1, family)) if pilot.mean else None
+    return enough.cautious if enough else None
 
 
 @dataclass(frozen=True)
@@ -133,7 +148,7 @@ class ProposerGap:
         return "grows" if (contrast.low or 0) * with_most > 0 else "shrinks"
 
 
-def gaps(run: Run, trials: pd.DataFrame) -> list[ProposerGap]:
+def _gaps(run: Run, trials: pd.DataFrame) -> list[ProposerGap]:
     """Return the gaps of each two patterns that differ in one thing, by world. An instance counts with its mean over draws."""
     made: list[ProposerGap] = []
     for scenario, group in trials.groupby("scenario", sort=False, observed=True):
@@ -148,8 +163,7 @@ def gaps(run: Run, trials: pd.DataFrame) -> list[ProposerGap]:
             grows = {instance: least[instance] - most[instance] for instance in least.keys() & most.keys()}
             contrasts = tuple(each.contrast for each in by_rate)
             made.append(ProposerGap(str(scenario), f"{first} less {second}", contrasts, Rises(grows, len(grows), len(grows))))
-    adjusted = holm({place: each.grows.p for place, each in enumerate(made) if any(each.grows.by_instance.values())})
-    return [replace(each, p=adjusted.get(place), needed=_needed(each.grows, len(adjusted))) for place, each in enumerate(made)]
+    return made
 
 
 def luck(trials: pd.DataFrame) -> MeanContrast | None:
@@ -167,20 +181,28 @@ def _by_instance(values: pd.Series[float]) -> MeanContrast:
 NOTES = (
     "the first arm less the second, in the mean of a trial; arms that differ in one thing; pairs with the same difference in "
     "every instance are copies, and one row; 95% intervals are of resampled instances",
-    "told apart: p < 0.05 by the sign-flip test over instances, after Holm's correction over all rows that differ anywhere",
-    "to decide: the instances at which this difference would be found with a power of 80%, if the truth were as measured",
-    "SIMULATED: no model answered; its mistakes are the fault plan's",
+    "told apart: p < 0.05 by the sign-flip test over instances, after Holm's correction over all questions of the run whose "
+    "answer is not 0 in every instance",
+    "to decide: the instances at which this difference would be found with a power of 80% at the corrected level (0.05 by the "
+    "number of questions), if the truth were as measured",
 )
+SIMULATED = "SIMULATED: no model answered; its mistakes are the fault plan's"
 
 
 def tables(run: Run) -> Iterator[Table]:
-    every, trials = pattern_pairs(run), _trials(run)
+    is_simulated = all(run.is_simulated(model) for model in run.names("model"))
+    for table in _tables(run):
+        yield replace(table, title=f"{table.title} (SIMULATED)", notes=(*table.notes, SIMULATED)) if is_simulated else table
+
+
+def _tables(run: Run) -> Iterator[Table]:
+    (every, gaps), trials = answers(run), _trials(run)
     if trials["proposer"].nunique() == 1:
         yield _pairs_table(every)
         return
     yield replace(_pairs_table(every), name="study-orchestration-proposers")
     yield _counts(every)
-    yield _gaps_table(run, trials)
+    yield _gaps_table(gaps, trials)
     yield _decomposed(run, trials)
 
 
@@ -204,7 +226,7 @@ def _pairs_table(every: Sequence[PatternPair]) -> Table:
         f"{len(differ)} different comparisons: {apart} told apart; beside them "
         f"{sum(len(each.arms) for each in same)} with no difference in any instance, which are not shown"
     )
-    title = "Patterns told apart by damage or by solved trials (SIMULATED)"
+    title = "Patterns told apart by damage or by solved trials"
     return table_of("study-orchestration", title, columns, differ, (*NOTES, counts))
 
 
@@ -222,12 +244,12 @@ def _counts(every: Sequence[PatternPair]) -> Table:
         rows.append((scenario, proposer, len(pairs), len(apart), len(differ), len(pairs - apart - differ), spread))
     return Table(
         name="study-orchestration-counts",
-        title="How many pairs of patterns are told apart, by world and proposer (SIMULATED)",
+        title="How many pairs of patterns are told apart, by world and proposer",
         columns=("Scenario", "Proposer", "Pairs", "Told apart", "Not told apart", "The same in each instance", "To decide"),
         rows=tuple(rows),
         notes=(
             "a pair is told apart if its damaged effects or its solved trials are, after Holm's correction over all worlds, "
-            "proposers, pairs and both outcomes",
+            "proposers, pairs, both outcomes and all gaps",
             "to decide: of the pairs that are not told apart, the least and the most instances that would decide the easier of "
             "the two outcomes, if the truth were as measured",
         ),
@@ -242,7 +264,7 @@ def _many(needed: int) -> str:
     return "unknown" if needed == MANY else str(needed)
 
 
-def _gaps_table(run: Run, trials: pd.DataFrame) -> Table:
+def _gaps_table(gaps: Sequence[ProposerGap], trials: pd.DataFrame) -> Table:
     by_rate = trials.drop_duplicates("proposer").sort_values("rate", ascending=False)
     columns = (
         TableColumn[ProposerGap]("Scenario", lambda row: row.scenario),
@@ -257,11 +279,11 @@ def _gaps_table(run: Run, trials: pd.DataFrame) -> Table:
         "gap: damaged effects for each delivered fault under the first pattern less those under the second, over the trials "
         "that were struck; in a trial they are not comparable, since a proposer that errs gives up earlier and is struck less",
         "grows by: the gap with the proposer that errs least less the gap with the one that errs most; grows: away from zero, "
-        "p < 0.05 by the sign-flip test over instances after Holm's correction over all rows that differ anywhere",
+        "p < 0.05 by the sign-flip test over instances after Holm's correction over these rows and all pairs of patterns",
         "95% intervals are of resampled instances",
     )
-    title = "Does it matter more which pattern there is where the proposer errs less? (SIMULATED)"
-    return table_of("study-orchestration-gaps", title, columns, gaps(run, trials), notes)
+    title = "Does it matter more which pattern there is where the proposer errs less?"
+    return table_of("study-orchestration-gaps", title, columns, gaps, notes)
 
 
 def _gap_column(place: int, proposer: str) -> TableColumn[ProposerGap]:
@@ -282,7 +304,7 @@ def _decomposed(run: Run, trials: pd.DataFrame) -> Table:
             )
     return Table(
         name="study-orchestration-decomposed",
-        title="Damaged and solved trials, and the luck of the calls, by pattern and proposer (SIMULATED)",
+        title="Damaged and solved trials, and the luck of the calls, by pattern and proposer",
         columns=("Scenario", "Proposer", "Architecture", "Trials", "Faults", "Damaged", "Solved", "Luck of the calls"),
         rows=tuple(rows),
         notes=(

@@ -11,9 +11,10 @@ from study_runs import run_of_matrix
 from trials import ROOTS
 
 from bench.read.analysis.frames import Run
+from bench.read.tables.contrasts import Rises
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import build_matrix
-from studies.orchestration.study import luck, pattern_pairs, tables
+from studies.orchestration.study import PatternPair, ProposerGap, answers, corrected, luck, tables
 
 FOLDER = ROOTS[0].parent / "studies" / "orchestration"
 CONFIG = FOLDER / "config.toml"
@@ -26,7 +27,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_no_two_arms_are_compared_that_differ_in_pattern_and_form(run: Run) -> None:
-    arms = [pair.split(" less ") for each in pattern_pairs(run) for pair in each.arms]
+    arms = [pair.split(" less ") for each in answers(run)[0] for pair in each.arms]
     assert arms and all(
         first.removesuffix("_remedied") == second.removesuffix("_remedied")
         or first.endswith("_remedied") == second.endswith("_remedied")
@@ -35,10 +36,20 @@ def test_no_two_arms_are_compared_that_differ_in_pattern_and_form(run: Run) -> N
 
 
 def test_a_model_that_leads_rightly_does_as_code_that_leads(run: Run) -> None:
-    same = {pair for each in pattern_pairs(run) if not each.differs for pair in each.arms}
+    same = {pair for each in answers(run)[0] if not each.differs for pair in each.arms}
     assert "delegation_by_model less plan_and_replan" in same
-    lost = [each for each in pattern_pairs(run) if each.plan == "lost_ack" and each.differs and each.outcome == "damage"]
+    lost = [each for each in answers(run)[0] if each.plan == "lost_ack" and each.differs and each.outcome == "damage"]
     assert [len(each.arms) for each in lost] == [3]
+
+
+def test_pairs_and_gaps_are_corrected_together_and_so_is_the_number_that_would_decide() -> None:
+    rises = Rises({f"case_{number:02}": float(number) for number in range(1, 13)}, 12, 12)
+    pair, gap = PatternPair("s", "none", "m", ("a less b",), "damage", rises), ProposerGap("s", "a less b", (), rises)
+    [[alone], _], [[first, second], [third]] = corrected([pair], []), corrected([pair, pair], [gap])
+    assert rises.p is not None and (alone.p, first.p, third.p) == (rises.p, 3 * rises.p, 3 * rises.p)
+    assert (
+        alone.needed is not None and first.needed is not None and alone.needed < first.needed == second.needed == third.needed
+    )
 
 
 def draws(*damaged: tuple[float, ...]) -> pd.DataFrame:
@@ -58,7 +69,7 @@ def test_luck_is_the_variance_over_draws_and_not_between_instances() -> None:
 
 
 def test_with_several_proposers_each_pair_has_a_gap_for_each_and_the_rates_are_those_of_the_config(tmp_path: Path) -> None:
-    few = {"scenarios": ["contract_renewal"], "instances": 2, "models": ["as_0.5b", "as_1.5b_1", "as_1.5b_2", "right"]}
+    few = {"scenarios": ["contract_renewal"], "instances": 2, "models": ["as_0.5b_1", "as_1.5b_1", "as_1.5b_2", "right"]}
     run = run_of_matrix(tmp_path, build_matrix(load_config(FOLDER / "proposers.toml", few), ROOTS[:1], "code"))
     made = {table.name.removeprefix("study-orchestration-"): table for table in tables(run)}
     assert list(made) == ["proposers", "counts", "gaps", "decomposed"]

@@ -407,6 +407,9 @@ def test_the_required_pairs_are_those_of_the_tables() -> None:
     assert required_pairs(1.0, pilot) == RequiredPairs(plain=34, cautious=55)  # d = 0.5, and 0.387 with the upper spread
     assert required_pairs(1.0, pilot, power=0.9) is not None
     assert power_of(0.5, 33) < 0.8 <= power_of(0.5, 34)
+    strict = required_pairs(1.0, pilot, level=0.01)
+    assert strict is not None and power_of(0.5, strict.plain - 1, 0.01) < 0.8 <= power_of(0.5, strict.plain, 0.01)
+    assert strict.plain > 34
 
 
 def test_what_cannot_be_planned_is_none_and_a_small_difference_takes_many() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from scipy import special
 
-from bench.read.analysis.statistics.intervals import CONFIDENCE, Mean, t_quantile
+from bench.read.analysis.statistics.intervals import CONFIDENCE, Mean
 
 POWER = 0.8
 CAUTION = 0.8
@@ -24,8 +24,8 @@ class RequiredPairs:
     cautious: int
 
 
-def required_pairs(difference: float, pilot: Mean, power: float = POWER) -> RequiredPairs | None:
-    """Return the pairs at which a paired t test at 5% finds a true mean `difference` with this power.
+def required_pairs(difference: float, pilot: Mean, power: float = POWER, level: float = 1 - CONFIDENCE) -> RequiredPairs | None:
+    """Return the pairs at which a paired t test at this level finds a true mean `difference` with this power.
 
     `pilot` is the mean of paired differences. Only its spread is used. About every second pilot has less spread than the truth,
     so the plain number is too small about every second time: plan with the cautious one. None if the difference is 0 or the
@@ -41,25 +41,24 @@ def required_pairs(difference: float, pilot: Mean, power: float = POWER) -> Requ
         return None
     degrees = pilot.n - 1
     upper = pilot.sd * math.sqrt(degrees / float(2 * special.gammaincinv(degrees / 2, 1 - CAUTION)))
-    return RequiredPairs(_pairs(abs(difference) / pilot.sd, power), _pairs(abs(difference) / upper, power))
+    return RequiredPairs(_pairs(abs(difference) / pilot.sd, power, level), _pairs(abs(difference) / upper, power, level))
 
 
-def _pairs(effect: float, power: float) -> int:
+def _pairs(effect: float, power: float, level: float) -> int:
     """Return the pairs for an `effect`: the difference divided by its standard deviation."""
-    level = (1 + CONFIDENCE) / 2
-    z = float(special.ndtri(level))
+    z = float(special.ndtri(1 - level / 2))
     pairs = ((z + float(special.ndtri(power))) / effect) ** 2
     if pairs > LARGE:
         return math.ceil(pairs + z**2 / 2)
     n = max(2, math.floor(pairs))
-    while power_of(effect, n) < power:
+    while power_of(effect, n, level) < power:
         n += 1
     return n
 
 
-def power_of(effect: float, pairs: int) -> float:
-    """Return the power of a two-sided paired t test at 5% for a true `effect`: the difference divided by its standard
+def power_of(effect: float, pairs: int, level: float = 1 - CONFIDENCE) -> float:
+    """Return the power of a two-sided paired t test at this level for a true `effect`: the difference divided by its standard
     deviation."""
-    critical = t_quantile(pairs - 1)
+    critical = float(special.stdtrit(pairs - 1, 1 - level / 2))
     shift = effect * math.sqrt(pairs)
     return float(special.nctdtr(pairs - 1, -shift, -critical) + special.nctdtr(pairs - 1, shift, -critical))
