@@ -69,7 +69,7 @@ def test_luck_is_the_variance_over_draws_and_not_between_instances() -> None:
 
 
 def test_with_several_proposers_each_pair_has_a_gap_for_each_and_the_rates_are_those_of_the_config(tmp_path: Path) -> None:
-    few = {"scenarios": ["contract_renewal"], "instances": 2, "models": ["as_0.5b_1", "as_1.5b_1", "as_1.5b_2", "right"]}
+    few = {"scenarios": ["contract_renewal"], "instances": 2, "models": ["as_0.5b", "as_1.5b_1", "as_1.5b_2", "right"]}
     run = run_of_matrix(tmp_path, build_matrix(load_config(FOLDER / "proposers.toml", few), ROOTS[:1], "code"))
     made = {table.name.removeprefix("study-orchestration-"): table for table in tables(run)}
     assert list(made) == ["proposers", "counts", "gaps", "decomposed"]
