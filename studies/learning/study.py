@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
+import pandas as pd
+
 from bench.common.errors import ResultsError
 from bench.read.analysis.arms import UNUSABLE
 from bench.read.analysis.frames import Run
-from bench.read.analysis.statistics import holm, mean_of
+from bench.read.analysis.statistics import Pair, holm, in_common, mean_of
+from bench.read.claims.break_even import BreakEven, break_even, rate_in_words
 from bench.read.claims.sample_size import pairs_for_the_family
 from bench.read.render.cells import AdjustedP
 from bench.read.render.drawing import Picture
@@ -67,6 +70,7 @@ class Payoff:
     """A cut that was learned or derived beside a cut by the authors, on the same instances under the same faults.
 
     tokens, solved        more tokens in a trial, and more solved trials, by instance
+    break_even            rejections a trial from which the cut takes fewer tokens; None if that was not measured
     p_tokens, p_solved    of the sign-flip test, after Holm's correction over the run
     """
 
@@ -77,6 +81,7 @@ class Payoff:
     other: str
     tokens: Rises
     solved: Rises
+    break_even: BreakEven | None = None
     p_tokens: float | None = None
     p_solved: float | None = None
 
@@ -116,6 +121,7 @@ def payoffs(run: Run) -> list[Payoff]:
             other,
             tokens=rises(group, "tokens", "architecture", name, other, pairs),
             solved=rises(group, "is_solved", "architecture", name, other, pairs),
+            break_even=break_even_by_rejections(group, name, other),
         )
         for (scenario, model, plan), group in trials.groupby(["scenario", "model", "plan"], sort=False, observed=True)
         for name in made
@@ -128,6 +134,20 @@ def payoffs(run: Run) -> list[Payoff]:
         replace(each, p_tokens=adjusted.get((place, "tokens")), p_solved=adjusted.get((place, "solved")))
         for place, each in enumerate(compared)
     ]
+
+
+def break_even_by_rejections(trials: pd.DataFrame, name: str, other: str) -> BreakEven | None:
+    """Return from how many rejections a trial the first takes fewer tokens: by first passes, and by the tokens that were asked
+    again for each rejection in trials that had some."""
+    known = trials.assign(round=(trials["retry_tokens"] / trials["rejections"]).where(trials["rejections"] > 0))
+
+    def of(arm: str, what: str) -> dict[Pair, float]:
+        rows = known[known["architecture"] == arm].dropna(subset=[what])
+        cells = zip(rows["instance"], rows["repetition"], rows[what], strict=True)
+        return {(str(instance), int(repetition)): float(value) for instance, repetition, value in cells}
+
+    passes, rounds = (in_common(of(name, what), of(other, what)) for what in ("first_pass_tokens", "round"))
+    return break_even(passes, rounds)
 
 
 def _needed(row: Payoff, family: int) -> str | int:
@@ -149,6 +169,7 @@ def _payoffs_table(run: Run) -> Table:
         TableColumn[Payoff]("p (Holm)", lambda row: AdjustedP(row.p_tokens)),
         TableColumn[Payoff]("More solved", lambda row: row.solved.contrast.cell()),
         TableColumn[Payoff]("p (Holm) of solved", lambda row: AdjustedP(row.p_solved)),
+        TableColumn[Payoff]("Cheaper from rejections a trial", lambda row: rate_in_words(row.break_even)),
         TableColumn[Payoff]("Verdict", lambda row: row.verdict),
         TableColumn[Payoff]("To decide", lambda row: _needed(row, 2 * len(rows))),
     )
@@ -156,6 +177,8 @@ def _payoffs_table(run: Run) -> Table:
         "of a trial, the cut less the other, over the same instances; 95% intervals are of resampled instances",
         "pays: fewer tokens or more solved, told apart, and neither told to be worse; a trade: one of each; told apart: "
         "p < 0.05 by the sign-flip test over instances, after Holm's correction over all rows and both measures",
+        "cheaper from: the rejections a trial from which the cut takes fewer tokens (break-even), by first passes without a "
+        "rejection and by the tokens asked again for a rejection, over the trials in which both have them",
         "to decide: the instances at which this difference in tokens would be found with a power of 80%",
     )
     return table_of("study-learning-pays", "Does a learned or a derived cut pay?", columns, rows, notes)

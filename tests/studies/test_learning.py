@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from experiment_runs import config, run, run_matrix_in
 from trials import ROOTS
@@ -20,7 +21,7 @@ from bench.rerun.learning import learn, of_pack
 from bench.run.experiment.config import Config, load_config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.experiment.session import Session
-from studies.learning.study import Payoff, tables
+from studies.learning.study import Payoff, break_even_by_rejections, tables
 
 CONFIGS = Path(__file__).parents[2] / "studies" / "learning"
 MODEL = {"kind": "simulated"}
@@ -150,5 +151,23 @@ def spread(sign: int) -> Rises:
 def test_a_cut_pays_where_it_is_told_to_be_better_in_something_and_worse_in_nothing(
     tokens: Rises, solved: Rises, p: float, verdict: str
 ) -> None:
-    payoff = Payoff("incidents", "m", "none", "learned", "static", tokens, solved, p, p)
+    payoff = Payoff("incidents", "m", "none", "learned", "static", tokens, solved, p_tokens=p, p_solved=p)
     assert payoff.verdict == verdict
+
+
+def test_break_even_is_counted_in_rejections_where_no_fault_is_injected() -> None:
+    rows = [
+        {
+            "instance": name,
+            "repetition": 1,
+            "architecture": arm,
+            "first_pass_tokens": first,
+            "retry_tokens": again,
+            "rejections": n,
+        }
+        for name, n in (("a", 2), ("b", 1), ("c", 0))
+        for arm, first, again in (("learned", 300.0, 100 * n), ("static", 200.0, 300 * n))
+    ]
+    rate = break_even_by_rejections(pd.DataFrame(rows), "learned", "static")
+    assert rate is not None and rate.rate == 0.5
+    assert break_even_by_rejections(pd.DataFrame(row for row in rows if row["instance"] == "c"), "learned", "static") is None

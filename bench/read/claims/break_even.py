@@ -135,6 +135,25 @@ def _published(published: PublishedFigures, condition: Condition, name: str, oth
     return BreakEven(_rate(our_pass - their_pass, their_round - our_round))
 
 
+NOT_MEASURED = "no measurement"
+
+
+def rate_in_words(rate: BreakEven | None) -> str:
+    """Return from how many failures the first of the two is cheaper."""
+    if rate is None:
+        return NOT_MEASURED
+    if rate.rate == math.inf:
+        return "never"
+    if {_number(each) for each in (rate.rate, rate.low, rate.high) if each is not None} == {_number(0)}:
+        return "from the first on"
+    bounds = "" if rate.low is None or rate.high is None else f" [{_number(rate.low)}, {_number(rate.high)}]"
+    return f"{_number(rate.rate)}{bounds}"
+
+
+def _number(value: float) -> str:
+    return "never" if value == math.inf else f"{value:.2f}"
+
+
 # The formula, and its interval
 
 Both = tuple[Mapping[Pair, float], Mapping[Pair, float]]

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from string import ascii_lowercase
 
 from bench.read.analysis.statistics import Share
-from bench.read.claims.break_even import BreakEven
+from bench.read.claims.break_even import NOT_MEASURED, rate_in_words
 from bench.rerun.advise.advice import Advice, Backing, HeldOut
 from bench.rerun.advise.evidence import Evidence
 from bench.rerun.advise.workload import WorkloadEntry
 
-NOT_MEASURED = "no measurement"
 NOTHING = "nothing is demanded"
 HEAD = """| arm | compared with | damaged effects, in trials | damaged effects of the other | cheaper from so many failures |
 | --- | --- | --- | --- | --- |"""
@@ -58,22 +56,6 @@ def told(backing: Backing) -> str:
     damaged = ", ".join(f"{arm} damaged {effects} effects in {share(rate)} trials" for arm, rate, effects in sides)
     rates = ", ".join(f"{name} {rate_in_words(rate)}" for name, rate in backing.break_even.items())
     return f"{damaged}; failures in a run from which {backing.ours} is cheaper: {rates or NOT_MEASURED}"
-
-
-def rate_in_words(rate: BreakEven | None) -> str:
-    """Return from how many failures in a run the first arm is cheaper."""
-    if rate is None:
-        return NOT_MEASURED
-    if rate.rate == math.inf:
-        return "never"
-    if {_rate(each) for each in (rate.rate, rate.low, rate.high) if each is not None} == {_rate(0)}:
-        return "from the first on"
-    bounds = "" if rate.low is None or rate.high is None else f" [{_rate(rate.low)}, {_rate(rate.high)}]"
-    return f"{_rate(rate.rate)}{bounds}"
-
-
-def _rate(value: float) -> str:
-    return "never" if value == math.inf else f"{value:.2f}"
 
 
 def judged_line(judged: HeldOut) -> str:

@@ -15,9 +15,10 @@ from study_runs import run_of_matrix
 from trials import ROOTS
 
 from bench.common.errors import ResultsError
+from bench.read.claims.break_even import rate_in_words
 from bench.record.config import StoredConfig
 from bench.rerun.advise.advice import SUPPLIES, Advice, advise, held_out
-from bench.rerun.advise.artifact import artifact_of, judged_line, lines_of, rate_in_words
+from bench.rerun.advise.artifact import artifact_of, judged_line, lines_of
 from bench.rerun.advise.evidence import DAMAGE, TABLE, Evidence, read_evidence
 from bench.rerun.advise.workload import WorkloadEntry
 from bench.run.experiment.config import Config
@@ -160,7 +161,7 @@ def test_where_damage_does_not_tell_the_arms_apart_it_does_not_know_and_keeps_to
     evidence = measured_by_instance({"composition": (1, 0, 0, 0, 0, 0), "bare_agent": (0, 1, 0, 0, 0, 0)})
     advice = advise(workload, evidence)
     assert (advice.arm, advice.by_steps) == ("composition", "composition")
-    assert set(advice.unknown) == set(SUPPLIES) - {"composition"}
+    assert set(advice.unknown) == set(advise(workload, measured({}, {})).unknown) == set(SUPPLIES) - {"composition"}
     assert "it does not know: damage does not tell composition from 8 of 8 others" in "\n".join(
         lines_of(workload, advice, evidence, None)
     )
