@@ -124,7 +124,7 @@ class Advice:
     alike          the other arms that cost the same
     by_steps       the arm to which the steps lead; another one is advised if it did less damage, told apart
     harm           arm that can be built -> mean damaged effects of a run of the work
-    unknown        the arms with another damage that cannot be told from the advised arm's
+    unknown        the other arms whose damage cannot be told from the advised arm's, those with the same damage among them
     backing        the comparisons that show the worth of the advised arm and of each demanded pattern
     """
 
@@ -188,7 +188,7 @@ def advise(workload: WorkloadEntry, evidence: Evidence) -> Advice:
         alike=() if better else tuple(name for name in alike if name != arm),
         by_steps=by_steps,
         harm=means,
-        unknown=tuple(name for name in built if harm[name] != harm[arm] and name not in apart),
+        unknown=tuple(name for name in built if name not in (arm, *apart)),
         measured=measured,
         unmeasured=tuple(name for name in workload.failures if name not in evidence.plans),
         backing=tuple(_compared(evidence, ours, theirs, measured) for ours, theirs in pairs if BARE in built),
