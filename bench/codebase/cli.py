@@ -35,6 +35,7 @@ WORDS = {
     "effects": "what {} does while it is imported",
     "name": "where module {} is found",
     "status": "whether {} is there",
+    "drawn": "{}, which {value}",
 }
 
 
@@ -115,11 +116,11 @@ def why(
     """
     state = ExecutionState.open(folder)
     stale = state.why(test)
-    last, turned = state.executions(test)[-1], state.turned_by(test)
+    last, turned = state.last(test), state.turned_by(test)
     lines = [f"{test} is never kept: it {last.volatile}"] if last.volatile else []
     lines += [] if last.volatile or stale else [f"{test} is valid: {last.outcome} at step {last.step}"]
     for fact in stale:
-        what = WORDS.get(fact.kind, "{kind} {}").format(fact.name.partition(" in ")[0], kind=fact.kind)
+        what = WORDS.get(fact.kind, "{kind} {}").format(fact.name.partition(" in ")[0], kind=fact.kind, value=fact.value)
         lines.append(f"changed: {what}")
     lines += [f"turned by {_label_of(patch)}" for patch in turned]
     _show(as_json, {"last": last, "changed": [fact._asdict() for fact in stale], "turned_by": turned}, lines)

@@ -27,7 +27,7 @@ def compare_orders(store: ExecutionStore, layout: str, executions: Sequence[Exec
     Returns:
         The executions, in the usual order.
     """
-    before = {execution.name: execution for execution in store.executions(layout)}
+    before = {execution.name: execution for execution in store.executions(layout, recorded=True)}
     shared: dict[str, set[Fact]] = {}
     ordered: list[str] = []
     merged = []

@@ -38,7 +38,10 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
     if not mode:
         return (yield)
     from bench.codebase.pytest_recording import RecordingPlugin  # noqa: PLC0415
+    from bench.codebase.pytest_session import ImpactSession  # noqa: PLC0415
 
-    recording = RecordingPlugin(early_config, mode, args)
-    early_config.pluginmanager.register(recording, "bench.codebase.recording")
+    session = ImpactSession(early_config, mode, args)
+    early_config.pluginmanager.register(session, "bench.codebase.session")
+    if session.records:
+        early_config.pluginmanager.register(RecordingPlugin(early_config, session), "bench.codebase.recording")
     return (yield)

@@ -55,7 +55,7 @@ class Present:
             return self._status_of(name)
         if kind == "environment":
             return self.variable(name)
-        return platform_value()
+        return platform_value() if kind == "platform" else ABSENT  # what is drawn is never the same
 
     def module(self, path: str) -> Module | None:
         """Return a file of the tree, parsed; None if there is no such file."""

@@ -10,10 +10,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Set
 from functools import cached_property
 from pathlib import PurePath
+from typing import Self
 
 from bench.codebase.mentions import ANY, BARE, PLAIN, STAR, mentions_in
 from bench.codebase.record import ABSENT, Fact, Record
-from bench.codebase.surface import Surface, TopStatement
+from bench.codebase.surface import Surface, TopStatement, readers_of
 
 Modules = frozenset[tuple[str, str]]
 """Modules, each with its path and its skeleton's digest."""
@@ -32,6 +33,7 @@ class NameChange:
         gone: Those of the names that the module no longer binds.
         exported: The new and gone names that `from module import *` takes.
         imports: The new imports of modules of the tree. What they load must be checked apart.
+        parts: The keys of the parts of statements that differ. Few users read them.
     """
 
     def __init__(self, path: str, before: Surface | None, after: Surface | None):
@@ -40,14 +42,22 @@ class NameChange:
         self.module = {BARE + (file.parent.name if file.name == "__init__.py" else file.stem)}
         self.after = after
         self.names: frozenset[str] | None = None
-        self.gone = self.exported = frozenset[str]()
+        self.gone = self.exported = self.parts = frozenset[str]()
         self.imports: tuple[TopStatement, ...] = ()
         if before is not None and after is not None:
             self._compare(before.statements, after.statements)
 
+    @classmethod
+    def of(cls, path: str, names: str) -> Self:
+        """Return the difference that another value of some names makes, which a blank separates."""
+        change = cls(path, None, None)
+        change.names = frozenset(names.split())
+        return change
+
     def _compare(self, before: tuple[TopStatement, ...], after: tuple[TopStatement, ...]) -> None:
         kept = Counter(each.digest for each in before) & Counter(each.digest for each in after)
         (stayed, left), (stays, came) = (_parted(statements, kept) for statements in (before, after))
+        parts = {part for was, now in zip(stayed, stays, strict=True) for part, _ in {*was.parts} ^ {*now.parts}}
         moved = [each.digest for each in stayed] != [each.digest for each in stays]
         if (
             moved
@@ -57,6 +67,7 @@ class NameChange:
             return
         self.imports = tuple(each for each in came if each.kind == "import")
         self.names = frozenset(name for each in (*left, *came) for name in each.binds)
+        self.parts = frozenset(parts)
         bound, now = ({name for each in statements for name in each.binds} for statements in (before, after))
         self.gone = frozenset(bound - now)
         self.exported = frozenset(name for name in bound ^ now if _is_exported(name, after))
@@ -86,6 +97,7 @@ class RecordNames:
     def __init__(self, record: Record, body: Callable[[str], frozenset[str] | None]):
         self.modules: Modules = frozenset((fact.name, fact.value) for fact in record.facts if fact.kind == "skeleton")
         self.collected = record.name if record.kind == "collection" else ""
+        self.drawn = frozenset(fact.name for fact in record.facts if fact.kind == "drawn")
         self._bodies = [fact for fact in record.facts if fact.kind == "body"]
         self._body = body
 
@@ -96,6 +108,7 @@ class RecordNames:
             known = self._body(fact.value)
             every |= {ANY} if known is None else mentions_in(fact.name.partition("::")[0], known)
             every |= {part.partition("#")[0] for part in fact.name.partition("::")[2].split(".")}
+            every.add(fact.name.partition("#")[0])
         return frozenset(every)
 
 
@@ -121,7 +134,7 @@ class Reach:
         self._changes = {(fact.name, fact.value): change for fact, change in changes.items()}
         self._surface, self._body = surface, body
         self._names: dict[int, tuple[Record, RecordNames]] = {}
-        self._tainted: dict[tuple[Modules, frozenset[str]], Set[str] | None] = {}
+        self._tainted: dict[tuple[Modules, frozenset[str], frozenset[str]], Set[str] | None] = {}
 
     def names_of(self, record: Record) -> RecordNames:
         """Return the modules and names of a record; they are read once."""
@@ -134,29 +147,30 @@ class Reach:
         names = [self.names_of(record) for record in records]
         modules: Modules = frozenset().union(*(each.modules for each in names))
         collected = frozenset(each.collected for each in names if each.collected)
-        if (modules, collected) not in self._tainted:
-            self._tainted[modules, collected] = self._tainted_in(modules, collected)
-        tainted = self._tainted[modules, collected]
+        drawn = frozenset().union(*(each.drawn for each in names))
+        key = modules, collected, drawn
+        if key not in self._tainted:
+            self._tainted[key] = self._tainted_in(*key)
+        tainted = self._tainted[key]
         return tainted is None or any(not tainted.isdisjoint(each.mentions) for each in names)
 
-    def _tainted_in(self, modules: Modules, collected: frozenset[str]) -> Set[str] | None:
+    def _tainted_in(self, modules: Modules, collected: frozenset[str], drawn: frozenset[str]) -> Set[str] | None:
         """Return the names with another meaning in any of these modules; None if an execution that mentions none may differ."""
-        changed = {module: self._changes[module] for module in modules if module in self._changes}
-        if not changed:
-            return frozenset()
-        for (path, _), change in changed.items():
-            if change.names is None or _is_looked_through(path, collected):
+        changes = [self._changes[module] for module in modules if module in self._changes]
+        changes += [NameChange.of(*name.split("::")) for name in drawn]
+        for change in changes:
+            if change.names is None or _is_looked_through(change.path, collected):
                 return None
-        if not any(change.names for change in changed.values()):
+        if not any(change.names or change.parts for change in changes):
             return frozenset()
         surfaces = self._present(modules)
         if surfaces is None:
             return None
-        imports = [(change.path, each.imports) for change in changed.values() for each in change.imports]
+        imports = [(change.path, each.imports) for change in changes for each in change.imports]
         loaded = {imported_path(path, imported, surfaces) for path, imported in imports}
         if "" in loaded:
             return None
-        meanings = ChangedMeanings(changed.values(), [PurePath(path) for path in loaded])
+        meanings = ChangedMeanings(changes, [PurePath(path) for path in loaded])
         return meanings.names if meanings.follow(surfaces) else None
 
     def _present(self, modules: Modules) -> dict[str, Surface] | None:
@@ -223,8 +237,12 @@ class ChangedMeanings:
         self._loaded = {path.stem for path in early} | {f"{path.parent}/__init__.py{PLAIN}{path.stem}" for path in early}
         self._gone, self._exported = set[str](), {path.stem for path in early}
         for change in changes:
-            self.names |= change.module
+            self.names |= change.module if change.names else set()
             self._add(change.path, change.names or ())
+            for part in change.parts:
+                self.names |= {f"{change.path}::{part}"} | {
+                    change.path + word if word.startswith(PLAIN) else word for word in readers_of(part)
+                }
             self._gone |= change.gone
             self._exported |= change.exported
 

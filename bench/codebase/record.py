@@ -11,7 +11,7 @@ ABSENT = "absent"
 class Fact(NamedTuple):
     """A property of the tree or its surroundings that an execution relied on.
 
-    kind    body, skeleton, file, status, listing, name, environment or platform
+    kind    body, skeleton, file, status, listing, name, environment, platform or drawn
     name    `path::function`, a path, a module's name or a variable's name
     value   its digest or its status then; "absent" if it did not exist
     """
@@ -23,6 +23,8 @@ class Fact(NamedTuple):
 
 CLOCK, CHANCE = "reads the clock", "draws unseeded chance"
 """Reasons why a result cannot be kept, unless the user says that these do not matter."""
+UNRECORDED = "ran unrecorded"
+"""The reason why a result of a session that recorded nothing is not kept. Earlier results, which were recorded, may be."""
 
 
 @dataclass(eq=False)
@@ -33,8 +35,10 @@ class ExecutionContext:
     imports    the arguments of each import: package, name, level, names
     facts      the value of each thing that was read, by kind and name, when it was first read
     uses       the contexts whose outcome this one relies on
-    volatile   the reasons why its result cannot be kept
+    volatile   the reasons why its result cannot be kept, each with the line that gave it; "" if that is not known
+    drawn      for a module: what the clock or chance gave to statements at its top, by their lines
     outputs    the files of the tree that a script or a step wrote
+    silent     whether the functions that run are not recorded, because what they depend on is known and the result never kept
     """
 
     kind: str
@@ -43,8 +47,10 @@ class ExecutionContext:
     imports: set[tuple[str, str, int, tuple[str, ...]]] = field(default_factory=set)
     facts: dict[tuple[str, str], str] = field(default_factory=dict)
     uses: set[ExecutionContext] = field(default_factory=set)
-    volatile: set[str] = field(default_factory=set)
+    volatile: dict[str, str] = field(default_factory=dict)
+    drawn: dict[int, str] = field(default_factory=dict)
     outputs: set[str] = field(default_factory=set)
+    silent: bool = False
 
     def note(self, kind: str, name: str, value: str) -> None:
         """Add a fact, unless there is an earlier one of this kind and name."""

@@ -147,7 +147,7 @@ class Recorder:
     @contextmanager
     def calls(self) -> Iterator[None]:
         """Record which functions run in the block, as part of the current context. Recording slows all Python code down."""
-        if self._running[-1]:
+        if self._running[-1] or self.current.silent:
             yield
             return
         self._running[-1] = True
@@ -178,7 +178,7 @@ class Recorder:
         """Stop recording calls, and add to the current context what threads have run since the last pause."""
         context = self._stack[-1]
         if self._running[-1] and not self._profiles[-1].disable():
-            context.volatile.add("sets a profiler of its own")
+            context.volatile.setdefault("sets a profiler of its own", "")
         if self._threads:  # only now: the profiler of a thread that has ended stops the one that runs here when it is dropped
             self._of_threads(context)
 
@@ -217,7 +217,7 @@ class Recorder:
                 if name_of(function.co_filename) is not None:
                     codes.add(key_of(function))
             elif function in UNSTABLE_CALLS and not any(why.startswith(UNSTABLE_CALLS[function]) for why in context.volatile):
-                context.volatile.add(UNSTABLE_CALLS[function])
+                context.volatile[UNSTABLE_CALLS[function]] = ""
 
     # What running code reads (see Listener)
 
@@ -254,7 +254,23 @@ class Recorder:
             self.current.note("environment", name, self.present.variable(name))
 
     def unstable(self, why: str) -> None:
-        self.current.volatile.add(why)
+        if why in self.current.volatile:
+            return
+        places = list(self._places(sys._getframe(1)))
+        if self.current.kind == "module" and why in (CLOCK, CHANCE) and places and places[-1][0] == self.current.name:
+            self.current.drawn[places[-1][1]] = why
+        else:
+            self.current.volatile[why] = f"{places[0][0]}:{places[0][1]}" if places else ""
+
+    def _places(self, frame: FrameType | None) -> Iterator[tuple[str, int]]:
+        """Yield the file and line of each frame of the tree, up to the top of a module that is imported."""
+        while frame is not None:
+            path = self._names.of(frame.f_code.co_filename)
+            if path is not None and not path.startswith(os.sep):
+                yield path, frame.f_lineno
+                if frame.f_code.co_name == "<module>":
+                    return
+            frame = frame.f_back
 
     def seeded(self) -> None:
         self._note_draws()
@@ -264,7 +280,7 @@ class Recorder:
         """Note whether the current context drew random numbers since it began. Return the state of the generator."""
         state = random.getstate()
         if self._drawn is not None and state != self._drawn:
-            self.unstable(CHANCE)
+            self.current.volatile.setdefault(CHANCE, "")
         return state
 
     # Modules

@@ -11,12 +11,20 @@ from functools import cache
 from bench.codebase.calls import FunctionKey
 from bench.codebase.naming import PathNames
 from bench.codebase.present import Present
-from bench.codebase.record import ExecutionContext, Fact, Record
+from bench.codebase.record import CHANCE, CLOCK, ExecutionContext, Fact, Record
+from bench.codebase.surface import drawn_at
 
 STATE = ("body", "file", "status", "listing", "scan", "environment")
 """Kinds of facts that tell what a collection or an import made of its state."""
 READS_CODE = re.compile(r"\b(__code__|__closure__|__defaults__|dis|marshal|co_\w+|getsource\w*|getclosurevars)\b")
 """Words of functions that look at code which they do not run. They rely on the files of all modules of the tree."""
+
+UNSEEN = {
+    CLOCK: re.compile(r"\b(now|utcnow|today)\("),
+    CHANCE: re.compile(r"\b(random|shuffle|choices?|sample|rand\w+)\b"),
+    "starts a process": re.compile(r"process|Popen|\bmp\b"),
+}
+"""What a line has that gives a reason which only the profiler or the state of the generator shows."""
 
 
 class RecordMaker:
@@ -56,8 +64,24 @@ class RecordMaker:
             done |= new
             waiting.extend(new)
         shared = [] if context.kind != "test" else [self._shared()]
-        why = sorted({reason for known in done for reason in known.volatile}.difference(self._ignored))
-        return [*shared, *(self._made[known] for known in done)], "; ".join(why)
+        why: dict[str, str] = {}
+        for known in done:
+            for reason in known.volatile.keys() - self._ignored:
+                why[reason] = why.get(reason) or known.volatile[reason] or self._place_of(known, reason)
+        told = (f"{reason} at {place}" if place else reason for reason, place in sorted(why.items()))
+        return [*shared, *(self._made[known] for known in done)], "; ".join(told)
+
+    def _place_of(self, context: ExecutionContext, reason: str) -> str:
+        """Return the first line of what ran in a context that may have given a reason which no frame showed; "" if none may."""
+        for file, line, name in sorted(context.codes) if reason in UNSEEN else ():
+            path = self._names.of(file) or os.sep
+            module = None if path.startswith(os.sep) else self._present.module(path)
+            unit = module.function_at(line) if module is not None and name != "<module>" else None
+            first, last = (unit.first - 1, unit.last) if unit is not None else (0, None)
+            for at, text in enumerate(self._lines(path)[first:last] if module is not None else (), first + 1):
+                if UNSEEN[reason].search(text):
+                    return f"{path}:{at}"
+        return ""
 
     def _shared(self) -> Record:
         """Return what collections and imports did beyond binding names. It is state, and any test may see it."""
@@ -81,8 +105,19 @@ class RecordMaker:
                 context.facts.setdefault(key, value)
         for package, name, level, items in context.imports:
             self._resolve(context, package, name, level, items)
+        for line, why in context.drawn.items():
+            if why not in self._ignored:
+                self._note_drawn(context, line, why)
         context.uses.discard(context)
         return Record(context.kind, context.name, frozenset(Fact(*key, value) for key, value in context.facts.items()))
+
+    def _note_drawn(self, context: ExecutionContext, line: int, why: str) -> None:
+        """Note the names that a statement gave another value than before. Only code that mentions them can tell."""
+        binds = drawn_at("".join(self._lines(context.name)), line)
+        if binds:
+            context.note("drawn", f"{context.name}::{' '.join(sorted(binds))}", f"{why} at {context.name}:{line}")
+        else:
+            context.volatile.setdefault(why, f"{context.name}:{line}")
 
     def _versions_of(self, code: FunctionKey) -> tuple[str | None, list[tuple[tuple[str, str], str]]]:
         """Return the name of the file of a function that ran, and the versions of its body and of its module's skeleton."""

@@ -14,7 +14,7 @@ from bench.codebase.effects import acting, may_load
 from bench.codebase.git import CodeError
 from bench.codebase.graph import users_of
 from bench.codebase.patches import Patch
-from bench.codebase.record import ABSENT, Fact
+from bench.codebase.record import ABSENT, UNRECORDED, Fact
 from bench.codebase.store import Kept
 from bench.codebase.validity import StoredReach, ValidityDecision, decide, same_effects_in
 from bench.codebase.workspace import Workspace, WorkspaceStep
@@ -95,7 +95,7 @@ class ExecutionState(Workspace):
         Raises:
             CodeError: Nothing of this name ever ran.
         """
-        self._last(name)
+        self.last(name)
         runs = self.store.executions(name=name)
         for before, after in reversed(list(itertools.pairwise(runs))):
             if before.outcome != after.outcome:
@@ -211,7 +211,7 @@ class ExecutionState(Workspace):
         Raises:
             CodeError: Nothing of this name ever ran.
         """
-        last = {each.name: each.id for each in ([self._last(name)] if name else self.executions())}
+        last = {each.name: each.id for each in ([self.last(name)] if name else self.store.executions(recorded=True))}
         return {each: sorted({fact for _, _, fact in self.store.facts_of(id_)}) for each, id_ in last.items()}
 
     def executions(self, name: str | None = None) -> list[Kept]:
@@ -237,7 +237,7 @@ class ExecutionState(Workspace):
         Raises:
             CodeError: Nothing of this name ever ran.
         """
-        last = self._last(name)
+        last = self.last(name)
         present = self.present()
         stale = present.stale({fact for _, _, fact in self.store.facts_of(last.id)})
         stale -= same_effects_in(self.store, present, {fact for _, _, fact in self.store.facts_of(last.id)}, stale)
@@ -246,11 +246,22 @@ class ExecutionState(Workspace):
             stale -= reach.named
         return sorted(stale)
 
-    def _last(self, name: str) -> Kept:
+    def last(self, name: str) -> Kept:
+        """Return the last execution of a name that was recorded; if none was, the last.
+
+        Args:
+            name: A test's node id, or the name of a script, step or document.
+
+        Returns:
+            The execution.
+
+        Raises:
+            CodeError: Nothing of this name ever ran.
+        """
         executions = self.store.executions(name=name)
         if not executions:
             raise CodeError(f"nothing named '{name}' has run here; `bench code log` shows what has")
-        return executions[-1]
+        return ([each for each in executions if each.volatile != UNRECORDED] or executions)[-1]
 
     def reachable_from(self, artifact: str) -> list[str]:
         """Return the artifacts that refer to an artifact, directly or through others, by the static graph alone.
@@ -294,5 +305,5 @@ class ExecutionState(Workspace):
             if fact.name in names or (not inner and fact.name.startswith(f"{path}::"))
         ]
         bad = self.store.executions_on(wanted)
-        last = {execution.name: execution.id for execution in self.store.executions()}
+        last = {execution.name: execution.id for execution in self.store.executions(recorded=True)}
         return [name for name, id_ in last.items() if id_ in bad]

@@ -14,15 +14,16 @@ import stat
 import sys
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from bench.codebase.costs import Costs, SessionCost
 from bench.codebase.git import CodeError
-from bench.codebase.record import Execution, Fact, Record
+from bench.codebase.record import UNRECORDED, Execution, Fact, Record
 from bench.codebase.surface import Surface, TopStatement, surface_of
 from bench.codebase.units import Module, Unit, digest, parse
 from bench.common.files import opened
@@ -30,7 +31,7 @@ from bench.common.files import opened
 FORMAT = 1
 WAIT = 30.0
 """Seconds for which a process waits while another process writes."""
-READING = f"4 {sys.version}"
+READING = f"5 {sys.version}"
 """How a text is read: a number that grows with each change of that, and Python's version, as syntax trees differ by it."""
 PAUSE = 0.01
 """Seconds between two attempts to open a file that another process is creating."""
@@ -63,6 +64,8 @@ ADDED = (
     "CREATE TABLE IF NOT EXISTS worktrees(folder TEXT PRIMARY KEY, patched TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS messages(execution INTEGER PRIMARY KEY, text TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS made_in(step INTEGER PRIMARY KEY, folder TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS costs(id INTEGER PRIMARY KEY, tests TEXT NOT NULL, recorded INTEGER NOT NULL, "
+    "seconds REAL NOT NULL, within REAL NOT NULL)",
 )
 """Statements that add the tables and indexes which the first states of this format lacked."""
 UNUSED = (
@@ -79,7 +82,7 @@ UNUSED = (
 )
 """Statements that drop what no step and no execution refers to. A text that is still there is parsed anew."""
 MODULE = (str, [(str, str, int, int, str)], str)
-STATEMENTS = [(str, [str], [str], str, str)]
+STATEMENTS = [(str, [str], [str], str, str, [(str, str)])]
 """The shapes of what is stored as JSON."""
 ONLY_NUMBERS = ("record_facts", "depends")
 """The tables whose values only number rows of others. They are the largest, so their types are not looked at."""
@@ -258,7 +261,7 @@ class ExecutionStore:
         Returns:
             The number of the dropped steps, and of the dropped executions.
         """
-        last = "SELECT MAX(id) FROM executions GROUP BY layout, kind, name"
+        last = "SELECT MAX(id) FROM executions GROUP BY layout, kind, name, volatile"
         later = "SELECT 1 FROM versions AS l WHERE l.artifact = versions.artifact AND l.step > versions.step AND l.step <= ?"
         self.db.create_function("key_of", 1, _key_of)
         with self.writing():
@@ -304,7 +307,9 @@ class ExecutionStore:
         for source, skeleton, text in self.rows(f"SELECT source, skeleton, text FROM unread WHERE {where}", *values):
             surface = surface_of(text)
             read = surface.statements if surface is not None else ()
-            statements = [(each.kind, sorted(each.binds), sorted(each.mentions), each.digest, each.imports) for each in read]
+            statements = [
+                (each.kind, sorted(each.binds), sorted(each.mentions), each.digest, each.imports, each.parts) for each in read
+            ]
             names = {} if surface is None else surface.bodies
             bodies = [(_key_of(body), " ".join(sorted(mentioned))) for body, mentioned in names.items()]
             with self.writing():
@@ -318,7 +323,11 @@ class ExecutionStore:
         self._read_names("skeleton = ?", skeleton)
         for (known,) in self.rows("SELECT statements FROM surfaces WHERE skeleton = ?", _key_of(skeleton)):
             statements = self.parsed(known, STATEMENTS)
-            return Surface(tuple(TopStatement(k, frozenset(b), frozenset(m), of, i) for k, b, m, of, i in statements), {})
+            read = (
+                TopStatement(kind, frozenset(binds), frozenset(mentions), of, imports, tuple(map(tuple, parts)))
+                for kind, binds, mentions, of, imports, parts in statements
+            )
+            return Surface(tuple(read), {})
         return None
 
     def mentioned_by(self, body: str) -> frozenset[str] | None:
@@ -366,6 +375,18 @@ class ExecutionStore:
         """Return all facts that executions relied on, by their numbers."""
         return {id_: Fact(kind, name, value) for id_, kind, name, value in self.rows("SELECT id, kind, name, value FROM facts")}
 
+    def ran_in_imports(self) -> dict[str, set[str]]:
+        """Return the functions that ever ran while modules were imported or collected: for each path their qualified names."""
+        ran: dict[str, set[str]] = {}
+        query = (
+            "SELECT DISTINCT f.name FROM records r JOIN record_facts rf ON rf.record = r.id JOIN facts f ON f.id = rf.fact "
+            "WHERE r.kind = 'state' AND f.kind = 'body'"
+        )
+        for (name,) in self.rows(query):
+            path, _, function = name.partition("#")[0].partition("::")
+            ran.setdefault(path, set()).add(function)
+        return ran
+
     def executions_on(self, facts: Iterable[int]) -> set[int]:
         """Return the executions that depend on any of these facts."""
         reached: set[int] = set()
@@ -376,12 +397,33 @@ class ExecutionStore:
             reached |= {row[0] for row in self.rows(query.format(",".join("?" * len(chunk))), *chunk)}
         return reached
 
-    def executions(self, layout: str | None = None, name: str | None = None) -> list[Kept]:
-        """Return the executions of a layout and a name, oldest first. Without them all are returned."""
+    def executions(self, layout: str | None = None, name: str | None = None, recorded: bool = False) -> list[Kept]:
+        """Return the executions of a layout and a name, oldest first. Without them all are returned; or those that were
+        recorded, whose dependencies are known."""
         given = [(column, value) for column, value in (("layout", layout), ("name", name)) if value is not None]
         where = " AND ".join(f"{column} = ?" for column, _ in given) or "1"
+        where += f" AND volatile != '{UNRECORDED}'" if recorded else ""
         query = f"SELECT {KEPT} FROM executions WHERE {where} ORDER BY id"
         return [Kept(*row) for row in self.rows(query, *(value for _, value in given))]
+
+    def costs(self, layout: str, tests: str, chosen: Callable[[str], bool]) -> Costs:
+        """Return what sessions of a layout cost.
+
+        Args:
+            layout: The options under which tests run.
+            tests: The requested tests, as `add_cost` was given them.
+            chosen: Whether a test is among them.
+        """
+        rows = self.rows("SELECT recorded, seconds, within FROM costs WHERE tests = ? ORDER BY id", f"{layout}\n{tests}")
+        executions = self.executions(layout, recorded=True)
+        seconds = {each.name: each.seconds for each in executions if each.kind == "test" and chosen(each.name)}
+        return Costs([SessionCost(bool(recorded), *took) for recorded, *took in rows], seconds)
+
+    def add_cost(self, layout: str, tests: str, cost: SessionCost) -> None:
+        """Add what a session took that ran to its end."""
+        with self.writing():
+            values = (f"{layout}\n{tests}", int(cost.recorded), cost.seconds, cost.in_tests)
+            self.db.execute("INSERT INTO costs(tests, recorded, seconds, within) VALUES (?, ?, ?, ?)", values)
 
     def record_ids(self, execution: int) -> list[int]:
         """Return the numbers of the records that an execution depends on."""

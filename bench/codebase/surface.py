@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from bench.codebase.mentions import ANY, WORDS, body_mentions, mentions
+from bench.codebase.mentions import ANY, BARE, PLAIN, WORDS, body_mentions, mentions
 from bench.codebase.standard import PLAIN_BASES, PURE, STANDARD, compared, is_loaded, is_standard, makes, member
 from bench.codebase.units import Function, definitions, digest, parted, tree_of
 
@@ -30,6 +30,29 @@ ENUMS = frozenset({"enum.Enum"})
 ASKED_BY_CLASSES = frozenset({"__init_subclass__", "__set_name__", "__class_getitem__", "__mro_entries__"})
 """Names of members that Python calls or reads when it makes another class."""
 
+READERS_OF_DOCSTRINGS = frozenset(
+    prefix + name
+    for name in (
+        "__doc__",
+        "getdoc",
+        "help",
+        "render_doc",
+        "pydoc",
+        "doctest",
+        "docopt",
+        "yacc",
+        "lex",
+        "Cmd",
+        "shortDescription",
+    )
+    for prefix in ("", PLAIN, BARE)
+)
+READERS_OF_SIGNATURES = frozenset(
+    prefix + name
+    for name in ("signature", "getfullargspec", "getcallargs", "__defaults__", "__kwdefaults__", "autospec", "create_autospec")
+    for prefix in ("", PLAIN, BARE)
+)
+
 
 @dataclass(frozen=True)
 class TopStatement:
@@ -39,8 +62,9 @@ class TopStatement:
                binds names and does nothing else, but test runners look for it; else "other"
     binds      the names that it binds
     mentions   the names that it mentions, as `bench.codebase.mentions` writes them
-    digest     the digest of its syntax tree
+    digest     the digest of its syntax tree, without its parts
     imports    the imported module as it is written, then a blank and the imported name; "" if it is no import
+    parts      the digests of what few users read: of docstrings, by "", and of defaults, by the function's qualified name
     """
 
     kind: Kind
@@ -48,6 +72,7 @@ class TopStatement:
     mentions: frozenset[str]
     digest: str
     imports: str = ""
+    parts: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,6 +100,37 @@ def _surface_of(tree: ast.Module) -> Surface:
         bodies[unit.digest] = bodies.get(unit.digest, frozenset()) | mentioned
     scope = _Scope(tree)
     return Surface(tuple(scope.statements(tree.body)), bodies)
+
+
+def readers_of(part: str) -> frozenset[str]:
+    """Return the names of which code must mention at least one to read a part of a statement, by the part's key."""
+    if not part:
+        return READERS_OF_DOCSTRINGS
+    *outer, name = part.split(".")
+    names = {name} if not name.startswith("__") else {*outer, name}
+    return READERS_OF_SIGNATURES.union(*((each, PLAIN + each, BARE + each) for each in names))
+
+
+def drawn_at(source: str, line: int) -> frozenset[str]:
+    """Return the names that a statement at the top of a module binds, if it does nothing else but to ask the standard library
+    for a value.
+
+    Args:
+        source: The text of the module.
+        line: A line of the statement.
+
+    Returns:
+        The names; none if the statement may do more.
+    """
+    tree = tree_of(source)
+    scope = _Scope(tree)
+    for node in tree.body:
+        if node.lineno <= line <= (node.end_lineno or node.lineno):
+            targets = node.targets if isinstance(node, ast.Assign) else ()
+            plain = isinstance(node, ast.Assign) and all(isinstance(each, ast.Name) for each in targets)
+            return frozenset(map(ast.unparse, targets)) if plain and scope.is_of_library(node.value) else frozenset()
+        list(scope.statements([node]))
+    return frozenset()
 
 
 class _Scope:
@@ -146,7 +202,45 @@ class _Scope:
         self.known |= self._meanings(node) if kind != "other" else ()
         for name in binds if kind == "other" else ():
             self.known.pop(name, None)
-        return TopStatement(kind, binds, mentioned_names, digest(ast.dump(node, annotate_fields=False)), imports)
+        parts = tuple(self._parts_of(node, "")) if isinstance(node, Function | ast.ClassDef) else ()  # they are taken out of it
+        return TopStatement(kind, binds, mentioned_names, digest(ast.dump(node, annotate_fields=False)), imports, parts)
+
+    def _parts_of(self, node: Function | ast.ClassDef, within: str) -> Iterator[tuple[str, str]]:
+        """Take docstrings and plain defaults out of a function or a class, and yield their digests. What an unknown decorator
+        or metaclass gets may be read by it, and stays."""
+        called = [each.func if isinstance(each, ast.Call) else each for each in node.decorator_list]
+        keywords = node.keywords if isinstance(node, ast.ClassDef) else ()
+        if not all(map(self._is_reader_of_none, (*called, *(keyword.value for keyword in keywords)))):
+            return
+        if ast.get_docstring(node, clean=False) is not None:
+            yield "", digest(ast.dump(node.body.pop(0), annotate_fields=False))
+        if isinstance(node, ast.ClassDef):
+            for member in node.body:
+                if isinstance(member, Function | ast.ClassDef):
+                    yield from self._parts_of(member, f"{within}{node.name}.")
+            return
+        for defaults in (node.args.defaults, node.args.kw_defaults):
+            for at, value in enumerate(defaults):
+                if isinstance(value, ast.Constant):
+                    yield f"{within}{node.name}", digest(f"{at} {value.value!r}")
+                    defaults[at] = ast.Constant(None)
+
+    def _is_reader_of_none(self, decorator: ast.expr) -> bool:
+        accessor = isinstance(decorator, ast.Attribute) and decorator.attr in ("setter", "getter", "deleter")
+        return accessor or self.dotted(decorator) in PURE or is_standard(self.dotted(decorator))
+
+    def is_of_library(self, node: ast.expr) -> bool:
+        """Return whether an expression only asks the standard library for a value, and gives it only constants."""
+        if isinstance(node, ast.Call):
+            given = (*node.args, *(keyword.value for keyword in node.keywords))
+            return self.is_of_library(node.func) and all(
+                isinstance(each, ast.Constant) or self.is_of_library(each) for each in given
+            )
+        if isinstance(node, ast.BinOp):
+            return all(isinstance(each, ast.Constant) or self.is_of_library(each) for each in (node.left, node.right))
+        if isinstance(node, ast.Attribute):
+            return is_standard(self.dotted(node)) or self.is_of_library(node.value)
+        return is_standard(self.dotted(node)) or (isinstance(node, ast.Name) and self.dotted(node) in STANDARD)
 
     def _meanings(self, node: ast.stmt) -> Iterator[tuple[str, str]]:
         if isinstance(node, ast.Import):

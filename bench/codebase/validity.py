@@ -20,11 +20,14 @@ class ValidityDecision:
     kept      for the name of each valid execution, its result
     invalid   the names of the executions that must run again, in the order in which they last ran
     stale     the facts that no longer hold
+    steady    the last results of those that are never kept, where all that they depend on holds: recorded anew, they would be
+              found to depend on the same
     """
 
     kept: dict[str, Kept]
     invalid: tuple[str, ...]
     stale: frozenset[Fact] = field(default_factory=frozenset)
+    steady: dict[str, Kept] = field(default_factory=dict)
 
 
 def decide(store: ExecutionStore, present: Present, layout: str, kinds: Sequence[str] = ("test",)) -> ValidityDecision:
@@ -48,18 +51,19 @@ def decide(store: ExecutionStore, present: Present, layout: str, kinds: Sequence
     bad = store.executions_on(id_ for id_, fact in stale.items() if fact not in reach.named)
     perhaps = store.executions_on(id_ for id_, fact in stale.items() if fact in reach.named)
     kept: dict[str, Kept] = {}
+    steady: dict[str, Kept] = {}
     last: dict[str, Kept] = {}
-    for execution in reversed(store.executions(layout)):
+    for execution in reversed(store.executions(layout, recorded=True)):
         if execution.kind not in kinds:
             continue
-        last.setdefault(execution.name, execution)
-        if execution.name in kept or execution.volatile or execution.id in bad or last[execution.name].volatile:
+        latest = last.setdefault(execution.name, execution)
+        if execution.name in kept or execution.id in bad or (latest.volatile and latest is not execution):
             continue
         if execution.id not in perhaps or (execution.kind == "test" and not reach.touches_execution(execution.id)):
-            kept[execution.name] = execution
+            (steady if execution.volatile else kept)[execution.name] = execution
     last = dict(reversed(last.items()))
     _whole_files(store, kept, last)
-    return ValidityDecision(kept, tuple(name for name in last if name not in kept), frozenset(stale.values()))
+    return ValidityDecision(kept, tuple(name for name in last if name not in kept), frozenset(stale.values()), steady)
 
 
 def same_effects_in(store: ExecutionStore, present: Present, facts: Iterable[Fact], stale: Iterable[Fact]) -> set[Fact]:
@@ -68,7 +72,7 @@ def same_effects_in(store: ExecutionStore, present: Present, facts: Iterable[Fac
     if not changed:
         return set()
     loaded = {fact.name for fact in facts if fact.kind == "effects" and fact.value != ABSENT}
-    tree = present.python_files()
+    tree, ran = present.python_files(), store.ran_in_imports()
     return {
         fact
         for fact in changed
@@ -76,6 +80,7 @@ def same_effects_in(store: ExecutionStore, present: Present, facts: Iterable[Fac
             store.surface(fact.value),
             store.surface(present.value("skeleton", fact.name)),
             lambda statement: may_load(statement, loaded, tree),
+            ran.get(fact.name, ()),
         )
     }
 
@@ -92,6 +97,7 @@ class StoredReach(Reach):
         }
         self._store, self._record = store, cache(store.record)
         super().__init__(changes, surface, cache(store.mentioned_by))
+        self.named |= {fact for fact in stale if fact.kind == "drawn"}
 
     def touches_execution(self, execution: int) -> bool:
         """Return whether a test that relies on a changed skeleton may have another result now."""
