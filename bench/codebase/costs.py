@@ -7,10 +7,9 @@ tests took is stored with their results. What all tests take unrecorded is measu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
 from typing import NamedTuple
 
-TRIFLE = 0.5
+TRIFLE = 1.0
 """Seconds. Where no more can be saved, nothing is decided and nothing is said."""
 SLOWDOWN = 3.0
 """As long as all tests have never run unrecorded, they are taken to be so many times as fast as recorded tests."""
@@ -44,31 +43,26 @@ class Costs:
 
     def __init__(self, sessions: Sequence[SessionCost], tests: dict[str, float]):
         self._recorded = [each for each in sessions if each.recorded]
-        self._tests = tests
-        self._beside = median(each.seconds - each.in_tests for each in self._recorded[-LATEST:]) if self._recorded else 0.0
-        unrecorded = [each.seconds for each in sessions if not each.recorded]
-        self.whole = unrecorded[-1] if unrecorded else None
-        """The seconds that all tests take unrecorded; None if that was never measured."""
-        self._is_due = _is_due(sessions)
+        self._unrecorded = [each for each in sessions if not each.recorded]
+        self._tests, self._is_due = tests, _is_due(sessions)
 
     def expected(self, invalid: Sequence[str]) -> float:
-        """Return the seconds that a session is expected to take which records these tests."""
-        return self._beside + sum(self._tests.get(name, 0.0) for name in invalid)
+        """Return the seconds that these tests are expected to take while they are recorded."""
+        return sum(self._tests.get(name, 0.0) for name in invalid)
 
     def is_dearer(self, invalid: Sequence[str]) -> bool:
-        """Return whether a session that records these tests is expected to take longer than all tests unrecorded."""
-        if not self._recorded or self._is_due:
-            return False
-        whole = self.whole if self.whole is not None else (self._beside + sum(self._tests.values())) / SLOWDOWN
-        return self.expected(invalid) > whole + TRIFLE
+        """Return whether these tests are expected to take longer while they are recorded than all tests unrecorded."""
+        whole = self._unrecorded[-1].in_tests if self._unrecorded else sum(self._tests.values()) / SLOWDOWN
+        return not self._is_due and self.expected(invalid) > whole + TRIFLE
 
     def verdict(self) -> str:
         """Return a sentence that compares the latest recorded sessions with running all tests; "" if too little is known."""
         latest = [each.seconds for each in self._recorded[1:]][-LATEST:]
-        if self.whole is None or len(latest) < LATEST:
+        if not self._unrecorded or len(latest) < LATEST:
             return ""
-        beside = f"the last {LATEST} recorded sessions took {sum(latest):.1f} s, and all tests unrecorded {LATEST * self.whole:.1f} s"
-        return beside if sum(latest) <= LATEST * self.whole else f"{beside}: plain pytest is cheaper here"
+        whole = LATEST * self._unrecorded[-1].seconds
+        beside = f"the last {LATEST} recorded sessions took {sum(latest):.1f} s, and all tests unrecorded {whole:.1f} s"
+        return beside if sum(latest) <= whole else f"{beside}: plain pytest is cheaper here"
 
 
 def _is_due(sessions: Sequence[SessionCost]) -> bool:

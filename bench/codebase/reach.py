@@ -237,7 +237,7 @@ class ChangedMeanings:
         self._loaded = {path.stem for path in early} | {f"{path.parent}/__init__.py{PLAIN}{path.stem}" for path in early}
         self._gone, self._exported = set[str](), {path.stem for path in early}
         for change in changes:
-            self.names |= change.module if change.names else set()
+            self.names |= change.module if change.names or any(change.parts) else set()
             self._add(change.path, change.names or ())
             for part in change.parts:
                 self.names |= {f"{change.path}::{part}"} | {

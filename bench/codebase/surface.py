@@ -30,28 +30,9 @@ ENUMS = frozenset({"enum.Enum"})
 ASKED_BY_CLASSES = frozenset({"__init_subclass__", "__set_name__", "__class_getitem__", "__mro_entries__"})
 """Names of members that Python calls or reads when it makes another class."""
 
-READERS_OF_DOCSTRINGS = frozenset(
-    prefix + name
-    for name in (
-        "__doc__",
-        "getdoc",
-        "help",
-        "render_doc",
-        "pydoc",
-        "doctest",
-        "docopt",
-        "yacc",
-        "lex",
-        "Cmd",
-        "shortDescription",
-    )
-    for prefix in ("", PLAIN, BARE)
-)
-READERS_OF_SIGNATURES = frozenset(
-    prefix + name
-    for name in ("signature", "getfullargspec", "getcallargs", "__defaults__", "__kwdefaults__", "autospec", "create_autospec")
-    for prefix in ("", PLAIN, BARE)
-)
+OF_DOCSTRINGS = ("__doc__", "getdoc", "help", "render_doc", "pydoc", "doctest", "docopt", "yacc", "lex", "Cmd")
+OF_SIGNATURES = ("signature", "getfullargspec", "getcallargs", "__defaults__", "__kwdefaults__", "autospec", "create_autospec")
+"""Names of what reads docstrings, and of what reads the defaults of a function that it does not call."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +84,11 @@ def _surface_of(tree: ast.Module) -> Surface:
 
 
 def readers_of(part: str) -> frozenset[str]:
-    """Return the names of which code must mention at least one to read a part of a statement, by the part's key."""
-    if not part:
-        return READERS_OF_DOCSTRINGS
+    """Return the mentions of code that may read a part of a statement, by the part's key."""
+    readers = OF_SIGNATURES if part else OF_DOCSTRINGS
     *outer, name = part.split(".")
-    names = {name} if not name.startswith("__") else {*outer, name}
-    return READERS_OF_SIGNATURES.union(*((each, PLAIN + each, BARE + each) for each in names))
+    called = {*outer, name} if name.startswith("__") else {name}  # Python calls a special method for its class
+    return frozenset({*readers, *(BARE + each for each in readers), *called, *(PLAIN + each for each in called)})
 
 
 def drawn_at(source: str, line: int) -> frozenset[str]:
@@ -122,7 +102,10 @@ def drawn_at(source: str, line: int) -> frozenset[str]:
     Returns:
         The names; none if the statement may do more.
     """
-    tree = tree_of(source)
+    try:
+        tree = tree_of(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
     scope = _Scope(tree)
     for node in tree.body:
         if node.lineno <= line <= (node.end_lineno or node.lineno):

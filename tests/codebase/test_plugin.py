@@ -94,7 +94,7 @@ def test_a_volatile_test_always_runs(tmp_path: Path, body: str, why: str) -> Non
     assert impact(root)[:2] == (["test_v.py::test_v PASSED"], 1)
     from bench.codebase import ExecutionState  # noqa: PLC0415
 
-    assert ExecutionState.open(root).executions("test_v.py::test_v")[-1].volatile == why
+    assert ExecutionState.open(root).executions("test_v.py::test_v")[-1].volatile == f"{why} at test_v.py:2"
 
 
 def test_tests_that_read_a_clock_or_draw_chance_are_kept_where_the_user_says_that_it_does_not_matter(tmp_path: Path) -> None:

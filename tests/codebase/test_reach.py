@@ -28,7 +28,7 @@ EVERY = ["apart", "limit", "module", "total"]
         (("RATE = 2", "RATE = len('ab')"), EVERY),
         (("RATE = 2", "RATE = none"), EVERY),
         (("LIMIT = 3\nRATE = 2", "RATE = 2\nLIMIT = 3"), EVERY),
-        (("by=1):", "by=1):\n    'Multiply.'\n"), ["module", "total"]),
+        (("by=1):", "by=1):\n    'Multiply.'\n"), []),
     ],
 )
 def test_a_change_reaches_the_tests_that_mention_the_name(tmp_path: Path, change: tuple[str, str], again: list[str]) -> None:
@@ -151,3 +151,64 @@ def test_a_parameter_of_one_function_hides_no_name_from_another_of_equal_body(tm
     impact(root)
     write(root, {"prices.py": PRICES.replace("LIMIT = 3", "LIMIT = 4")})
     assert sorted(ExecutionState.open(root).invalid()) == ["test_shop.py::test_listed", "test_shop.py::test_module"]
+
+
+STACK = (
+    "import reprlib\nclass Stack:\n    'Things.'\n    def put(self, x, at=0):\n        'Put it.'\n        return at\n"
+    "    @reprlib.recursive_repr()\n    def __repr__(self): return 'stack'\n    def __init__(self, most=3): self.most = most\n"
+    "    def size(self): return 0\n"
+)
+STACKED = (
+    "from stack import Stack\ndef test_put(): assert Stack().put(1) == 0\ndef test_size(): assert Stack().size() == 0\n"
+    "def test_doc(): assert Stack.put.__doc__\ndef test_apart(): pass\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "again"),
+    [
+        (("at=0", "at=1"), ["put"]),
+        (("most=3", "most=4"), ["doc", "put", "size"]),
+        (("'Put it.'", "'Add it.'"), ["doc"]),
+        (("'Things.'", "'Many things.'"), ["doc"]),
+        (("def put(self, x, at=0)", "def put(self, x, at=None or 0)"), ["apart", "doc", "put", "size"]),
+    ],
+)
+def test_a_default_and_a_docstring_in_any_class_reach_only_those_that_read_them(
+    tmp_path: Path, change: tuple[str, str], again: list[str]
+) -> None:
+    root = repository(tmp_path, {"stack.py": STACK, "test_stack.py": STACKED})
+    impact(root)
+    write(root, {"stack.py": STACK.replace(*change)})
+    assert sorted(ExecutionState.open(root).invalid()) == [f"test_stack.py::test_{name}" for name in again]
+
+
+def test_a_default_that_an_import_uses_reaches_all_tests(tmp_path: Path) -> None:
+    lib = "SEEN = []\ndef note(x=1):\n    SEEN.append(x)\nnote()\n"
+    test = "import lib\ndef test_apart(): pass\n"
+    root = repository(tmp_path, {"lib.py": lib, "test_lib.py": test, "test_b.py": "def test_b(): pass\n"})
+    impact(root)
+    write(root, {"lib.py": lib.replace("x=1", "x=2")})
+    assert len(ExecutionState.open(root).invalid()) == 2
+
+
+def test_a_draw_and_a_clock_at_the_top_of_a_module_condemn_only_who_uses_what_they_gave(tmp_path: Path) -> None:
+    lib = (
+        "import random, time\nfrom datetime import date\nBEGAN = time.time()\n_draw = random.Random().randrange\nLOG = []\n"
+        "def drawn(): return _draw(3)\ndef fixed(): return 3\n"
+    )
+    test = (
+        "import lib\ndef test_drawn(): assert lib.drawn() < 3\ndef test_fixed(): assert lib.fixed() == 3\n"
+        "def test_began(): assert lib.BEGAN\n"
+    )
+    root = repository(tmp_path, {"lib.py": lib, "test_lib.py": test})
+    impact(root)
+    again = ["test_lib.py::test_began", "test_lib.py::test_drawn"]
+    state = ExecutionState.open(root)
+    assert sorted(state.invalid()) == again
+    assert "draws unseeded chance at lib.py:4" in {fact.value for fact in state.why(again[1])}
+    write(root, {"lib.py": lib.replace("LOG = []", "LOG = [time.time()]")})
+    impact(root)
+    write(root, {"lib.py": lib.replace("LOG = []", "LOG = []\nLOG.append(time.time())")})
+    impact(root)
+    assert len(state.invalid()) == 3, "such a statement may do more than bind a name"

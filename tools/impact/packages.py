@@ -50,6 +50,22 @@ RELEASES = (
 )
 """Releases, each with the next, whose hunks are applied to it."""
 
+STRANGERS = (
+    Package("sqlparse", "0.5.3", ".", "sqlparse", "tests"),
+    Package("mistune", "3.1.3", "src", "mistune", "tests"),
+    Package("voluptuous", "0.15.2", ".", "voluptuous", "voluptuous/tests"),
+    Package("marshmallow", "4.0.0", "src", "marshmallow", "tests"),
+    Package("pyflakes", "3.4.0", ".", "pyflakes", "pyflakes/test"),
+    Package("lark", "1.2.2", ".", "lark", "tests/test_parser.py"),
+    Package("beautifulsoup4", "4.13.4", ".", "bs4", "bs4/tests"),
+    Package("pyasn1", "0.6.1", ".", "pyasn1", "tests"),
+    Package("h11", "0.16.0", ".", "h11", "h11/tests"),
+    Package("prettytable", "3.16.0", "src", "prettytable", "tests"),
+    Package("pyparsing", "3.2.3", ".", "pyparsing", "tests"),
+    Package("tinydb", "4.8.2", ".", "tinydb", "tests"),
+)
+"""Packages on which `bench code` was not developed, for edits of all kinds. A user records each only in the usual order."""
+
 
 def fetch(package: Package, to: Path) -> Path:
     """Its source distribution, as a git repository of a single commit."""

@@ -39,6 +39,8 @@ RECORDINGS = {
     "testmon": (("--testmon",),) * 3,
 }
 """The sessions of the unchanged suite: three from the start, and for us one more in reverse order."""
+AS_USED = {FULL: (PLAIN, PLAIN), "bench": ((*OURS, "--bench-record=usual"),), "testmon": (("--testmon",),)}
+"""The sessions of the unchanged suite as a user has them: a single recording, in the usual order."""
 
 
 @dataclass(frozen=True)
@@ -73,21 +75,21 @@ class Suite:
     is run twice, neither for two selectors nor after an interruption.
     """
 
-    def __init__(self, package: Package, root: Path):
-        self.package, self.root = package, root
+    def __init__(self, package: Package, root: Path, recordings: Mapping[str, Sequence[Sequence[str]]] | None = None):
+        self.package, self.root, self.recordings = package, root, recordings or RECORDINGS
         self._state = {"bench": root / ".git" / "bench-code", "testmon": root / ".testmondata"}
 
     # The unchanged suite
 
     def recorded(self, selector: str) -> list[Session]:
         """The sessions of the unchanged suite under a selector; its state after them is set aside."""
-        folder = self.root.parent / "states" / f"{self.package.release}-{key(selector, *RECORDINGS[selector][0])}"
+        folder = self.root.parent / "states" / f"{self.package.release}-{key(selector, *self.recordings[selector][0])}"
         if not (folder / "sessions.json").exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
             sessions = []
-            for options in RECORDINGS[selector]:
-                if options == RECORDINGS[selector][0]:
+            for options in self.recordings[selector]:
+                if options == self.recordings[selector][0]:
                     self._drop(selector)
                 sessions.append(self._ended(self.run(*options)))
             _write_out(self._state.get(selector))
@@ -102,7 +104,7 @@ class Suite:
 
     def tests(self) -> set[str]:
         """The tests whose results are compared: those that differ in any session of the unchanged suite are left out."""
-        sessions = [session for selector in RECORDINGS for session in self.recorded(selector)]
+        sessions = [session for selector in self.recordings for session in self.recorded(selector)]
         return {test for test in self.base if len({session.outcomes.get(test) for session in sessions}) == 1}
 
     @cached_property
@@ -111,11 +113,16 @@ class Suite:
         first, *others = (session.outcomes for session in self.recorded(FULL))
         return {test: outcome for test, outcome in first.items() if all(other.get(test) == outcome for other in others)}
 
+    def differing(self) -> list[str]:
+        """The tests that come out the same in all full sessions, and otherwise while our selector records them."""
+        recorded = self.recorded("bench")
+        return sorted(test for test in self.base if any(each.outcomes.get(test) != self.base[test] for each in recorded))
+
     def costs(self) -> dict[str, str]:
         """What it costs to record the unchanged suite: the least processor seconds of three sessions each, taken in turns."""
-        spent: dict[str, list[float]] = {name: [] for name in RECORDINGS}
+        spent: dict[str, list[float]] = {name: [] for name in self.recordings}
         for _ in range(3):
-            for name, sessions in RECORDINGS.items():
+            for name, sessions in self.recordings.items():
                 self._drop(name)
                 spent[name].append(self._ended(self.run(*sessions[0])).seconds)
         every = len(self.recorded(FULL)[0].outcomes)
@@ -140,12 +147,12 @@ class Suite:
         """The tree has this edit within the block, and the selector's state is as the unchanged suite left it."""
         self.restore(selector)
         file = self.root / edit.path
-        before = file.read_bytes()
+        before = file.read_bytes() if file.exists() else None
         file.write_text(edit.content, encoding="utf-8")
         try:
             yield
         finally:
-            file.write_bytes(before)
+            file.write_bytes(before) if before is not None else file.unlink()
 
     def session(self, selector: str, edit: Mutant) -> Session | None:
         """What a selector, or the full suite, ran of an edited tree; None where it did not end."""
@@ -237,7 +244,7 @@ class Suite:
 
     def restore(self, selector: str) -> None:
         """Bring a selector's state back to what the unchanged suite left."""
-        folder = self.root.parent / "states" / f"{self.package.release}-{key(selector, *RECORDINGS[selector][0])}"
+        folder = self.root.parent / "states" / f"{self.package.release}-{key(selector, *self.recordings[selector][0])}"
         self._drop(selector)
         self._copy(folder / "state", self._state.get(selector))
 
