@@ -209,7 +209,7 @@ def _asked_by_code(frame: FrameType | None, path: str) -> bool:
 @cache
 def _is_other_code(file: str) -> bool | None:
     """Return whether code of a file is not pytest's; None for the standard library and for this package."""
-    if file.startswith((HERE, UNSEEN, *STDLIB)) and not _is_installed(file):
+    if file.startswith((HERE, UNSEEN)) or (file.startswith(STDLIB) and not _is_installed(file)):
         return None
     return f"{os.sep}_pytest{os.sep}" not in file and f"{os.sep}pluggy{os.sep}" not in file
 
@@ -219,8 +219,8 @@ PACKAGES = tuple(os.path.join(folder, "") for folder in (*site.getsitepackages()
 
 
 def _is_installed(file: str) -> bool:
-    """Return whether a file belongs to an installed package."""
-    return file.startswith(PACKAGES)
+    """Return whether a file belongs to an installed package other than this one."""
+    return file.startswith(PACKAGES) and not file.startswith(HERE)
 
 
 def _wrappers(listener: Listener) -> Iterator[tuple[Any, str, Any]]:

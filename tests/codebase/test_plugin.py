@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
 from repositories import MONEY, impact, repository, write
+
+import bench
 
 FIXTURES = {
     "lib.py": "def make():\n    return [1]\n\n\ndef size(x):\n    return len(x)\n\n\ndef other():\n    return 2\n",
@@ -28,6 +31,16 @@ def money(tmp_path: Path) -> Path:
 
 def test_nothing_runs_again_where_nothing_changed(money: Path) -> None:
     assert impact(money)[:2] == ([], 2)
+
+
+def test_nothing_runs_again_where_bench_is_installed_beside_other_packages(tmp_path: Path) -> None:
+    root, base = repository(tmp_path / "money"), tmp_path / "installed"
+    packages = Path(sysconfig.get_path("purelib", "posix_user", {"userbase": str(base)}))
+    packages.mkdir(parents=True)
+    (packages / "bench").symlink_to(Path(bench.__file__).parent, target_is_directory=True)
+    variables = {"PYTHONPATH": str(packages), "PYTHONUSERBASE": str(base)}
+    impact(root, variables=variables)
+    assert impact(root, variables=variables)[:2] == ([], 2)
 
 
 def test_a_changed_function_runs_the_tests_that_ran_it(money: Path) -> None:
