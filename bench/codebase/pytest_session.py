@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench.codebase.costs import SessionCost
+from bench.codebase.costs import Costs
 from bench.codebase.present import AT_START
 from bench.codebase.record import CHANCE, CLOCK, UNRECORDED, Execution
 from bench.codebase.recorder import uncollected
@@ -53,7 +52,6 @@ class ImpactSession:
     def __init__(self, config: pytest.Config, mode: str, arguments: list[str]):
         if getattr(config.known_args_namespace, "numprocesses", None) or hasattr(config, "workerinput"):
             raise pytest.UsageError("--bench-impact records one process; give -n 0")
-        self._began = time.perf_counter()
         self.mode, self.rootpath = mode, config.rootpath
         self.ignored: list[str] = config.getini("bench_impact_ignores")
         if unknown := sorted({*self.ignored} - IGNORABLE.keys()):
@@ -77,13 +75,10 @@ class ImpactSession:
         self.messages: dict[str, str] = {}
         self._seconds: dict[str, float] = {}
         self._bad: list[str] = []
-        self._is_whole = False
         self._exit_code = 0
-        self._costs = self.state.store.costs(self.layout, " ".join(self._requested), self._is_requested)
         self._due = [name for name in self.decision.invalid if self._is_requested(name)]
-        self.records = mode != "select" or not self._costs.is_dearer(self._due)
-        if not self.records:
-            self._began = time.perf_counter()
+        self._costs = Costs([each for each in self.state.store.executions(self.layout) if self._is_requested(each.name)])
+        self.records = mode != "select" or not self._costs.is_cheaper_unrecorded(self._due)
 
     def _layout_of(self, config: pytest.Config, arguments: list[str]) -> str:
         """Return the arguments and variables that can change a result: all but the requested files and display options."""
@@ -122,8 +117,6 @@ class ImpactSession:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        ended = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
-        self._is_whole = ended and not (session.shouldstop or session.shouldfail)
         self._bad = [name for name in self.kept if self.decision.kept[name].outcome in ("failed", "error")]
         if self._bad and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -157,19 +150,10 @@ class ImpactSession:
                 terminalreporter.write_line(f"    {escape_line(line)}")
         if file := terminalreporter.config.getoption("bench_json"):
             Path(file).write_text(json.dumps(self._report()), encoding="utf-8")
-        took = time.perf_counter() - self._began
-        if self._is_whole and self.mode == "select":
-            self.state.store.add_cost(
-                self.layout,
-                " ".join(self._requested),
-                SessionCost(self.records, took, sum(self._seconds.values())),
-            )
         if self.records:
             kept = f"{len(self.kept)} results kept, {len(self._bad)} of them failures"
             terminalreporter.write_line(f"bench: step {self.step}: {len(self.outcomes)} tests run, {kept}")
         else:
-            why = f"to record the {len(self._due)} that changes reach would take {self._costs.expected(self._due):.1f} s"
-            told = f"bench: step {self.step}: all {len(self.outcomes)} tests ran unrecorded, in {took:.1f} s; {why}"
-            terminalreporter.write_line(told)
-        if verdict := self._costs.verdict():
-            terminalreporter.write_line(f"bench: {verdict}")
+            took = f"all {len(self.outcomes)} tests ran unrecorded, in {sum(self._seconds.values()):.1f} s"
+            why = f"to record the {len(self._due)} that changes reach takes about {self._costs.recorded(self._due):.1f} s"
+            terminalreporter.write_line(f"bench: step {self.step}: {took}; {why}")

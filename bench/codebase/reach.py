@@ -7,7 +7,7 @@ relies on the skeleton.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import cached_property
 from pathlib import PurePath
 from typing import Self
@@ -34,6 +34,7 @@ class NameChange:
         exported: The new and gone names that `from module import *` takes.
         imports: The new imports of modules of the tree. What they load must be checked apart.
         parts: The keys of the parts of statements that differ. Few users read them.
+        is_drawn: Whether no text differs, and one statement gives another value each time.
     """
 
     def __init__(self, path: str, before: Surface | None, after: Surface | None):
@@ -44,20 +45,22 @@ class NameChange:
         self.names: frozenset[str] | None = None
         self.gone = self.exported = self.parts = frozenset[str]()
         self.imports: tuple[TopStatement, ...] = ()
+        self.is_drawn = False
         if before is not None and after is not None:
             self._compare(before.statements, after.statements)
 
     @classmethod
     def of(cls, path: str, names: str) -> Self:
-        """Return the difference that another value of some names makes, which a blank separates."""
+        """Return the difference that a statement makes which gives its names, with a blank between, another value each time."""
         change = cls(path, None, None)
-        change.names = frozenset(names.split())
+        change.names, change.is_drawn = frozenset(names.split()), True
         return change
 
     def _compare(self, before: tuple[TopStatement, ...], after: tuple[TopStatement, ...]) -> None:
         kept = Counter(each.digest for each in before) & Counter(each.digest for each in after)
         (stayed, left), (stays, came) = (_parted(statements, kept) for statements in (before, after))
-        parts = {part for was, now in zip(stayed, stays, strict=True) for part, _ in {*was.parts} ^ {*now.parts}}
+        pairs = zip(stayed, stays, strict=True)
+        parts = {part for was, now in pairs for part, *_ in {*_numbered(was.parts)} ^ {*_numbered(now.parts)}}
         moved = [each.digest for each in stayed] != [each.digest for each in stays]
         if (
             moved
@@ -89,6 +92,14 @@ def _parted(statements: Iterable[TopStatement], kept: Counter[str]) -> tuple[lis
         (stayed if left[each.digest] > 0 else others).append(each)
         left[each.digest] -= 1
     return stayed, others
+
+
+def _numbered(parts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, int, str]]:
+    """Yield the parts of a statement, each with its number among those of the same key."""
+    count = Counter[str]()
+    for key, of in parts:
+        count[key] += 1
+        yield key, count[key], of
 
 
 class RecordNames:
@@ -236,7 +247,9 @@ class ChangedMeanings:
         self.names = {ANY} | {BARE + folder for path in early for folder in path.parts[:-1]}
         self._loaded = {path.stem for path in early} | {f"{path.parent}/__init__.py{PLAIN}{path.stem}" for path in early}
         self._gone, self._exported = set[str](), {path.stem for path in early}
+        self._drawn = set[tuple[str, frozenset[str]]]()
         for change in changes:
+            self._drawn |= {(change.path, change.names or frozenset())} if change.is_drawn else set()
             self.names |= change.module if change.names or any(change.parts) else set()
             self._add(change.path, change.names or ())
             for part in change.parts:
@@ -258,7 +271,10 @@ class ChangedMeanings:
         """
         starred = {path for path, surface in surfaces.items() if any(STAR in each.mentions for each in surface.statements)}
         waiting = [
-            (path, each, mentions_in(path, each.mentions)) for path, surface in surfaces.items() for each in surface.statements
+            (path, each, mentions_in(path, each.mentions))
+            for path, surface in surfaces.items()
+            for each in surface.statements
+            if (path, each.binds) not in self._drawn  # such a statement mentions the names that it binds
         ]
         known = 0
         while known < len(self.names):

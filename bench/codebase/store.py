@@ -14,14 +14,13 @@ import stat
 import sys
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bench.codebase.costs import Costs, SessionCost
 from bench.codebase.git import CodeError
 from bench.codebase.record import UNRECORDED, Execution, Fact, Record
 from bench.codebase.surface import Surface, TopStatement, surface_of
@@ -64,8 +63,6 @@ ADDED = (
     "CREATE TABLE IF NOT EXISTS worktrees(folder TEXT PRIMARY KEY, patched TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS messages(execution INTEGER PRIMARY KEY, text TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS made_in(step INTEGER PRIMARY KEY, folder TEXT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS costs(id INTEGER PRIMARY KEY, tests TEXT NOT NULL, recorded INTEGER NOT NULL, "
-    "seconds REAL NOT NULL, within REAL NOT NULL)",
 )
 """Statements that add the tables and indexes which the first states of this format lacked."""
 UNUSED = (
@@ -261,7 +258,7 @@ class ExecutionStore:
         Returns:
             The number of the dropped steps, and of the dropped executions.
         """
-        last = "SELECT MAX(id) FROM executions GROUP BY layout, kind, name, volatile"
+        last = f"SELECT MAX(id) FROM executions GROUP BY layout, kind, name, volatile = '{UNRECORDED}'"
         later = "SELECT 1 FROM versions AS l WHERE l.artifact = versions.artifact AND l.step > versions.step AND l.step <= ?"
         self.db.create_function("key_of", 1, _key_of)
         with self.writing():
@@ -405,25 +402,6 @@ class ExecutionStore:
         where += f" AND volatile != '{UNRECORDED}'" if recorded else ""
         query = f"SELECT {KEPT} FROM executions WHERE {where} ORDER BY id"
         return [Kept(*row) for row in self.rows(query, *(value for _, value in given))]
-
-    def costs(self, layout: str, tests: str, chosen: Callable[[str], bool]) -> Costs:
-        """Return what sessions of a layout cost.
-
-        Args:
-            layout: The options under which tests run.
-            tests: The requested tests, as `add_cost` was given them.
-            chosen: Whether a test is among them.
-        """
-        rows = self.rows("SELECT recorded, seconds, within FROM costs WHERE tests = ? ORDER BY id", f"{layout}\n{tests}")
-        executions = self.executions(layout, recorded=True)
-        seconds = {each.name: each.seconds for each in executions if each.kind == "test" and chosen(each.name)}
-        return Costs([SessionCost(bool(recorded), *took) for recorded, *took in rows], seconds)
-
-    def add_cost(self, layout: str, tests: str, cost: SessionCost) -> None:
-        """Add what a session took that ran to its end."""
-        with self.writing():
-            values = (f"{layout}\n{tests}", int(cost.recorded), cost.seconds, cost.in_tests)
-            self.db.execute("INSERT INTO costs(tests, recorded, seconds, within) VALUES (?, ?, ?, ?)", values)
 
     def record_ids(self, execution: int) -> list[int]:
         """Return the numbers of the records that an execution depends on."""

@@ -87,7 +87,7 @@ def readers_of(part: str) -> frozenset[str]:
     """Return the mentions of code that may read a part of a statement, by the part's key."""
     readers = OF_SIGNATURES if part else OF_DOCSTRINGS
     *outer, name = part.split(".")
-    called = {*outer, name} if name.startswith("__") else {name}  # Python calls a special method for its class
+    called = {*outer, name} if name.startswith("__") else {name} - {""}  # Python calls a special method for its class
     return frozenset({*readers, *(BARE + each for each in readers), *called, *(PLAIN + each for each in called)})
 
 
@@ -100,7 +100,7 @@ def drawn_at(source: str, line: int) -> frozenset[str]:
         line: A line of the statement.
 
     Returns:
-        The names; none if the statement may do more.
+        The names; none if the statement may do more, or if another statement may bind one of them.
     """
     try:
         tree = tree_of(source)
@@ -109,9 +109,11 @@ def drawn_at(source: str, line: int) -> frozenset[str]:
     scope = _Scope(tree)
     for node in tree.body:
         if node.lineno <= line <= (node.end_lineno or node.lineno):
-            targets = node.targets if isinstance(node, ast.Assign) else ()
-            plain = isinstance(node, ast.Assign) and all(isinstance(each, ast.Name) for each in targets)
-            return frozenset(map(ast.unparse, targets)) if plain and scope.is_of_library(node.value) else frozenset()
+            if not isinstance(node, ast.Assign) or not scope.is_of_library(node.value):
+                return frozenset()
+            names = [each.id for each in node.targets if isinstance(each, ast.Name)]
+            bound = [word for inner in ast.walk(tree) for word in _bound(inner) if word in names]
+            return frozenset(names if len(names) == len(node.targets) == len(bound) else ())
         list(scope.statements([node]))
     return frozenset()
 

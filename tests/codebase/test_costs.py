@@ -8,43 +8,58 @@ from pathlib import Path
 from repositories import impact, repository, write
 
 from bench.codebase import ExecutionState
-from bench.codebase.costs import LATEST, PATIENCE, Costs, SessionCost
+from bench.codebase.costs import PATIENCE, Costs
+from bench.codebase.record import UNRECORDED
+from bench.codebase.store import Kept
 
-TESTS = {"a": 4.0, "b": 1.0}
-FIRST = SessionCost(True, 6.0, 5.0)
+
+def _session(step: int, seconds: dict[str, float], recorded: bool = True) -> list[Kept]:
+    return [
+        Kept(step, step, 0.0, "test", name, "passed", "", took, "" if recorded else UNRECORDED)
+        for name, took in seconds.items()
+    ]
+
+
+FIRST = _session(1, {"a": 4.0, "b": 1.0})
 
 
 def test_what_takes_longer_than_all_tests_is_not_recorded() -> None:
-    costs = Costs([FIRST, SessionCost(False, 2.0, 1.9)], TESTS)
-    assert not costs.is_dearer(["b"])
-    assert costs.is_dearer(["a"])
+    costs = Costs([*FIRST, *_session(2, {"a": 1.9, "b": 0.1}, recorded=False)])
+    assert not costs.is_cheaper_unrecorded(["b"])
+    assert costs.is_cheaper_unrecorded(["a"])
 
 
-def test_before_all_tests_ran_unrecorded_they_are_taken_to_be_three_times_as_fast() -> None:
-    assert not Costs([FIRST], TESTS).is_dearer(["b"])
-    assert Costs([FIRST], TESTS).is_dearer(["a"])
+def test_a_test_that_never_ran_unrecorded_is_taken_to_be_three_times_as_fast() -> None:
+    assert not Costs(FIRST).is_cheaper_unrecorded(["b"])
+    assert Costs(FIRST).is_cheaper_unrecorded(["a"])
+    assert not Costs([*FIRST, *_session(2, {"a": 3.5}, recorded=False)]).is_cheaper_unrecorded(["a"])
 
 
 def test_a_trifle_and_a_first_session_are_always_recorded() -> None:
-    assert not Costs([], {}).is_dearer(["a"])
-    assert not Costs([SessionCost(True, 0.3, 0.2)], {"a": 1.2}).is_dearer(["a"])
+    assert not Costs([]).is_cheaper_unrecorded(["a"])
+    assert not Costs(_session(1, {"a": 1.2})).is_cheaper_unrecorded(["a"])
 
 
-def test_after_some_unrecorded_sessions_tests_are_recorded_anew_and_ever_more_seldom_where_that_does_not_pay() -> None:
-    sessions, ran = [FIRST], []
-    for _ in range(4 * PATIENCE):
-        recorded = not Costs(sessions, TESTS).is_dearer([*TESTS])
-        sessions.append(SessionCost(recorded, 6.0 if recorded else 2.0, 2.0))
+def test_after_some_unrecorded_sessions_tests_are_recorded_anew_and_ever_more_seldom() -> None:
+    executions, ran = [*FIRST], []
+    for step in range(2, 40):
+        recorded = not Costs(executions).is_cheaper_unrecorded(["a", "b", "deleted"])
+        executions += _session(step, {"a": 4.0, "b": 1.0} if recorded else {"a": 1.9, "b": 0.1}, recorded)
         ran.append(recorded)
-    assert [at for at, recorded in enumerate(ran) if recorded] == [PATIENCE, 3 * PATIENCE + 1]
+    assert [at for at, recorded in enumerate(ran) if recorded] == [
+        PATIENCE,
+        2 * PATIENCE + 1,
+        4 * PATIENCE + 2,
+        8 * PATIENCE + 3,
+    ]
 
 
-def test_it_says_in_a_line_when_it_does_not_pay() -> None:
-    slow, quick = SessionCost(True, 3.0, 1.0), SessionCost(True, 0.5, 0.1)
-    whole = SessionCost(False, 2.0, 1.9)
-    assert Costs([FIRST, whole, *[slow] * LATEST], TESTS).verdict().endswith(": plain pytest is cheaper here")
-    assert Costs([FIRST, whole, *[quick] * LATEST], TESTS).verdict().endswith("2.5 s, and all tests unrecorded 10.0 s")
-    assert not Costs([FIRST, *[slow] * LATEST], TESTS).verdict()
+def test_sessions_of_a_few_tests_do_not_put_off_when_the_others_are_recorded_anew() -> None:
+    executions = [*FIRST, *_session(1, {"c": 4.0})]
+    for step in range(2, 2 + 2 * PATIENCE, 2):
+        executions += _session(step, {"a": 1.9, "b": 0.1, "c": 1.9}, recorded=False)
+        assert Costs(executions).is_cheaper_unrecorded(["a", "b", "c"]) == (step < 2 * PATIENCE)
+        executions += _session(step + 1, {"b": 1.0})
 
 
 def test_an_edit_that_reaches_all_tests_runs_them_unrecorded_and_keeps_what_was_recorded(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ import pytest
 from repositories import impact, repository, write
 
 from bench.codebase import ExecutionState
+from bench.codebase.reach import NameChange
+from bench.codebase.surface import surface_of
 
 PRICES = "LIMIT = 3\nRATE = 2\ndef total(x, by=1):\n    return x * by\n"
 TEST = (
@@ -167,7 +169,7 @@ STACKED = (
 @pytest.mark.parametrize(
     ("change", "again"),
     [
-        (("at=0", "at=1"), ["put"]),
+        (("at=0", "at=1"), ["doc", "put"]),
         (("most=3", "most=4"), ["doc", "put", "size"]),
         (("'Put it.'", "'Add it.'"), ["doc"]),
         (("'Things.'", "'Many things.'"), ["doc"]),
@@ -181,6 +183,20 @@ def test_a_default_and_a_docstring_in_any_class_reach_only_those_that_read_them(
     impact(root)
     write(root, {"stack.py": STACK.replace(*change)})
     assert sorted(ExecutionState.open(root).invalid()) == [f"test_stack.py::test_{name}" for name in again]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "parts"),
+    [
+        ("def f(a=1, *, b=2): pass", "def f(a=2, *, b=1): pass", {"f"}),
+        ("class A:\n def f(a=1): 'A'\n def f(a=2): 'B'", "class A:\n def f(a=2): 'B'\n def f(a=1): 'A'", {"", "A.f"}),
+        ("def f(a=1): 'A'\ndef g(b=1): pass", "def f(a=1): pass\ndef g(b=2): pass", {"", "g"}),
+    ],
+)
+def test_parts_that_only_change_places_have_changed(before: str, after: str, parts: set[str]) -> None:
+    change = NameChange("a.py", surface_of(before.encode()), surface_of(after.encode()))
+    assert not change.names
+    assert change.parts == parts
 
 
 def test_a_default_that_an_import_uses_reaches_all_tests(tmp_path: Path) -> None:
