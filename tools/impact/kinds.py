@@ -128,7 +128,8 @@ def _docstrings(text: str) -> Made:
 
 def _decorators(text: str) -> Made:
     lines = text.splitlines(keepends=True)
-    for node in (*_functions(text), *_classes(text)):
+    nodes: list[ast.FunctionDef | ast.ClassDef] = [*_functions(text), *_classes(text)]
+    for node in nodes:
         for each in node.decorator_list:
             rest = lines[: each.lineno - 1] + lines[each.end_lineno or each.lineno :]
             yield each.lineno, f"{node.name} without {ast.unparse(each)}", "".join(rest)
