@@ -203,3 +203,25 @@ def test_what_further_remedies_mend_and_what_they_do_not_is_what_the_page_says()
         *(("5/7", "0/7"), ("0/7", "5/7")),
     ]
     assert "damages 5 of 10 renewals and 5 of 7 incidents" in page and "damages 2 of 10 and 5 of 7" in page
+
+
+def test_how_many_pairs_of_patterns_are_told_apart_and_what_would_decide_are_those_of_the_tables() -> None:
+    tables = ROOT / "reports" / "boundary_studies" / "tables"
+    counts, gaps = (
+        list(csv.DictReader((tables / f"study-orchestration-{name}.csv").read_text(encoding="utf-8").splitlines()))
+        for name in ("counts", "gaps")
+    )
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    for world in ("contract_renewal", "incident_response"):
+        *most, least = [row["Told apart"] for row in reversed(counts) if row["Scenario"] == world]
+        assert (
+            f"{', '.join(most)} and {least} are told apart in `{world}`" in page
+            or f"{', '.join(most)} and {least} in `{world}`" in page
+        )
+    needed = [int(each) for row in counts for each in row["To decide"].split(" to ")]
+    assert f"{min(needed):,} to {max(needed):,} instances would decide" in page
+    assert {row["Verdict"] for row in gaps} == {"inconclusive"}
+    of_log = [row for row in gaps if row["Scenario"] == "incident_response" and "event_driven" in row["Arms"]]
+    decide = [int(row["To decide"]) for row in of_log]
+    assert f"{min(decide)} to {max(decide)} instances would decide" in page
+    assert f"p from {min(float(row['p (Holm)']) for row in of_log):.3f}" in page
