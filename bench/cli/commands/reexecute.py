@@ -8,6 +8,7 @@ import shlex
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
@@ -23,6 +24,8 @@ from bench.rerun.elsewhere.trials import MARK, RecordedRun
 
 MOST_SHOWN = 10
 """Lines about what differs."""
+BEFORE = 40
+"""Letters that are shown before the first in which two answers differ."""
 WORDS: Mapping[Delivered, str] = {
     "twice": "delivered twice",
     "lost": "lost",
@@ -111,7 +114,8 @@ def lines_of(
         where = (
             f"task {one_line(trial.trial.task, 40)}, trial {one_line(trial.trial.number, 40)}, call {each.place} {each.tool}"
         )
-        yield f"  {where}: recorded {one_line(each.recorded, 120)} / now {one_line(each.answered, 120)}"
+        recorded, answered = beside(each.recorded, each.answered)
+        yield f"  {where}: recorded {recorded} / now {answered}"
     for tool, calls in Counter(tool for trial in trials for tool in trial.lacking).most_common(MOST_SHOWN):
         yield f"the server lacks the tool {one_line(tool, 60)}: its calls ({calls}) were not sent"
     checked = [trial for trial in trials if trial.state is not None and trial.trial.state is not None]
@@ -132,6 +136,17 @@ def lines_of(
             kept = f"{counts.changed} change the store, {counts.absorbed} change nothing, {counts.refused} are refused"
             check = " (a check of the replayer: 0 by construction)" if how == "keyed" else ""
             yield f"    {WORDS[how]}: of {counts.effects} {kept}{solved}{check}"
+
+
+def beside(recorded: str, answered: str) -> tuple[str, str]:
+    """Return two answers in one line each, from a little before the first letter in which they differ."""
+    texts = [recorded, answered]
+    with suppress(ValueError, RecursionError):
+        texts = [json.dumps(json.loads(text), sort_keys=True, ensure_ascii=False) for text in texts]
+    differs = next((place for place, (then, now) in enumerate(zip(*texts, strict=False)) if then != now), 0)
+    begin = max(0, differs - BEFORE)
+    first, second = (("… " if begin else "") + one_line(text[begin:], 120) for text in texts)
+    return first, second
 
 
 def claim_of(tool: Mapping[str, Any]) -> str:

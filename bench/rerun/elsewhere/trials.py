@@ -88,7 +88,6 @@ class Blame:
 
     step: int
     agent: str
-    kind: str = ""
 
 
 @dataclass(frozen=True)

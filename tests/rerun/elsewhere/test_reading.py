@@ -212,7 +212,7 @@ def test_lines_of_mcp_chaos_are_calls_whose_fault_is_their_answer(tmp_path: Path
 
 def test_labels_say_which_step_people_blame(tmp_path: Path) -> None:
     assert read(tmp_path, WHO).trials[0].blames == (Blame(1, "Hand"),)
-    assert read(tmp_path, LABELS).trials[0].blames == (Blame(6, "B", "Wrong"), Blame(2, "A", "Late"))
+    assert read(tmp_path, LABELS).trials[0].blames == (Blame(6, "B"), Blame(2, "A"))
 
 
 def test_a_log_of_inspect_is_its_samples(tmp_path: Path) -> None:

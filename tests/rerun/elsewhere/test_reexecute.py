@@ -15,6 +15,7 @@ from commands import bench
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.cli.commands.reexecute import beside
 from bench.rerun.elsewhere.reexecute import likeness
 
 SERVER = Path(__file__).parents[2] / "support" / "till_server.py"
@@ -65,6 +66,12 @@ def test_an_answer_that_differs_is_named_with_both_texts(tmp_path: Path) -> None
     assert "2 of 3 answers" in out
     assert "task 1, trial 0, call 0 balance: recorded 99 / now 100" in out
     assert code == 1
+
+
+def test_long_answers_are_shown_from_where_they_differ() -> None:
+    then, now = ({"a": "x" * 500, "z": end} for end in (1, 2))
+    recorded, answered = beside(json.dumps(then), json.dumps(now, indent=1))
+    assert (recorded[:3], recorded[-7:], answered[-7:]) == ("… x", '"z": 1}', '"z": 2}')
 
 
 def test_a_trial_under_another_tasks_id_is_named_by_its_end(tmp_path: Path) -> None:

@@ -40,7 +40,6 @@ def who_and_when_run(where: str, run: WhoAndWhen) -> RecordedRun:
 class RxFailure(Read):
     failure_id: int
     step_number: int = Field(ge=1, le=1_000_000)
-    failure_category: str = ""
     failed_agent: str = ""
 
 
@@ -59,6 +58,6 @@ def agentrx_run(where: str, values: Sequence[RxLabels]) -> RecordedRun:
         if len(roots) != 1:
             raise ResultsError(f"{where}: {one_line(each.trajectory_id, 60)} has {len(roots)} failures of its root cause's id")
         ordered = [*roots, *(failure for failure in each.failures if failure is not roots[0])]
-        blames = tuple(Blame(each.step_number - 1, each.failed_agent, each.failure_category) for each in ordered)
+        blames = tuple(Blame(each.step_number - 1, each.failed_agent) for each in ordered)
         trials.append(RecordedTrial(each.trajectory_id, "0", (), (), solved=False, blames=blames))
     return RecordedRun("AgentRx labels", require_unique(where, trials))

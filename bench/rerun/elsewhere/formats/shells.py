@@ -36,7 +36,6 @@ def swe_run(where: str, run: SweRun) -> RecordedRun:
 
 
 class MiniRun(Read):
-    trajectory_format: str
     instance_id: ItemId = ""
     model: str | None = Field(None, validation_alias=AliasPath("info", "config", "model", "model_name"))
     messages: Many[ChatMessage]

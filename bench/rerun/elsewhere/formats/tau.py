@@ -69,11 +69,6 @@ class Tau2Call(Read):
     requestor: Literal["assistant", "user"] = "assistant"
 
 
-class Tau2Usage(Read):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-
 class Tau2Message(Read):
     role: MessageRole
     content: str | None = None
@@ -81,7 +76,8 @@ class Tau2Message(Read):
     id: ItemId | None = None
     requestor: str | None = None
     error: bool | None = None
-    usage: Tau2Usage | None = None
+    asked_tokens: int | None = Field(None, validation_alias=AliasPath("usage", "prompt_tokens"))
+    answered_tokens: int = Field(0, validation_alias=AliasPath("usage", "completion_tokens"))
     tool_messages: Many[Tau2Message] | None = None
 
 
@@ -129,7 +125,7 @@ def tau2_run(where: str, run: Tau2Run) -> RecordedRun:
 def _tau2_turns(message: Tau2Message) -> Iterator[RecordedTurn]:
     if message.role != "tool":
         asked = tuple(AskedCall(call.id, call.name, call.arguments, call.requestor) for call in message.tool_calls or ())
-        usage = (message.usage.prompt_tokens, message.usage.completion_tokens) if message.usage else None
+        usage = None if message.asked_tokens is None else (message.asked_tokens, message.answered_tokens)
         yield RecordedTurn(message.role, message.content or "", asked, provider=usage if message.role == AGENT else None)
     for answer in message.tool_messages or ((message,) if message.role == "tool" else ()):
         text = answer.content or ""
