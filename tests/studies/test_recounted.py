@@ -106,3 +106,54 @@ def test_the_damage_of_the_log_and_of_the_state_machine_is_recounted() -> None:
         for column, pattern in (("Event log", "event_driven"), ("State machine", "state_machine")):
             counts = by_arm[model, plan, pattern + ("_remedied" if row["Form"] == "with remedies" else "")]
             assert fmean(counts) == pytest.approx(float(row[column]), abs=TOLERANCE), row
+
+
+# Patterns
+
+
+def pairs_of(config: str) -> Iterable[tuple[Row, Row]]:
+    """The trials in which a failure was delivered, each with the same trial without it."""
+    places = ("scenario", "model", "architecture", "instance", "repetition")
+    trials = rows_of(config)
+    controls = {tuple(row[name] for name in places): row for row in trials if row["plan"] == "none"}
+    struck = (row for row in trials if row["plan"] != "none" and int(row["faults_delivered"]))
+    return [(row, controls[tuple(row[name] for name in places)]) for row in struck]
+
+
+@pytest.mark.parametrize("config", ["pattern_failure"])
+def test_which_failure_damages_which_pattern_is_recounted(config: str) -> None:
+    counts = defaultdict[Place, list[int]](lambda: [0, 0])
+    for row, control in pairs_of(config):
+        count = counts[row["scenario"], row["plan"], row["architecture"]]
+        count[0] += any(int(row[name]) > int(control[name]) for name in row if name.startswith("damage_"))
+        count[1] += 1
+
+    def share(*place: str) -> str:
+        return "not provoked" if place not in counts else "{}/{}".format(*counts[place])
+
+    for shown in table_of(f"study-{config.replace('_', '-')}"):
+        place = (shown["Scenario"], shown["Failure"].replace(" ", "_"))
+        patterns = [
+            name for name in shown if name not in ("Scenario", "Model", "Failure") and not name.endswith("with remedies")
+        ]
+        for title, cell in shown.items():
+            if title in patterns:
+                assert cell.rpartition(", ")[2] == share(*place, title.replace(" ", "_")), (shown, title)
+            elif title.endswith("with remedies"):
+                group = patterns if title.startswith("all ") else title.removesuffix(" with remedies").split(", ")
+                shares = dict.fromkeys(share(*place, f"{name.replace(' ', '_')}_remedied") for name in group)
+                provoked = [each for each in shares if each != "not provoked"]
+                assert cell == (" or ".join(provoked) or "not provoked"), (shown, title)
+
+
+def test_how_often_a_call_is_tried_again_is_recounted() -> None:
+    pairs = list(pairs_of("pattern_failure"))
+    for shown in table_of("study-pattern-failure-retries"):
+        for title, form in (("Retries, bare", ""), ("Retries, with remedies", "_remedied")):
+            arm = (shown["Scenario"], shown["Failure"].replace(" ", "_"), shown["Pattern"].replace(" ", "_") + form)
+            beyond = by_instance(
+                (row["instance"], int(row["tool_retries"]) - int(control["tool_retries"]))
+                for row, control in pairs
+                if (row["scenario"], row["plan"], row["architecture"]) == arm
+            )
+            assert beyond == pytest.approx(float(shown[title]), abs=TOLERANCE), shown
