@@ -28,7 +28,7 @@ UNUSABLE = ("error", "ungraded")
 
 @dataclass(frozen=True)
 class Condition:
-    """What all arms of a table or panel share."""
+    """The model, scenario and fault plan that all arms of a table or of a figure's panel share."""
 
     scenario: str
     model: str
@@ -51,7 +51,7 @@ class Arm:
 
     @cached_property
     def graded(self) -> pd.DataFrame:
-        """The trials that had something to solve, errors included."""
+        """The trials that had a task to solve, including trials that ended in an error."""
         return self.trials[self.trials["outcome"] != "ungraded"]
 
     def mean(self, column: str) -> Mean:
@@ -60,17 +60,19 @@ class Arm:
         return self._means[column]
 
     def units(self, column: str) -> list[float]:
-        """Return the values that count once each: one for each trial, or each instance's mean if there are several."""
+        """Return the values that count as independent: each trial's value, or each instance's mean if there are several
+        instances."""
         return list(statistics.by_unit(self.by_pair(column)).values())
 
     def by_pair(self, column: str) -> Mapping[Pair, float]:
-        """Return pair -> value. A pair without a value is left out, a price without an effective fault for instance."""
+        """Return pair -> value. A pair without a value is left out: a trial without an effective fault has no price, for
+        instance."""
         if column not in self._paired:
             self._paired[column] = {pair: value for _, pair, value in self.values(column)}
         return self._paired[column]
 
     def values(self, column: str) -> Iterator[tuple[str, Pair, float]]:
-        """Yield the values with each one's trial and pair."""
+        """Yield each value with its trial and its pair."""
         values = self.usable[column]
         every = zip(self._places, values.tolist(), values.notna().tolist(), strict=True)
         yield from ((*place, value) for place, value, known in every if known)
@@ -81,12 +83,12 @@ class Arm:
 
     @cached_property
     def _paired(self) -> dict[str, Mapping[Pair, float]]:
-        """The columns read so far: tables, claims and figures ask for the same again."""
+        """The columns that were read so far. Tables, claims and figures ask for the same columns again."""
         return {}
 
     @cached_property
     def _places(self) -> list[tuple[str, Pair]]:
-        """The trial and pair of each usable trial."""
+        """The trial and the pair of each usable trial."""
         return list(zip(self.usable["trial"].tolist(), pairs_of(self.usable), strict=True))
 
     @cached_property
@@ -98,7 +100,7 @@ class Arm:
         return int((self.trials["outcome"] == outcome).sum())
 
     def solved(self) -> Share:
-        """Return the share solved of the usable trials. An instrument has none."""
+        """Return the share of usable trials that are solved. An instrument, which has no task, has no share."""
         return self._solved
 
     @cached_property
@@ -107,17 +109,17 @@ class Arm:
         return share_in(tried, tried["outcome"].eq("solved"))
 
     def less(self, other: Arm, column: str) -> PairedMean:
-        """Return the paired difference: this arm's values less the other's."""
+        """Return the paired difference: this arm's values minus the other arm's values."""
         return statistics.paired_difference(self.by_pair(column), other.by_pair(column), measure_of(column))
 
     def ratio_to(self, other: Arm, column: str) -> Ratio:
-        """Return the ratio of the means over the pairs that both have: this arm's to the other's. For amounts that are no
-        less than 0."""
+        """Return the ratio of two means over the pairs that both arms have: this arm's mean divided by the other arm's mean.
+        The values must be amounts, which are at least 0."""
         ours, theirs = map(statistics.by_unit, statistics.in_common(self.by_pair(column), other.by_pair(column)))
         return statistics.ratio_of_means(ours, theirs)
 
     def solved_less(self, other: Arm) -> RateDifference:
-        """Return the paired difference of the shares solved."""
+        """Return the paired difference of the shares solved: this arm's share minus the other arm's share."""
         return statistics.paired_rates(self.solved_by_pair(), other.solved_by_pair())
 
     def solved_by_pair(self) -> Mapping[Pair, bool]:
@@ -167,12 +169,12 @@ def instances_by_scenario(run: Run) -> Mapping[str, list[str]]:
 
 
 def share_in(rows: pd.DataFrame, held: Sequence[bool] | pd.Series[bool]) -> Share:
-    """Return the share of rows that held. Its interval clusters by instance."""
+    """Return the share of rows in which a condition held. The interval clusters by instance."""
     return statistics.share_by_instance(instances_of(rows), [bool(success) for success in held])
 
 
 def control_of(arms: Arms, arm: Arm) -> Arm | None:
-    """Return this architecture's arm without faults. None if this arm is that arm, or if the run has none."""
+    """Return the arm of the same architecture without faults. None if this arm is that arm, or if the run has none."""
     if arm.condition.plan == FAULT_FREE:
         return None
     fault_free = Condition(arm.condition.scenario, arm.condition.model, FAULT_FREE)
@@ -180,13 +182,13 @@ def control_of(arms: Arms, arm: Arm) -> Arm | None:
 
 
 def tokens_over(control: Arm | None, arm: Arm) -> Mean:
-    """Return the paired excess: this arm's tokens less its control's, over the pairs that both answered. Empty without a
-    control."""
+    """Return the paired excess: this arm's tokens minus its control's tokens, over the pairs that both answered. Empty without
+    a control."""
     return arm.answered.less(control.answered, "tokens").difference if control else statistics.mean_of(())
 
 
 def shortfalls(run: Run) -> list[str]:
-    """Return a line for trials that are not recorded yet, and a line for those that ended in an error, if there are any."""
+    """Return two lines at most: how many trials are not recorded yet, and how many ended in an error."""
     lines = []
     if missing := sum(map(missing_trials, run.recorded)):
         lines.append(
@@ -199,8 +201,9 @@ def shortfalls(run: Run) -> list[str]:
 
 
 def require_receipts(run: Run) -> None:
-    """Raise ResultsError, naming the trials, if a fault's receipt does not add up: it was planned and neither delivered nor not
-    applicable, or delivered unplanned. The arms then did not run under the faults that they are compared under."""
+    """Raise ResultsError, with the names of the trials, if a fault's receipt does not add up: the fault was planned and neither
+    delivered nor not applicable, or it was delivered and never planned. The arms then did not run under the faults that the
+    comparison is about."""
     bad = list(dict.fromkeys(run.faults.loc[~run.faults["adds_up"], "trial"].tolist()))
     if bad:
         named = ", ".join(bad[:5]) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")

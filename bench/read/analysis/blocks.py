@@ -1,4 +1,4 @@
-"""Frames made block by block. Of past trials only the rows are kept, as columns."""
+"""Data frames made block by block. Only the rows of past trials are kept, as columns; the trials are not."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class TrialBlocks:
         return trial in self._last
 
     def add(self, trial: TrialRows) -> None:
-        """Append the rows of a trial."""
+        """Append the rows of one trial."""
         name = trial.place[0]
         (self.undetermined.add if trial.undetermined else self.undetermined.discard)(name)
         self._last[name] = self._added
@@ -102,7 +102,7 @@ class TrialBlocks:
             _append(self._frames[part.name], columns, join)
 
     def _order(self, config: StoredConfig) -> NDArray[np.int64]:
-        """Return the numbers of the trials that count, sorted."""
+        """Return the numbers of the trials that count, in sorted order."""
         last = np.fromiter(self._last.values(), np.int64)
         rank = {name: ranks(config, name) for name in NAMED}
         keys = [_places(_values(self._trials[name]), rank.get(name, {}))[last] for name in ORDER]
@@ -119,7 +119,7 @@ class TrialBlocks:
 
 
 def ranks(config: StoredConfig, column: str) -> dict[str, int]:
-    """Return the place of each name in the config.
+    """Return the place of each name in the order of the config.
 
     Args:
         config: The run's config.
@@ -160,7 +160,7 @@ def _joined(blocks: Sequence[ExtensionArray]) -> ExtensionArray:
 
 
 def _taken(pieces: ColumnBlocks, name: str, rows: NDArray[np.int64]) -> ExtensionArray:
-    """Take these rows of a column. Its blocks are not kept."""
+    """Return these rows of a column. The column's blocks are not kept."""
     taken: ExtensionArray = _joined(pieces.pop(name)).take(rows)
     return taken
 
@@ -171,5 +171,5 @@ def _values(pieces: Sequence[ExtensionArray]) -> list[Any]:
 
 @cache  # pandas searches all its types for a name each time
 def dtype_of(kind: str) -> Any:
-    """Return pandas' type of this name."""
+    """Return the pandas type of the column with this name."""
     return pd.api.types.pandas_dtype(kind)

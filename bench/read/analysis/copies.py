@@ -1,4 +1,4 @@
-"""Copies: trials whose result was fixed by another trial. They are no evidence, and count once.
+"""Find copies: trials whose result another trial fixed. A copy is no evidence of its own, so all copies count once.
 
 A simulated model that never errs answers each repetition alike. If all repetitions of an instance gave the same result, they
 count as one. If not, something else was drawn (a person's answer, a fault), and all count.
@@ -23,7 +23,7 @@ def never_errs(run: Run, model: str) -> bool:
 
 
 def counting(run: Run, model: str, groups: Sequence[Hashable], values: Sequence[object]) -> NDArray[np.bool_]:
-    """Return whether each of a model's trials counts (`counted_once`). All do if the model may err, or is a real one."""
+    """Return for each trial of a model whether it counts (`counted_once`). All trials count if the model is real or can err."""
     return counted_once(groups, values) if never_errs(run, model) else np.ones(len(groups), dtype=bool)
 
 

@@ -1,4 +1,4 @@
-"""The rate from which one architecture is cheaper than another, with its uncertainty.
+"""The failure rate from which one architecture is cheaper than another, with its uncertainty.
 
 Architectures are compared by worth: solved tasks by price. Worth is the inverse of the price of a solved task; it stays finite
 if nothing was solved, and orders two architectures as the price does. Between two measured rates it is a straight line.
@@ -28,16 +28,16 @@ class Trials:
     solved: Numbers
 
     def worth(self) -> Numbers:
-        """Return solved tasks by price, at each rate."""
+        """Return solved tasks divided by the price, at each failure rate."""
         return _worth(self.spent.sum(axis=0), self.solved.sum(axis=0))
 
     def worths(self, counts: Numbers) -> Numbers:
-        """Return the worths of each resample, from how often each row is in it."""
+        """Return the worths in each resample. The argument says how often each row is in the resample."""
         return _worth(counts @ self.spent, counts @ self.solved)
 
     def dearness(self) -> tuple[float, float]:
-        """Return a sort key for how dear it is at the lowest rate. Of two that are equal there, the one that ends cheaper
-        counts as dearer: it is the one to overtake."""
+        """Return a sort key: how dear an architecture is at the lowest rate. If two are equal there, the architecture that ends
+        cheaper counts as dearer, since it is the one that overtakes."""
         worth = self.worth()
         return -float(worth[0]), float(worth[-1])
 
@@ -45,7 +45,7 @@ class Trials:
 def trials_in_both(
     trials: pd.DataFrame, architectures: Sequence[str], rates: Mapping[str, float], column: str
 ) -> dict[str, Trials]:
-    """Return architecture -> its trials at these rates, in the repetitions that both architectures have."""
+    """Return architecture -> its trials at these failure rates, over the repetitions that both architectures have."""
     both = trials[trials["architecture"].isin(architectures) & trials["plan"].isin(list(rates))]
     both = both.assign(instance=instances_of(both))
     counts = both.groupby(["instance", "repetition"])["trial"].transform("size")
@@ -55,7 +55,7 @@ def trials_in_both(
 
 @dataclass(frozen=True)
 class Crossing:
-    """The rate from which the architecture that was dearer at first is the cheaper one.
+    """The failure rate from which the architecture that was dearer at first is the cheaper of two.
 
     rate        -inf: already cheaper at the lowest rate; inf: never cheaper
     low, high   95% bootstrap interval (`percentiles`) over repetitions, or over instances; can be infinite like `rate`
@@ -83,7 +83,7 @@ def crossing(rates: Sequence[float], cheaper: Trials, dearer: Trials, resamples:
 
 
 def crossing_of(rates: Sequence[float], cheaper: Numbers, dearer: Numbers) -> float:
-    """Return where `dearer`'s worth first rises above `cheaper`'s by more than rounding."""
+    """Return the rate at which the worth of `dearer` first rises above the worth of `cheaper` by more than rounding."""
     return float(crossings_of(rates, cheaper[np.newaxis], dearer[np.newaxis])[0])
 
 

@@ -1,4 +1,4 @@
-"""Fault plans whose trials could have had no other result. What is measured under them is no evidence."""
+"""Fault plans that leave each trial only one possible result. Measurements under these plans are no evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In what two arms differ, computed from what each was run with; and whether a verdict may rest on their pairs.
+"""Find the settings in which two arms differ, and decide whether a verdict can rest on the pairs of these arms.
 
 Every setting of an arm is a factor: its architecture, each key of its variant with the default that it takes, its model, its
 fault plan. A key is no factor of its own only where it follows from another that differs as well (`FOLLOWS` says why).
@@ -49,7 +49,8 @@ class ArmName(NamedTuple):
 
 @dataclass(frozen=True)
 class ArmSettings:
-    """`values`: setting -> its value, defaults filled in. `follows`: the pairs of `FOLLOWS` that hold for this arm."""
+    """What an arm was run with. `values` maps each setting to its value, with defaults filled in. `follows` holds the pairs of
+    `FOLLOWS` that are true of this arm."""
 
     values: Mapping[str, object]
     follows: frozenset[tuple[str, str]]
@@ -84,7 +85,8 @@ def resolved(run: Run, arm: ArmName) -> ArmSettings:
 
 
 def _of_model(run: Run, model: str) -> dict[str, object]:
-    """Return the settings of a simulated proposer, which are declared; any other model is one thing, whatever is in it."""
+    """Return a simulated model's settings, which the config declares. Any other model counts as one setting, whatever it
+    contains."""
     parameters = run.parameters_of(model)
     if not parameters.is_simulated:
         return {"model": model}
@@ -92,7 +94,7 @@ def _of_model(run: Run, model: str) -> dict[str, object]:
 
 
 def factors_between(run: Run, first: ArmName, second: ArmName, other_run: Run | None = None) -> tuple[str, ...]:
-    """Return the settings in which two arms differ, by name. The second is of `other_run`, if that is given."""
+    """Return the names of the settings in which two arms differ. The second arm belongs to `other_run` if that is given."""
     arms = (resolved(run, first), resolved(other_run or run, second))
     keys = sorted({*arms[0].values, *arms[1].values})
     differ = [key for key in keys if arms[0].values.get(key) != arms[1].values.get(key)]
@@ -101,8 +103,8 @@ def factors_between(run: Run, first: ArmName, second: ArmName, other_run: Run | 
 
 
 def had_occasion(trials: pd.DataFrame, factors: Collection[str]) -> pd.Series[bool]:
-    """Return of each trial whether one of the factors had an occasion to act in it. It always had if there is no factor: two
-    runs with the same settings are compared by what else there is."""
+    """Return for each trial whether one of the factors had an occasion to act in the trial. Without a factor the answer is
+    always true: two runs with the same settings are compared by whatever else differs."""
     if not factors or not set(factors) <= set(OCCASIONS):
         return pd.Series(True, index=trials.index)
     columns = [column for factor in factors for column in OCCASIONS[factor]]
@@ -110,13 +112,14 @@ def had_occasion(trials: pd.DataFrame, factors: Collection[str]) -> pd.Series[bo
 
 
 def could_differ(first: Mapping[Place, object], second: Mapping[Place, object], acted: Collection[Place]) -> list[Place]:
-    """Return the pairs that could have differed: those with an occasion in either trial (`acted`), and those that differ."""
+    """Return the pairs that could have differed: pairs in which a factor could act in either trial (`acted`), and pairs that do
+    differ."""
     return [place for place in first if place in second and (place in acted or first[place] != second[place])]
 
 
 @dataclass(frozen=True)
 class VerdictEvidence:
-    """What a verdict on two arms rests on.
+    """The evidence on which a verdict about two arms rests.
 
     factors       in what the arms differ (`factors_between`)
     pairs         pairs of trials
@@ -140,7 +143,7 @@ STRUCK_ALIKE = 0.05
 
 
 def confounded(factors: Collection[str], named: str) -> str:
-    """Return in what else two arms differ than in the factor that a sentence names, or ""."""
+    """Return the differences of two arms beyond the factor that a sentence names; "" if there are none."""
     if set(factors) == {named}:
         return ""
     if not set(factors) - {named}:
@@ -149,7 +152,8 @@ def confounded(factors: Collection[str], named: str) -> str:
 
 
 def refusal(evidence: VerdictEvidence, named: str | None) -> str:
-    """Return why no verdict on the factor that a sentence names may rest on this, or "". None: it names all factors."""
+    """Return why no verdict about the factor that a sentence names can rest on this evidence; "" if it can. None means that the
+    sentence names all factors."""
     return next(_reasons(evidence, named), "")
 
 

@@ -35,7 +35,8 @@ from bench.record.verify import sound_records, sources
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A run, read. Column `plan` is the name of the fault plan; tokens are by our tokenizer; times are in seconds.
+    """A run as it was read from its folder. Column `plan` names the fault plan, our tokenizer counts tokens, and times are in
+    seconds.
 
     trials    `rejections`: how often verification turned something away; what is judged together counts once;
               `first_round_*`: the mean of its first rounds; `price_*`: all rounds after its effective faults, divided by the
@@ -113,7 +114,7 @@ class Run:
 
     @property
     def recorded(self) -> tuple[Run, ...]:
-        """The recorded runs that it was put together from, or itself."""
+        """The recorded runs from which this run was put together, or the run itself."""
         return self.parts or (self,)
 
     @property
@@ -123,7 +124,7 @@ class Run:
 
     @property
     def config(self) -> StoredConfig:
-        """The config that it was run with."""
+        """The config with which the run was made."""
         return self.manifest.config
 
     def parameters_of(self, model: str) -> ModelParameters:
@@ -138,7 +139,7 @@ class Run:
         return self.manifest.models.get(model, ModelParameters())
 
     def pack(self, scenario: str) -> ManifestPack:
-        """Return what the manifest says of a scenario.
+        """Return what the manifest says of a scenario's pack.
 
         Args:
             scenario: The pack's name, with its variant.
@@ -149,7 +150,7 @@ class Run:
         return self.manifest.scenarios.get(scenario, ManifestPack())
 
     def with_frames(self, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Run:
-        """Return the run with the same change made to each frame.
+        """Return the run after the same change to each frame.
 
         Args:
             change: (frame) -> another frame.
@@ -160,7 +161,7 @@ class Run:
         return self.having({name: change(frame) for name, frame in self.frames.items()})
 
     def having(self, frames: Mapping[str, pd.DataFrame]) -> Run:
-        """Return the run with these frames in place of its present ones.
+        """Return the run with these frames instead of its present frames.
 
         Args:
             frames: Frames by name; those not given stay.
@@ -174,7 +175,7 @@ class Run:
 
     @cached_property
     def timings(self) -> Mapping[str, frozenset[str]]:
-        """The kinds of seconds of each model's trials: `live`, `simulated`, `recorded`."""
+        """The kinds of seconds in each model's trials: `live`, `simulated`, `recorded`."""
         pairs = self.trials[["model", "timing"]].drop_duplicates()
         return {str(model): frozenset(group["timing"]) for model, group in pairs.groupby("model")}
 
@@ -268,7 +269,7 @@ def _loaded(folder: Path, manifest: Manifest, check: bool) -> Loaded:
 
 
 def frame_of_trials(values: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
-    """Return a run's frame `trials`, made from values.
+    """Return the frame `trials` of a run, made from values.
 
     Args:
         values: Column -> the value of each trial; None if it has none.

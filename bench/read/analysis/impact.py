@@ -1,4 +1,4 @@
-"""The impact of faults at inputs and in the state. The control tells it if it made the same request undamaged."""
+"""The impact of faults at `input` and at `state`. The control decides the impact if it made the same request undamaged."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ TOLD_BY_CONTROL = ("input", "state")
 def impacts_by_control(
     receipts: Sequence[Receipt], calls: Sequence[LedgerEntry], control: Sequence[LedgerEntry]
 ) -> dict[int, str]:
-    """Return fault -> `effective` or `masked`, if the control tells: up to the call that carried the fault both trials did the
-    same, and the control's call was judged.
+    """Return fault -> `effective` or `masked`, for each fault that the control can decide: both trials did the same up to the
+    call that carried the fault, and the control's call was judged.
 
     calls, control   the calls of the trial, and of its control, in order
     """
@@ -34,7 +34,7 @@ def impacts_by_control(
 
 
 def _did(entry: LedgerEntry) -> tuple[object, ...]:
-    """Return what was asked and what came: all that the next call can depend on."""
+    """Return what a trial asked and what it got: all that its next call can depend on."""
     call = entry.call
     return (
         call.subtasks,

@@ -1,4 +1,4 @@
-"""A large run's frames, kept in the user's cache folder, so that only the first reading makes them from the records.
+"""The frames of a large run, kept in the user's cache folder. Only the first reading makes them from the records.
 
 They are made anew if a byte of the run, of the kept file, our code, Python or a package that computes has changed. The file
 begins with a digest of all that follows, and a line of JSON. Then come the columns, as numpy writes arrays: integers in as few
@@ -52,7 +52,7 @@ INTEGERS = (np.int8, np.int16, np.int32)
 
 @dataclass(frozen=True)
 class Loaded:
-    """What is read of a run's records.
+    """What reading a run's records yields.
 
     frames     the frames by name, `trials` first
     sessions   the records of its sessions, in order
@@ -69,14 +69,14 @@ class Loaded:
 
 
 class KeptFrames:
-    """What is kept of a run. Nothing is kept of a small run."""
+    """The kept frames of a run. Nothing is kept of a small run."""
 
     def __init__(self, run: Path):
         self._run, self._path = run, cache_folder("frames") / named_by_path(run)
         self._state = self._present_state()
 
     def read(self) -> Loaded | None:
-        """Return what is kept; None if nothing is kept of the run's present state."""
+        """Return the kept frames; None if nothing is kept of the run's present state."""
         with suppress(Exception), kept_file(self._path) as file:  # made anew, whatever is wrong with it
             head = json.loads(file.readline())
             if self._key and head["key"] == self._key:
@@ -85,7 +85,7 @@ class KeptFrames:
         return None
 
     def keep(self, loaded: Loaded) -> None:
-        """Keep what was read, unless the run has changed meanwhile or the folder cannot be written."""
+        """Keep the frames that were read, unless the run has changed meanwhile or the folder cannot be written."""
         if not self._key or self._state != self._present_state():
             return
         head = {"key": self._key, "trials": loaded.trials, "rerun": sorted(loaded.rerun), "checked": loaded.checked}
@@ -99,12 +99,12 @@ class KeptFrames:
 
     @kept
     def _key(self) -> str | None:
-        """The digest of the run and of what computes its frames. It is not needed before a first file is written."""
+        """The digest of the run and of the code that computes its frames. It is not needed before the first file is written."""
         worth_keeping = sum(size for size, _ in self._state) >= WORTH_KEEPING
         return key_of(self._run, (METRICS, FRAMES)) if worth_keeping else None
 
     def _present_state(self) -> list[tuple[int, int]]:
-        """Return the size of each file, and when it was last written, in nanoseconds."""
+        """Return the size of each file, and the time of its last change in nanoseconds."""
         with suppress(OSError):
             return [(state.st_size, state.st_mtime_ns) for state in (path.stat() for path in _files(self._run))]
         return []
@@ -112,7 +112,8 @@ class KeptFrames:
 
 @contextmanager
 def kept_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open what `new_kept_file` wrote, its digest compared. Raises OSError, and ValueError if a byte of it has changed."""
+    """Open a file that `new_kept_file` wrote, after a check of its digest. Raises OSError, and ValueError if a byte of the file
+    has changed."""
     with opened(path) as file:
         if file.read(DIGEST) != digest_of_file(file).encode():
             raise ValueError("its digest is another")
@@ -122,8 +123,8 @@ def kept_file(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def new_kept_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for its owner alone, in the place of any of its name. What the block writes stands behind its digest. Raises
-    OSError."""
+    """Open a file that only its owner can read, in place of any file of this name. The digest of the content stands before the
+    content. Raises OSError."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with new_file(path, 0o600) as file:
         file.write(bytes(DIGEST))
@@ -135,7 +136,7 @@ def new_kept_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def cache_folder(kind: str) -> Path:
-    """Return the user's cache folder for a kind of what is kept of runs.
+    """Return the user's cache folder for one kind of data kept about runs.
 
     https://specifications.freedesktop.org/basedir-spec/latest/
     """
@@ -143,7 +144,8 @@ def cache_folder(kind: str) -> Path:
 
 
 def named_by_path(run: Path) -> str:
-    """Return the name of the file that keeps a run: a later state of the run replaces it."""
+    """Return the name of the cache file of a run. The name depends on the run's path, so a later state of the run replaces the
+    file."""
     return _digest(("", os.fsencode(run.absolute())))
 
 
@@ -188,7 +190,7 @@ def _digest(*parts: tuple[str, bytes]) -> str:
 
 
 def _remove_first(folder: Path) -> None:
-    """Remove the files written first, until those that stay have at most MOST bytes."""
+    """Remove the oldest files until the remaining files have at most MOST bytes."""
     size = 0
     for path in sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True):
         size += path.stat().st_size

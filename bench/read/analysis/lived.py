@@ -1,4 +1,4 @@
-"""The framework time of live trials: the run's own, or its recordings'."""
+"""The framework time of live trials, from the run itself or from its recordings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _live_rows(run: Run) -> Iterator[tuple[str, LiveSeconds]]:
 
 
 def shares_by(lived: Sequence[tuple[str, LiveSeconds]]) -> Mapping[str, tuple[float, float]]:
-    """Return model -> the least and the greatest share of framework time in an arm's latency."""
+    """Return model -> the least and the greatest share of framework time in the latency of an arm."""
     shares: dict[str, list[float]] = {}
     for model, arm in lived:
         shares.setdefault(model, []).append(arm.share)

@@ -1,4 +1,5 @@
-"""What values measure. It is apart from the statistics, which import scipy, so that reading a run does not wait for that."""
+"""The unit and the kind of measured values. This stands apart from the statistics, which import scipy, so that reading a run
+does not wait for scipy."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Several runs under the same faults, with different architectures or models, seen as one run.
+"""Several runs under the same faults, with different architectures or models, read as one run.
 
 If two runs use one name for different things, one of these is renamed `NAME (run)`.
 """
@@ -46,7 +46,8 @@ _KINDS = {"model": "a model", "architecture": "an architecture"}
 
 
 def merge(runs: Sequence[Run]) -> Run:
-    """Return one run with the trials of all under what they share, in the first run's order. A single run is returned as it is.
+    """Return one run with the trials of all runs, under the settings that they share, in the first run's order. A single run is
+    returned as it is.
 
     Trials can be paired by (instance, repetition), because their random draws were the same. What not all runs share is left
     out. What has one name in two runs but differs is renamed. The notes say both. Raises ResultsError, naming what differs, if
@@ -109,7 +110,7 @@ def _notes(runs: Labelled, shared: Shared, beside: Sequence[Run]) -> Iterator[st
 
 
 def _manifest(runs: Sequence[Run], shared: Shared) -> Manifest:
-    """Return the first manifest with the names of all. Each run keeps its own for code and machine."""
+    """Return the first run's manifest with the names of all runs. Code and machine stay with each run."""
     manifests, configs = [run.manifest for run in runs], [run.config for run in runs]
     packs = {pack for pack, _ in shared.cases}
     scenarios = tuple(name for name in runs[0].names("scenario") if name in packs)
@@ -147,7 +148,7 @@ def _united(tables: Iterable[Mapping[str, Entry]]) -> dict[str, Entry]:
 
 
 def _pack(manifests: Sequence[Manifest], name: str) -> ManifestPack:
-    """Return the pack from the run with the fewest instances: all runs have these."""
+    """Return the pack of the run with the fewest instances: every run has these instances."""
     return min((manifest.scenarios[name] for manifest in manifests), key=lambda pack: len(pack.instances))
 
 
@@ -163,12 +164,12 @@ def _models(manifests: Sequence[Manifest]) -> dict[str, ModelParameters]:
 
 
 def _joined(config: StoredConfig, frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return the rows of all, in the order of `load_run`."""
+    """Return the rows of all runs, in the order of `load_run`."""
     rows = pd.concat([frame for frame in frames if len(frame)] or [frames[0]], ignore_index=True)
     by_name = {column: ranks(config, column) for column in NAMED}
 
     def position(place: TrialPlace) -> list[Any]:
-        """A name's place in the config, else the value itself."""
+        """The place of a name in the config; the value itself if it is no name there."""
         values = place._asdict().items()
         return [by_name[column].get(value, len(by_name[column])) if column in by_name else value for column, value in values]
 
@@ -180,7 +181,7 @@ def _joined(config: StoredConfig, frames: Sequence[pd.DataFrame]) -> pd.DataFram
 
 
 def _apart(run: Run, earlier: Sequence[Run], label: str) -> Run:
-    """Return the run as it can be joined with earlier runs. The notes say what changed.
+    """Return the run in the form in which it can be joined with earlier runs. The notes say what changed.
 
     A model with other settings than in an earlier run is renamed. So is an architecture that differs there, or whose same trial
     went differently there. A record that equals an earlier run's record counts once.
@@ -201,13 +202,13 @@ def _recorded_id(trial: str) -> str:
 
 
 def _measured(run: Run) -> Mapping[TrialPlace, tuple[object, ...]]:
-    """Return each trial's place -> its id and all that was measured."""
+    """Return the place of each trial -> its id and all that was measured in it."""
     rows = run.trials.astype(object).where(run.trials.notna(), None)
     return dict(zip(places_of(run.trials), rows.itertuples(index=False, name=None), strict=True))
 
 
 def _other(run: Run, earlier: Sequence[Run], column: Counterpart, defined: Callable[[Run, str], object]) -> list[str]:
-    """Return the run's names that an earlier run defines otherwise."""
+    """Return the names in the run that an earlier run defines differently."""
     holders = {name: [other for other in earlier if name in other.names(column)] for name in run.names(column)}
     return [name for name, others in holders.items() if any(defined(other, name) != defined(run, name) for other in others)]
 
@@ -233,7 +234,7 @@ def _without(run: Run, places: Set[TrialPlace], label: str) -> Run:
 
 
 def _renamed(run: Run, column: Counterpart, names: Sequence[str], label: str) -> Run:
-    """Rename models or architectures. Their trials get new ids too, so that none is taken for another run's."""
+    """Rename models or architectures. Their trials get new ids too, so that no trial is mistaken for a trial of another run."""
     if not names:
         return run
     new = {name: f"{name} ({label})" for name in names}

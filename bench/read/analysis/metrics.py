@@ -1,4 +1,4 @@
-"""What is measured of a trial. Each metric is an entry here, read off the trial, and a column of `run.trials`.
+"""The metrics of a trial. Each is an entry here: a function that reads a value from the trial, and a column of `run.trials`.
 
 A metric with a title is also a row or a column of tables. A metric with `in_costs` is in every table of what a trial costs.
 """
@@ -19,7 +19,7 @@ DTYPES = ("str", "bool", "boolean", "int64", "Int64", "float64")
 
 @dataclass(frozen=True)
 class Metric(Part):
-    """A value read off a trial: a column of `run.trials`, and with a title also a row or a column of tables.
+    """A value read from a trial: a column of `run.trials`. A metric with a title is also a row or a column of tables.
 
     name        the column's name
     dtype       its type in pandas, of DTYPES; `Int64`, `boolean` and `float64` can be missing
@@ -48,7 +48,7 @@ class Metric(Part):
 
 
 class Family(NamedTuple):
-    """What some calls of a trial took."""
+    """Measures of a group of calls in a trial, such as their tokens and seconds."""
 
     tokens: Metric
     seconds: Metric
@@ -149,7 +149,7 @@ COMPARED = (TOKENS, RETRY_TOKENS, LATENCY, SCORE)
 
 
 def costs() -> list[Metric]:
-    """Return what a trial costs, in the order of tables.
+    """Return the metrics of a trial's cost, in the order of tables.
 
     Returns:
         Tokens, seconds and calls, then further metrics that are `in_costs`.

@@ -1,4 +1,4 @@
-"""Which trials of several runs are pairs: trials at the same place, if the runs draw and ask the same there.
+"""Find the trials of several runs that are pairs: trials at the same place, if the runs draw and ask the same there.
 
 Runs share a place if they have the same seed, the same tokenizer, the same instance by the digest of what it asks, and the same
 fault plan by its text. `bench compare` pairs two runs; `bench.read.analysis.merge` makes one run of several.
@@ -50,14 +50,14 @@ class TrialPlace(NamedTuple):
 
 @dataclass(frozen=True)
 class Shared:
-    """What all runs have in the same version. `left_out` says in words what not all have."""
+    """The properties that all runs have in the same version. `left_out` says in words what some runs lack."""
 
     cases: frozenset[SharedInstance]
     plans: frozenset[str]
     left_out: tuple[str, ...]
 
     def only(self, run: Run) -> Run:
-        """Return the run with only what all runs have."""
+        """Return the run with only the parts that all runs have."""
         return run.with_frames(lambda rows: rows.loc[[self._holds(place) for place in places_of(rows)]])
 
     def _holds(self, place: TrialPlace) -> bool:
@@ -80,7 +80,7 @@ class PairedRuns:
     notes: tuple[str, ...]
 
     def counterpart(self, column: str, name: str) -> str:
-        """Return the second run's name for a name of the first."""
+        """Return the name in the second run of what has this name in the first run."""
         return self.counterparts[column][1] if column in self.counterparts else name
 
 
@@ -118,7 +118,7 @@ def shared_by(runs: Labelled) -> Shared:
 
 
 def asked(run: Run) -> Mapping[SharedInstance, str]:
-    """Return instance -> the digest of what it asks."""
+    """Return instance -> the digest of what the instance asks."""
     cases = dict.fromkeys(zip(run.trials["scenario"].tolist(), instances_of(run.trials), strict=True))
     return {(pack, instance): run.pack(pack).asks(instance) for pack, instance in cases}
 
@@ -185,13 +185,13 @@ def paired_runs(first: Run, second: Run, whole: bool) -> PairedRuns:
 
 
 def _unlike_arms(first: set[TrialPlace], second: set[TrialPlace]) -> bool:
-    """Return whether an arm of both runs lacks an instance or a repetition in one."""
+    """Return whether an arm of both runs lacks, in one of them, an instance or a repetition."""
     arms = {place.arm for place in first} & {place.arm for place in second}
     return any(place.arm in arms for place in first ^ second)
 
 
 def _repetitions(places: Sequence[TrialPlace]) -> str:
-    """Say how many trials an arm has."""
+    """Return how many trials an arm has, in words."""
     sizes = Counter(place.arm for place in places).values()
     return str(max(sizes)) if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
 
@@ -207,7 +207,7 @@ def _differing(first: Run, second: Run, across: Mapping[str, object]) -> Iterato
 
 
 def _alike(tables: Mapping[str, Mapping[Name, object]]) -> frozenset[Name]:
-    """Return the names that mean the same in all tables."""
+    """Return the names that mean the same in all these tables."""
     first, *others = tables.values()
     return frozenset(
         name for name, definition in first.items() if all(name in other and other[name] == definition for other in others)

@@ -1,4 +1,4 @@
-"""The cost of a solved task: all that was spent, divided by the number of solved trials."""
+"""The cost of a solved task: the cost of all trials divided by the number of solved trials."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.read.analysis.statistics import Ratio, ratio_of_means
 
 @dataclass(frozen=True)
 class PerSolved:
-    """`spent` over `trials` trials, of which `solved` were solved.
+    """The cost of `trials` trials (`spent`), of which `solved` were solved.
 
     spent       None if it is unknown; then all numbers below are None too
     value       spent divided by solved; None if nothing was solved

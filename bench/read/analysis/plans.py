@@ -14,7 +14,7 @@ def single_faults(run: Run) -> dict[str, FaultEntry]:
 
 
 def run_again(run: Run, scenario: str) -> dict[str, tuple[str, ...]]:
-    """Return plan -> the subtasks from the struck one to its checkpoint."""
+    """Return plan -> the subtasks from the struck subtask to its checkpoint."""
     pack, by_subtask = scenario.partition(":")[0], dict[str, tuple[str, ...]]()
     for plan, fault in single_faults(run).items():
         struck = fault.subtask.get(pack) if isinstance(fault.subtask, dict) else fault.subtask
@@ -28,8 +28,8 @@ def run_again(run: Run, scenario: str) -> dict[str, tuple[str, ...]]:
 
 
 def _seen_again(run: Run, scenario: str, plan: str, struck: str) -> tuple[str, ...]:
-    """Return the same from the trials of static, for an early run whose manifest has no stages: the calls caused by the
-    rejection that caused the struck subtask's first retry, from that subtask on."""
+    """Find these subtasks in the trials of `static`, for an early run whose manifest has no stages. They are the calls of the
+    rejection that caused the struck subtask's first retry, from the struck subtask on."""
     calls = run.calls
     rows = calls[calls["scenario"].eq(scenario) & calls["plan"].eq(plan) & calls["architecture"].eq("static")]
     retries = rows[rows["subtask"].eq(struck) & rows["attempt"].eq(2)]

@@ -1,4 +1,4 @@
-"""Published figures that tables and figures compare with ours. `bench.read.claims` provides them."""
+"""The published figures that tables and figures compare with ours. `bench.read.claims` reads them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class PublishedMean(Protocol):
 
 
 class PublishedCount(Protocol):
-    """How many of the published executions failed, and where that is printed."""
+    """The number of published executions that failed, and the place where the number is printed."""
 
     @property
     def failures(self) -> int: ...
@@ -32,7 +32,7 @@ class PublishedCount(Protocol):
 
 
 class PublishedSource(Protocol):
-    """A publication. `asked` says which model was asked, and how."""
+    """A publication. `asked` names the model that was asked, and how it was asked."""
 
     @property
     def source(self) -> str: ...
@@ -49,7 +49,7 @@ class PublishedFigures(Protocol):
     def paper(self) -> PublishedSource: ...
 
     def cell(self, scenario: str, row: str, architecture: str) -> PublishedMean:
-        """Return a table's value, whatever the fault plan. Raises KeyError if there is none."""
+        """Return the value in a published table, under whatever fault plan. Raises KeyError if there is none."""
 
     def value(self, scenario: str, plan: str, measure: str, architecture: str) -> PublishedMean | None:
         """Return a table's value for a column of a run's trials under a fault plan; None if there is none."""

@@ -1,4 +1,4 @@
-"""Recovery: what was run again because a fault was noticed.
+"""Recovery: the calls that were made again because a fault was noticed.
 
 A **failure** is a rejection or the loss of a paid reply. Outputs that are judged together (the parts of a reply, a stage at its
 checkpoint) fail as one. A **round** is one attempt at recovery: the calls that a failure caused, up to the next verdict on what
@@ -21,7 +21,7 @@ from bench.record.intervals import in_nanoseconds, in_seconds, total, union
 
 @dataclass(frozen=True)
 class Recovery:
-    """What was done about one failure that revealed at least one delivered fault.
+    """The calls that followed one failure which revealed at least one delivered fault.
 
     faults      the faults that this failure revealed first
     first       the calls of its first round; empty if nothing was asked again because the attempts were used up
@@ -47,7 +47,7 @@ class Recovery:
         return tuple(call for call in self.first if not struck.issuperset(call.subtasks)) or self.first
 
     def having(self, impact: str) -> int:
-        """Return how many of its faults had this impact."""
+        """Return how many of the recovery's faults had this impact."""
         return sum(receipt.impact == impact for receipt in self.faults)
 
 
@@ -70,7 +70,7 @@ class Failure:
 
 
 class TrialFailures:
-    """A trial's events, seen by its failures.
+    """The events of a trial, grouped by the failures in it.
 
     rejections   how often verification turned something away; outputs judged together count once
     """
@@ -92,7 +92,7 @@ class TrialFailures:
 
     @kept
     def _calls(self) -> Mapping[int, Called]:
-        """Number of an event -> its call."""
+        """The number of an event -> the call that the event is."""
         return {number: event for number, event in enumerate(self._events) if isinstance(event, Called)}
 
     @kept
@@ -129,8 +129,8 @@ class TrialFailures:
         return Recovery(faults, first, *self._until_accepted(failure, struck))
 
     def _until_accepted(self, failure: Failure, struck: set[str]) -> tuple[tuple[Called, ...], bool]:
-        """Return all calls that the failure caused, and each further failure of what is not accepted again yet, and whether all
-        was accepted in the end."""
+        """Return all calls that the failure caused, including the calls of further failures before the damaged outputs are
+        accepted again. Also return whether all outputs were accepted in the end."""
         calls: dict[int, Called] = {}
         lacking: dict[str, int] = dict.fromkeys(struck, failure.events[-1])
 
@@ -169,7 +169,8 @@ class TrialFailures:
         return causes
 
     def _is_made_since(self, verdict: Judged, since: int) -> bool:
-        """Return whether what was judged is newer than this event. Calls that the file names but does not hold are not."""
+        """Return whether the judged output is newer than this event. A call that the file names and does not hold is not
+        newer."""
         return any(self._numbers.get(call, -1) > since for call in verdict.calls)
 
 
@@ -182,8 +183,8 @@ def _rejected(events: Sequence[Event]) -> Iterator[Failure]:
 
 
 def _given_together(events: Sequence[Event]) -> Iterator[list[tuple[int, Judged]]]:
-    """Yield verdicts that belong together, with their numbers: on the parts of one reply, or at a checkpoint on what was
-    unverified."""
+    """Yield verdicts that belong together, with their numbers: verdicts on the parts of one reply, or a checkpoint's verdicts
+    on the outputs that were unverified."""
     unverified: set[tuple[str, tuple[int, ...]]] = set()
     verdicts: list[tuple[int, Judged]] = []
     together: object = None
@@ -208,5 +209,5 @@ def _given_together(events: Sequence[Event]) -> Iterator[list[tuple[int, Judged]
 
 
 def _is_verdict(event: Event) -> TypeGuard[Judged]:
-    """Return whether the event is a verdict on an output as its reader got it."""
+    """Return whether the event is a verdict on an output in the state in which its reader got it."""
     return isinstance(event, Judged) and event.view != "undamaged"

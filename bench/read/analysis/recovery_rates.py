@@ -1,4 +1,4 @@
-"""How recovery ends: a trial under faults beside its control, pair by pair, solved or not.
+"""How recovery ends: each trial under faults is compared with its control, solved or not.
 
 What a recovery costs, however it ends, is in `bench.read.analysis.recovery`.
 """
@@ -19,7 +19,7 @@ from bench.read.analysis.statistics import Pair, RateDifference, Share, TwoByTwo
 
 @dataclass(frozen=True, eq=False)
 class RecoveryRate:
-    """One arm under faults, beside its control, over pairs in which neither trial ended in an error.
+    """An arm under faults compared with its control, over pairs in which neither trial ended in an error.
 
     common      the pairs that the controls of all architectures solve, without those in which a trial ended in an error
     """
@@ -31,17 +31,18 @@ class RecoveryRate:
 
     @cached_property
     def outcomes(self) -> TwoByTwo:
-        """The pairs by what was solved: by both, by the control alone, under faults alone, by neither."""
+        """The number of pairs that both solved, that only the control solved, that only the trial under faults solved, and that
+        neither solved."""
         return statistics.two_by_two(self.control.solved_by_pair(), self.arm.solved_by_pair())
 
     @cached_property
     def change(self) -> RateDifference:
-        """Solved under faults less solved by the control."""
+        """The share solved under faults minus the share that the control solved."""
         return self.arm.solved_less(self.control)
 
     @cached_property
     def recovered(self) -> Share:
-        """Solved under faults, of the common pairs."""
+        """The share solved under faults, among the common pairs."""
         return _share({pair: held for pair, held in self.arm.solved_by_pair().items() if pair in self.common})
 
     @cached_property
@@ -63,11 +64,12 @@ class RecoveryRate:
 
     @property
     def decided(self) -> str:
-        """Why no trial under the plan could have had another result; "" if one could."""
+        """Why the plan leaves each trial only one possible result; "" if it does not."""
         return decided_ahead(self.run, self.arm.condition.model, self.arm.condition.plan)
 
     def _among_solved(self, held: Mapping[Pair, bool]) -> Share:
-        """Return the share of the pairs that the control solves. It is empty if no trial could have had another result."""
+        """Return the share among the pairs that the control solves. It is empty if the plan leaves each trial only one possible
+        result."""
         before = {} if self.decided else self.control.solved_by_pair()
         return _share({pair: share for pair, share in held.items() if before.get(pair)})
 
@@ -90,7 +92,8 @@ def _solved_by_all(controls: Mapping[str, Arm], arms: Mapping[str, Arm]) -> froz
 
 
 def _corrupted(run: Run, arm: Arm) -> dict[Pair, bool]:
-    """Return for each pair with an effective fault in the content: is the answer wrong, and was such a fault never noticed?"""
+    """Return for each pair with an effective fault in the content whether the answer is wrong and the fault was never
+    noticed."""
     faults = run.faults[run.faults["impact"].eq("effective") & run.faults["point"].isin(CONTENT_POINTS)]
     unnoticed = faults["finish"].eq("undetected").groupby(faults["trial"]).any()
     struck = arm.usable[arm.usable["trial"].isin(unnoticed.index)]
@@ -99,7 +102,7 @@ def _corrupted(run: Run, arm: Arm) -> dict[Pair, bool]:
 
 
 def _wrong_after_repair(run: Run, arm: Arm) -> dict[Pair, bool]:
-    """Return for each pair in which an effective fault was noticed: is the answer wrong although every check passed?"""
+    """Return for each pair in which an effective fault was noticed whether the answer is wrong although every check passed."""
     noticed = run.faults[run.faults["impact"].eq("effective") & run.faults["detected"]]
     struck = arm.usable[arm.usable["trial"].isin(set(noticed["trial"]))]
     return dict(zip(pairs_of(struck), struck["undetected_failure"].tolist(), strict=True))

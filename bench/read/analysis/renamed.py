@@ -1,4 +1,4 @@
-"""Frame columns that had another name in an earlier version. An error tells a reader who uses an old name the new one."""
+"""Former names of frame columns. A reader who uses a former name gets an error that tells the new name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ RENAMED = {"fault": "plan", "useful": "in_answer", "ended": "finish", "recovered
 
 
 class Frame(pd.DataFrame):
-    """A frame of a run, as loaded. Frames made from it are plain frames."""
+    """A frame of a run, as it was loaded. Frames that are made from it are plain pandas frames."""
 
     def __getitem__(self, key: Any) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""A trial's replies as the verifier saw them: which were rejected and why, and which no fault had touched."""
+"""The replies of a trial as the verifier saw them: which were rejected, for which reason, and which no fault had touched."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORM = ("schema", "empty", "refusal", "not_json", "cut_off", "code_blocks")
 
 @dataclass(frozen=True)
 class JudgedReply:
-    """A judged reply, by the call that it ended.
+    """A judged reply, with the number of the call that it ended.
 
     subtasks   the subtasks that the call asked for
     exposed    whether a call that made its output carried a delivered fault, or the output was made from such a call's output

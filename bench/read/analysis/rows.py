@@ -1,4 +1,5 @@
-"""The columns of a run's frames, and a trial's rows. `bench.read.analysis.metrics` has what is measured of the trial itself."""
+"""The columns of a run's frames, and the rows of a trial. `bench.read.analysis.metrics` says what is measured of the trial
+itself."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ class Column(Generic[Item]):
 
 
 class FrameRows(Generic[Item]):
-    """The rows of one frame, one for each item of a trial. All fields of an item are read at once, in a fifth of the time, so a
-    row begins with them. `names` are the columns in that order."""
+    """The rows of one frame, a row for each item of a trial. All fields of an item are read at once, since this takes a fifth
+    of the time. A row therefore begins with the fields, in the order of `names`."""
 
     def __init__(self, items: Callable[[TrialReading], Sequence[Item]], columns: Sequence[Column[Item]]):
         fields = [(column.name, column.value) for column in columns if isinstance(column.value, str)]
@@ -138,8 +139,8 @@ WAITS: tuple[Column[Waited], ...] = (
 
 @dataclass(frozen=True)
 class FramePart(Part):
-    """A frame of items of which a trial has several, by its name in `bench.read.analysis.frames.Run`. `rows` makes a trial's
-    rows."""
+    """A frame with several items of each trial. Its name is an attribute of `bench.read.analysis.frames.Run`. `rows` makes the
+    rows of a trial."""
 
     rows: FrameRows[Any]
 
@@ -158,8 +159,8 @@ place_of = attrgetter(*(str(column.value) for column in PLACE))
 
 @dataclass(frozen=True)
 class TrialRows:
-    """All rows of one trial. `place` has the values of PLACE, which begin each row. `undetermined`: the impact of a fault is
-    not known."""
+    """All rows of one trial. `place` holds the values of PLACE, which begin each row. `undetermined` says that the impact of a
+    fault is not known."""
 
     place: RowValues
     trial: RowValues
@@ -168,7 +169,7 @@ class TrialRows:
 
     @classmethod
     def of(cls, trial: TrialReading) -> TrialRows:
-        """Return all that is kept of a trial."""
+        """Return all rows that are kept of a trial."""
         return cls(
             place=place_of(trial.record),
             trial=tuple([metric.value(trial) for metric in METRICS]),
@@ -178,5 +179,5 @@ class TrialRows:
 
 
 def _subtask_label(called: Sequence[str], known: frozenset[str]) -> str:
-    """Return the subtasks joined by +, or `all` for a call that does all subtasks that the trial's calls do."""
+    """Return the subtasks joined by +. A call for all subtasks of its trial has the label `all`."""
     return "all" if len(called) > 1 and set(called) == known else "+".join(called)

@@ -24,7 +24,7 @@ CallMeasure = Callable[[Sequence[Called]], float]
 
 
 def _usage_of(calls: Iterable[Called]) -> float:
-    """Return the provider's token count. NaN if it sent none for some call."""
+    """Return the provider's token count. NaN if the provider sent no count for some call."""
     counts = [(call.usage_in, call.usage_out) for call in calls]
     return math.fsum([math.nan if tokens is None else tokens for usage in counts for tokens in usage])
 
@@ -77,24 +77,24 @@ class TrialReading:
 
     @kept
     def effective(self) -> tuple[Recovery, ...]:
-        """The recoveries from at least one effective fault."""
+        """The recoveries of failures that revealed at least one effective fault."""
         return tuple(recovery for recovery in self.recoveries if recovery.having("effective"))
 
     def first_round(self, measured: CallMeasure) -> float | None:
-        """Return the mean over its first rounds; None if it has none."""
+        """Return the mean of a measure over the first rounds of this trial; None if it has none."""
         if not self.first_rounds:
             return None
         return math.fsum([measured(calls) for calls in self.first_rounds]) / len(self.first_rounds)
 
     @property
     def rework_tokens(self) -> float | None:
-        """The tokens of its first rounds as `first_round`, without the calls that ask only for what was struck."""
+        """The tokens of the first rounds, as in `first_round`, without the calls that ask only for the struck outputs."""
         rounds = [tokens_of(recovery.rework) for recovery in self.recoveries if recovery.first]
         return math.fsum(rounds) / len(rounds) if rounds else None
 
     def price(self, measured: CallMeasure) -> float | None:
-        """Return all rounds after its effective faults, each call once, divided by the number of these faults. None if there
-        are none."""
+        """Return the measure of all rounds after effective faults, divided by the number of these faults. Each call counts
+        once. None if there are none."""
         if not self.effective:
             return None
         calls = {call.call: call for recovery in self.effective for call in recovery.calls}
@@ -109,7 +109,7 @@ class TrialReading:
         return tuple([entry.call for entry in self.entries if entry.call.caused_by is None])
 
     def first_pass(self, measured: CallMeasure) -> float | None:
-        """Return the measure of its first attempts; None if a subtask had none."""
+        """Return the measure of the trial's first attempts; None if some subtask had no attempt."""
         return None if self.first_attempts is None else measured(self.first_attempts)
 
     @kept
@@ -118,12 +118,13 @@ class TrialReading:
 
     @kept
     def imbalance(self) -> str | None:
-        """Why the ledger does not add up; None if it does. Requests or kills that are not booked count as well. The trial is
-        then an error."""
+        """Why the ledger does not add up; None if it does. Requests and kills without an entry count too. The trial is then an
+        error."""
         return ledger.imbalance(self.entries, self.record.tokens) or unbooked(self.record.events)
 
     def once(self, make: Callable[[Sequence[Event]], Made]) -> Made:
-        """Return what `make` returns for the trial's events. It is called once, for all columns that need the result."""
+        """Return what `make` returns for the events of this trial. `make` is called once, for all columns that need the
+        result."""
         if make not in self._made:
             self._made[make] = make(self.record.events)
         made: Made = self._made[make]
@@ -139,12 +140,12 @@ class TrialReading:
 
     @property
     def is_graded(self) -> bool:
-        """Whether the trial says something about the architecture. A trial that gave up does, with a score of 0."""
+        """Whether the trial is evidence about the architecture. A trial that gave up is evidence, with a score of 0."""
         return self.outcome not in ("error", "ungraded")
 
     @property
     def solved(self) -> bool | None:
-        """Whether it is solved; None if it says nothing about the architecture."""
+        """Whether the trial is solved; None if it is no evidence about the architecture."""
         return self.outcome == "solved" if self.is_graded else None
 
     @property
@@ -159,8 +160,7 @@ class TrialReading:
 
     @kept
     def passed_every_check(self) -> bool:
-        """Whether the last verdicts accepted all outputs that the answer is made from. Outputs written by code are not
-        judged."""
+        """Whether the last verdicts accepted all outputs behind the answer. Outputs that code wrote are not judged."""
         events = self.record.events
         judged = [verdict for verdict in of_kind(events, Judged) if verdict.view != "undamaged"]
         accepted = {(verdict.subtask, verdict.calls): verdict.accepted for verdict in judged}
@@ -181,5 +181,5 @@ class TrialReading:
         return frozenset(name for entry in self.entries for name in entry.call.subtasks)
 
     def faults(self, stage: str) -> int:
-        """Return how many planned faults reached this stage."""
+        """Return how many planned faults reached this stage of their receipt."""
         return sum([getattr(receipt, stage) for receipt in self.receipts])

@@ -1,4 +1,4 @@
-"""Variants of architectures in one run, and the variants that they are compared with."""
+"""Variants of architectures in one run, each with the variant that it is compared with."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bench.read.analysis.frames import Run
 
 
 def differing_in(run: Run, setting: str, counts: Callable[[Any], bool], other: object) -> dict[str, str]:
-    """Return variant -> the variant that differs from it in one setting alone.
+    """Return variant -> the variant that differs from it in this setting alone.
 
     Args:
         run: The run with both.
@@ -27,7 +27,7 @@ def differing_in(run: Run, setting: str, counts: Callable[[Any], bool], other: o
 
 
 def with_remedies(run: Run) -> dict[str, str]:
-    """Return pattern -> its variant with remedies and as many children, if the run has both."""
+    """Return pattern -> its variant with remedies and the same number of children, if the run has both variants."""
     entries, names = run.config.architecture, run.names("architecture")
 
     def kind(name: str) -> tuple[str, int | None]:

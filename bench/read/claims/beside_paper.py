@@ -1,4 +1,4 @@
-"""The paper's Tables 1 and 2 with our numbers: its rows, its quantities, and the price of a retry relative to monolithic's.
+"""The paper's Tables 1 and 2 with our numbers: rows, quantities, and the price of a retry relative to a retry of monolithic.
 
 The paper's tokens, seconds and calls are of a run without a failure; ours are of the first pass of trials without a fault. The
 paper's retry tokens are of one round of recovery; ours are of the first round after a fault.
@@ -47,7 +47,7 @@ SIGNS: Mapping[str, Sign] = {OURS: ("o", BLUE), PAPERS: ("D", VERMILION)}
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """A published table, with the arms that are compared with it.
+    """A published table, with the arms of ours that are compared with it.
 
     condition   the scenario, the model and the plan with the paper's failure
     undisturbed the arms without a fault, by architecture
@@ -61,11 +61,12 @@ class Beside:
 
     @property
     def other_failure(self) -> str:
-        """What fails here instead of what fails in the paper; "" if the failure is the paper's."""
+        """The failure here, in words, if it differs from the paper's failure; else ""."""
         return self.table.instead.get(self.condition.plan, "")
 
     def by_monolithic(self, architecture: str, measure: str = FIRST_ROUND.tokens.name) -> Ratio | None:
-        """Return the first round of an architecture divided by monolithic's. None if one of them has none."""
+        """Return the first round of an architecture divided by the first round of monolithic. None if an architecture has no
+        first round."""
         rounds = [self.struck[name].by_pair(measure) for name in (architecture, WHOLE) if name in self.struck]
         if len(rounds) < 2:
             return None
@@ -77,7 +78,8 @@ class Beside:
 
 
 def beside(arms: Arms, published: Published) -> Iterator[Beside]:
-    """Yield each published table for each size of its pack, each model and each plan, those with its own failure first."""
+    """Yield each published table for each size of its pack, each model and each plan. Plans with the table's own failure come
+    first."""
     events = [(table, table.plan) for table in published.table]
     events += [(table, plan) for table in published.table for plan in table.instead]
     for table, plan in events:
@@ -161,7 +163,7 @@ class _Table:
             yield self._row("Of monolithic's, without it", self._papers_ratio, lambda name: self._ratio(name, REWORK.name))
 
     def _checks_again(self) -> bool:
-        """Return whether a round asks for what was struck after it asked for something else."""
+        """Return whether a round asks for the struck subtask after it asked for another subtask."""
         trials = [arm.usable for arm in self._beside.struck.values()]
         return any((of_arm[REWORK.name] < of_arm[FIRST_ROUND.tokens.name]).any() for of_arm in trials)
 
@@ -246,8 +248,8 @@ def _shares(published: Published) -> list[str]:
 
 
 def retry_figures(run: Run, arms: Arms, published: Published) -> Iterator[Picture]:
-    """Yield a figure for each model: the price of a retry relative to monolithic's (the abstract's claim), a panel for each
-    table."""
+    """Yield a figure for each model: the price of a retry relative to a retry of monolithic, which the abstract claims. Each
+    table has a panel."""
     cells = list(beside(arms, published))
     for model in run.names("model"):
         of_model = [cell for cell in cells if cell.condition.model == model and any(map(cell.by_monolithic, cell.struck))]
@@ -268,7 +270,7 @@ def _figure(run: Run, model: str, cells: Sequence[Beside], published: Published)
 
 
 def _retry_said(cell: Beside, name: str) -> str:
-    """Return the abstract's claim in this table, ours and the paper's."""
+    """Return a sentence with the abstract's claim for this table, in our numbers and in the paper's."""
     ratio, theirs = cell.by_monolithic(name), cell.papers_by_monolithic(name)
     if ratio is None or ratio.ratio is None:
         return f"On {cell.condition.scenario}, no retry with {name} can be compared with monolithic's"

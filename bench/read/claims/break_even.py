@@ -37,7 +37,8 @@ from bench.record.config import FAULT_FREE
 
 @dataclass(frozen=True)
 class BreakEven:
-    """Failures a trial from which one architecture is cheaper than another: 0 if it is at any rate, infinite if it never is.
+    """The number of failures per trial from which one architecture is cheaper than another. It is 0 if the architecture is
+    cheaper at any rate, and infinite if it never is.
 
     low, high   the 95% interval, whose ends can be 0 or infinite too; None with fewer than two units that have both
     """
@@ -49,7 +50,7 @@ class BreakEven:
 
 @dataclass(frozen=True)
 class Sides:
-    """A measure of two architectures over the units that both have: pairs, or instances if there are several."""
+    """The values of a measure in two architectures, over the units that both have: pairs, or instances if there are several."""
 
     ours: Mean
     theirs: Mean
@@ -57,8 +58,8 @@ class Sides:
 
 @dataclass(frozen=True)
 class Rivals:
-    """Two architectures under one condition. If they have a break-even rate, `name` has the dearer first pass and the cheaper
-    round; else it is the later one in the config.
+    """Two architectures under one condition. If they have a break-even rate, `name` is the architecture with the dearer first
+    pass and the cheaper round; else it is the later of the two in the config.
 
     passes       tokens of a first pass, without faults
     rounds       tokens of a first round, under the condition's faults
@@ -78,7 +79,8 @@ class Rivals:
 
 
 def rivals_of(arms: Arms, published: PublishedFigures) -> Mapping[Condition, tuple[Rivals, ...]]:
-    """Return the pairs of architectures, by condition with faults. A condition in which no two can be compared is left out."""
+    """Return the pairs of architectures for each condition with faults. A condition in which no two architectures can be
+    compared is left out."""
     by_condition: dict[Condition, tuple[Rivals, ...]] = {}
     for condition, struck in arms.items():
         free = arms.get(replace(condition, plan=FAULT_FREE), {})
@@ -95,7 +97,7 @@ def _rivals(free: Mapping[str, Arm], struck: Mapping[str, Arm], published: Publi
 
 
 def _is_the_other_way(rivals: Rivals) -> bool:
-    """Return whether the other one has the dearer first pass and the cheaper round."""
+    """Return whether the second architecture has the dearer first pass and the cheaper round."""
     return bool(_less(rivals.passes) < 0 and _less(rivals.rounds) > 0) if rivals.break_even else False
 
 
@@ -161,8 +163,8 @@ Both = tuple[Mapping[Pair, float], Mapping[Pair, float]]
 
 
 def break_even(passes: Both, rounds: Both) -> BreakEven | None:
-    """Return from how many failures a trial the first of the two is cheaper, by first passes and rounds. None if either is
-    missing.
+    """Return from how many failures per trial the first of two architectures is cheaper, by first passes and rounds. None if
+    either is missing.
 
     Interval: the units are resampled, each with its first passes and its rounds (`bench.read.analysis.statistics.bootstrap`). A
     resample in which the first is dearer in both, or cheaper only in its first pass, has no such rate and counts as never. A
@@ -194,7 +196,7 @@ def _units(extra: Mapping[Pair, float], saved: Mapping[Pair, float]) -> Numbers:
 
 
 def _rates_again(units: Numbers, counts: Numbers) -> Numbers:
-    """Return the rate in each resample that has a first pass and a round."""
+    """Return the break-even rate in each resample that has a first pass and a round."""
     known = ~np.isnan(units)
     numbers, sums = (_sums_again(values, counts) for values in (known.astype(float), np.where(known, units, 0.0)))
     complete = numbers.all(axis=1)
@@ -213,7 +215,8 @@ def _rate(extra: float, saved: float) -> float:
 
 
 def _rates(extra: Numbers, saved: Numbers) -> Numbers:
-    """Return the rates. `extra`: how many tokens more the first pass takes; `saved`: how many fewer the round takes."""
+    """Return the break-even rates. `extra` is how many more tokens the first pass takes, and `saved` how many fewer the round
+    takes."""
     saves = saved > 0
     without = np.where((saved == 0) & (extra < 0), 0.0, np.inf)
     return np.where(saves, np.maximum(0.0, extra) / np.where(saves, saved, 1.0), without)

@@ -1,4 +1,4 @@
-"""The table and figure of break-even, compared with the paper's figures and each architecture's rejections."""
+"""The table and the figure of break-even, compared with the paper's figures and the rejections of each architecture."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _NOTES = (
 
 
 def _few(rivals: Iterable[Rivals]) -> Iterator[str]:
-    """Yield a note on the limit of the smallest N, if it is a limit."""
+    """Yield a note if the smallest N limits the use of the numbers."""
     numbers = [_smallest(pair) for pair in rivals if pair.break_even and pair.break_even.low is not None]
     if numbers and (n := min(numbers)) < FEWEST:
         yield (
@@ -80,7 +80,7 @@ def _few(rivals: Iterable[Rivals]) -> Iterator[str]:
 
 
 def _smallest(pair: Rivals) -> int:
-    """Return the number of its pairs of passes or of rounds, whichever is smaller."""
+    """Return the number of pairs of passes, or of rounds if that is smaller."""
     return min(pair.passes.ours.n, pair.rounds.ours.n)
 
 
@@ -133,7 +133,8 @@ def _figure(run: Run, model: str, rivals: Mapping[Condition, Sequence[Rivals]]) 
 
 
 def _answer(pairs: Iterable[Rivals]) -> str:
-    """Return in a sentence the rate whose interval is above 0 and ends first; a question if enough pairs give none."""
+    """Return a sentence with the rate whose interval is above 0 and ends first. If enough pairs give no rate, return a question
+    instead."""
     enough = (pair for pair in pairs if _smallest(pair) >= FEWEST)
     bounded = [
         (each, pair) for pair in enough if (each := pair.break_even) and each.low and math.isfinite(each.high or math.inf)

@@ -1,4 +1,4 @@
-"""What the closed form says about a claim without a model: which of two rounds is dearer, by the sizes of calls alone.
+"""The closed form's answer to a claim, without a model: which of two rounds is dearer, by the sizes of calls alone.
 
 A round of monolithic is its pass; of static, the calls from the struck subtask to the checkpoint; of runtime_structured, the
 struck call. So call sizes, shared context, depth and the place of detection decide which is dearer, whatever the model.
@@ -14,7 +14,7 @@ from bench.read.claims.evidence import ModelResults
 
 
 def ratio_by_sizes(source: ModelResults, claim: Claim) -> float | None:
-    """Return the closed form's ratio of a claim's two rounds, the first named divided by the other.
+    """Return the closed form's ratio of the two rounds that a claim names: the first divided by the second.
 
     None if the claim is not about rounds, the run has no fault-free trials that show the sizes of calls, the plan strikes no
     subtask's form, or the ratio is too near to 1 to decide anything.

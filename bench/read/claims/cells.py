@@ -48,7 +48,7 @@ def measure_of(claim: Claim) -> str:
 
 
 def _form(claim: Claim) -> tuple[int, bool]:
-    """Return the digits after the point, and whether it is a percentage."""
+    """Return the number of digits after the point, and whether the number is a percentage."""
     if isinstance(claim, RateClaim | PartClaim):
         return (3 if isinstance(claim, PartClaim) else 1), True
     if isinstance(claim, RatioClaim):

@@ -57,7 +57,8 @@ class _Claim(BaseModel):
 
 
 class DirectionClaim(_Claim):
-    """By `measure`, the architecture `higher` lies above `lower`. The table's `row` has the paper's figures for it."""
+    """A claim that the architecture `higher` has more of `measure` than the architecture `lower`. The table's `row` has the
+    paper's figures for the claim."""
 
     kind: Literal["direction"]
     compares: Literal["direction"]
@@ -68,8 +69,8 @@ class DirectionClaim(_Claim):
 
 
 class RatioClaim(_Claim):
-    """By `measure`, the mean of architecture `of` divided by that of `to`. The published ratio follows from the means in the
-    `row`."""
+    """A claim on the ratio of two means of `measure`: architecture `of` divided by architecture `to`. The published ratio
+    follows from the means in the `row`."""
 
     kind: Literal["ratio"]
     compares: Literal["ratio"]
@@ -80,7 +81,7 @@ class RatioClaim(_Claim):
 
 
 class PartClaim(_Claim):
-    """The mean of `measure` divided by the mean of `whole`, in one architecture."""
+    """A claim on the mean of `measure` divided by the mean of `whole`, in one architecture."""
 
     kind: Literal["part"]
     compares: Literal["level"]
@@ -91,7 +92,7 @@ class PartClaim(_Claim):
 
 
 class CellClaim(_Claim):
-    """The mean of `measure` in one architecture. It is made from the published tables, never written in a file."""
+    """A claim on the mean of `measure` in one architecture. It is made from the published tables, and no file states it."""
 
     kind: Literal["cell"] = "cell"
     compares: Literal["level"] = "level"
@@ -108,7 +109,7 @@ Counted = (
 
 
 class RateClaim(_Claim):
-    """A share in one architecture; `bench.read.claims.evidence` defines it.
+    """A claim on a share in one architecture. `bench.read.claims.evidence` defines the share.
 
     counted     what is counted; if the runtime alone decides it, `scenario` is "*"
     subtask     natural_failures_at: the subtask at which all of them are claimed to happen
@@ -126,7 +127,8 @@ class RateClaim(_Claim):
 
     @property
     def says_none_or_all(self) -> bool:
-        """Whether the claimed share is 0 or 1: a single counterexample then refutes it, and counting proves it."""
+        """Whether the claimed share is 0 or 1. A single counterexample then refutes the claim, and a count of all trials proves
+        it."""
         return self.published in (0.0, 1.0)
 
     @model_validator(mode="after")
@@ -143,8 +145,9 @@ class SideArm(NamedTuple):
 
 
 class Side(BaseModel):
-    """An architecture under fault plans. Its loss is solved without a fault minus solved under these plans, pair by pair, as a
-    mean over the plans. `told`: the equivalent of the claim's scenario that is run under the plans; "": the scenario itself."""
+    """An architecture under fault plans, with its loss: the share solved without a fault minus the share solved under these
+    plans, pair by pair, as a mean over the plans. `told` names the equivalent of the claim's scenario that is run under the
+    plans; "" means the scenario itself."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -158,7 +161,7 @@ class Side(BaseModel):
 
 
 class DegradationClaim(_Claim):
-    """`higher` loses more than `lower`; without a `lower`, it loses something.
+    """A claim that `higher` loses more than `lower`. Without a `lower`, it claims that `higher` loses something.
 
     strikes     every: a fault strikes each attempt, so that no trial can be solved, and nothing is judged
     published   the figures in the source's words; nothing is compared with them
@@ -186,5 +189,5 @@ ANYWHERE = "*"
 
 
 def is_structural(claim: Claim) -> bool:
-    """Return whether the claim is about structure, whatever the model: a direction or a ratio, not a level."""
+    """Return whether the claim is about structure, whatever the model: a direction or a ratio is, a level is not."""
     return claim.compares != "level"

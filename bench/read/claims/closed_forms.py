@@ -81,7 +81,7 @@ def static(pipeline: Pipeline, rate: float) -> Expectation:
 def _passes(
     first: Sequence[float], again: Sequence[float], rate: float, most: int, begin: int, used: tuple[int, ...]
 ) -> Expectation:
-    """Return the expectation of a pass from subtask `begin` to the checkpoint, with all passes that can follow."""
+    """Return the expectation of a pass from subtask `begin` to the checkpoint, with all further passes that can follow."""
     spent = 0.0
     for place in range(begin, len(first)):
         if used[place] == most:
@@ -103,12 +103,12 @@ NEAR = 0.05
 
 
 def has_side(ratio: float, side: int) -> bool:
-    """Return whether a ratio of rounds has the side that was measured: 1 if the first is dearer, -1 if the other is."""
+    """Return whether a ratio of rounds agrees with the measured side: 1 if the first round is dearer, -1 if the second is."""
     return abs(ratio - 1) >= NEAR and (ratio > 1) is (side > 0)
 
 
 def pass_ratio(depth: int, shared: float, handed_on: float = 0.0) -> float:
-    """Return a pass of static divided by a pass of monolithic, in a pipeline of `depth` equal calls.
+    """Return the price of a pass of static divided by the price of a pass of monolithic, in a pipeline of `depth` equal calls.
 
     Let a call's own tokens (its instructions, its form, its reply) be 1. `shared` is what every call is told again (the role,
     the documents) and a single call for all is told once. `handed_on` is what a call reads of earlier outputs, which a single
@@ -118,7 +118,7 @@ def pass_ratio(depth: int, shared: float, handed_on: float = 0.0) -> float:
 
 
 def round_ratio(pass_ratio: float, run_again: float) -> float:
-    """Return a round of static divided by a round of monolithic.
+    """Return the price of a round of static divided by the price of a round of monolithic.
 
     `run_again` is the share of static's pass from the struck subtask to where the failure is noticed. The ratio is exact for
     calls of any sizes, because a round of monolithic is its pass. So static is dearer if `run_again` is larger than
@@ -128,7 +128,8 @@ def round_ratio(pass_ratio: float, run_again: float) -> float:
 
 
 def shared_at_parity(depth: int, run_again: float, handed_on: float = 0.0) -> float | None:
-    """Return the shared context from which a round of static is dearer: 0 if it always is, None if it never is."""
+    """Return the amount of shared context from which a round of static is dearer than a round of monolithic: 0 if it always is,
+    None if it never is."""
     if depth * run_again <= 1:
         return None
     return max(0.0, depth * (1 - run_again * (1 + handed_on)) / (depth * run_again - 1))

@@ -1,4 +1,4 @@
-"""Whether a number of a run can be compared with the paper's, and if not, why."""
+"""Whether a number of a run can be compared with the paper's number, and the reason if it cannot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ON_SIMULATED = "judged on a simulated proposer, which is right: it tells what th
 
 
 def obstacle(run: Run, model: str, claim: Claim, paper: Paper) -> str:
-    """Return why a claim cannot be judged by this model, or "".
+    """Return why this model cannot judge a claim; "" if it can.
 
     A simulated model judges no claim about a model's work, only claims that the runtime alone decides. A level is judged only
     with the paper's model at its temperature and its prompts.
@@ -22,7 +22,7 @@ def obstacle(run: Run, model: str, claim: Claim, paper: Paper) -> str:
 
 
 def _unlike(run: Run, model: str, scenario: str, paper: Paper) -> str:
-    """Return how the model or its prompts differ from the paper's, or ""."""
+    """Return how the model or its prompts differ from the paper's; "" if they do not."""
     differs = []
     settings = run.parameters_of(model)
     if (settings.model, settings.temperature) != (paper.model, paper.temperature):

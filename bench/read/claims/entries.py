@@ -1,4 +1,4 @@
-"""The entry of the published claims."""
+"""The registry entry of the published claims."""
 
 from bench.read.report.claims_part import ClaimsPart
 

@@ -1,4 +1,4 @@
-"""The single values behind a claim's number. Verdicts are made from these, and `bench trace` shows them."""
+"""The single values from which a claim's number is made. Verdicts use them, and `bench trace` shows them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bench.record.config import FAULT_FREE
 
 @values.dataclass(frozen=True)
 class EvidenceItem:
-    """One value, of a trial or of one of its calls. `side` names which of a pair's two values it is."""
+    """One value of a trial or of one of its calls. `side` says to which side of a pair the value belongs."""
 
     trial: str
     side: str
@@ -40,14 +40,14 @@ class EvidenceItem:
 
 @dataclass(frozen=True)
 class Missing:
-    """Why the run holds nothing to judge a claim by."""
+    """The reason why the run holds no values for a claim."""
 
     reason: str
 
 
 @dataclass(frozen=True, eq=False)
 class ModelResults:
-    """One model's part of a run."""
+    """The part of a run's results that belongs to one model."""
 
     run: Run
     arms: Arms
@@ -89,7 +89,7 @@ def results_by_model(run: Run, arms: Arms | None = None) -> tuple[ModelResults, 
 
 
 def evidence(source: ModelResults, claim: Claim) -> tuple[EvidenceItem, ...] | Missing:
-    """Return the values, in the order of the run. Of repetitions that are copies of each other, only the first counts."""
+    """Return the values in the order of the run. If repetitions are copies of each other, only the first counts."""
     items = with_copies(source, claim)
     if isinstance(items, Missing) or (isinstance(claim, RateClaim) and claim.about == "runtime"):
         return items
@@ -128,7 +128,7 @@ def _part(source: ModelResults, claim: PartClaim) -> tuple[EvidenceItem, ...] | 
 
 
 def _measured(source: ModelResults, claim: Claim, *sides: tuple[str, str]) -> tuple[EvidenceItem, ...] | Missing:
-    """Return the values of each side, an architecture and a measure. Unknown values are left out."""
+    """Return the values of each side of a claim, where a side is an architecture and a measure. Unknown values are left out."""
     items: list[EvidenceItem] = []
     for architecture, measure in sides:
         arm = source.arm(claim, architecture)
@@ -189,7 +189,7 @@ def _items(trials: pd.DataFrame, side: str, values: pd.Series[float] | pd.Series
 
 
 def _of_runtime(source: ModelResults, claim: RateClaim) -> tuple[EvidenceItem, ...] | Missing:
-    """Return the trials that test the claim, in any scenario and plan, each with whether it is a counterexample."""
+    """Return the trials that test the claim, in any scenario and plan. Each comes with whether it is a counterexample."""
     trials = source.run.trials
     of_arm = trials[(trials["architecture"] == claim.architecture) & (trials["model"] == source.model)]
     of_arm = of_arm[~of_arm["outcome"].isin(UNUSABLE)]
@@ -227,13 +227,13 @@ def _is_of(condition: Condition, source: ModelResults, claim: RateClaim, archite
 
 
 def _first_replies(run: Run, arm: Arm) -> pd.DataFrame:
-    """Return the arm's distinct replies to first attempts that no fault had touched, one a call and repetition."""
+    """Return the distinct replies to first attempts that no fault had touched, one for each call and repetition of the arm."""
     first = run.replies["trial"].isin(set(arm.usable["trial"])) & run.replies["attempt"].eq(1)
     return distinct(run.replies[first])
 
 
 def _of_replies(replies: pd.DataFrame, claim: RateClaim) -> tuple[EvidenceItem, ...] | Missing:
-    """Return the values of replies.
+    """Return the values that a claim takes from replies.
 
     natural_failures      of all replies, the malformed
     natural_failures_at   of the malformed replies, those to that subtask

@@ -1,4 +1,4 @@
-"""What reports show of the published claims (`bench.read.report.results.Claims`), and the tables of verdicts."""
+"""The published claims as reports show them (`bench.read.report.results.Claims`), and the tables of verdicts."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from bench.read.report.table_part import TablePart
 
 
 def figures(_: Results) -> Published:
-    """Return the paper's figures and claims."""
+    """Return the paper's figures and its claims."""
     return load_published()
 
 
 def of_paper(of: Results) -> JudgedSource:
-    """Return the verdicts on the paper's claims. Empty if the run has none of their scenarios."""
+    """Return the verdicts on the paper's claims. Empty if the run has none of the paper's scenarios."""
     published = of.once(figures)
     return JudgedSource(published, judge_all(of.run, published, of.arms) if can_judge(of.run, published) else ())
 
 
 def of_others(of: Results) -> tuple[JudgedSource, ...]:
-    """Return the verdicts on the claims of each other source that the run can judge."""
+    """Return the verdicts on the claims of each further source that the run can judge."""
     return judge_each(of.run, load_others(), of.arms)
 
 
@@ -51,7 +51,7 @@ def findings(of: Results) -> Iterator[SummaryFinding]:
 
 
 def standing(of: Results) -> str:
-    """Return how many of the paper's directions and ratios stand as it says, with its title. "" if none was judged."""
+    """Return how many of the paper's directions and ratios hold in this run, with the paper's title; "" if none was judged."""
     judged = of.once(of_paper)
     measured = [judgement for judgement in structural(judged.judgements) if judgement.measured]
     if not measured:
@@ -65,7 +65,7 @@ def standing(of: Results) -> str:
 
 
 def facts(of: Results) -> Iterator[tuple[str, str]]:
-    """Yield a line if no claim of the paper can be judged, instead of a table of them all."""
+    """Yield a line in place of the table of claims if the run can judge none of the paper's claims."""
     paper = of.once(of_paper)
     if not paper.judgements:
         yield "Claims", none_judged(paper.published)
@@ -88,13 +88,13 @@ def in_short(run: Run, arms: Arms) -> str:
 
 
 def names() -> Collection[str]:
-    """Return the ids of all claims, of the paper and of the other sources."""
+    """Return the ids of all claims, of the paper and of the further sources."""
     sources = (load_published(), *load_others())
     return [claim.id for source in sources for size in (source, *source.sized) for claim in size.claims]
 
 
 def trace(run: Run, claim: str) -> Iterator[str]:
-    """Return the verdict on a claim, and the values that it is judged by."""
+    """Return the verdict on a claim, and the values that decided it."""
     source = source_of((load_published(), *load_others()), claim)
     return traced_lines(run, source, claim_named(source, claim))
 

@@ -1,4 +1,4 @@
-"""Our number for a claim, with its interval, its test, and the N that would decide."""
+"""Our number for a claim, with its interval, its test, and the N at which a verdict would be reached."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class Measurement:
     otherwise: int = 0
 
     def side_of(self, equality: float) -> int:
-        """Return 1 if the interval lies wholly above equality, -1 if wholly below, 0 otherwise."""
+        """Return 1 if the whole interval lies above equality, -1 if it lies below, 0 otherwise."""
         if self.low is None or self.high is None:
             return 0
         return (self.low > equality) - (self.high < equality)
 
 
 def measured(source: ModelResults, claim: Claim, published: Published, family: int) -> Measurement | Missing:
-    """Measure a claim. `family`: number of comparisons over which a direction is corrected."""
+    """Measure a claim. `family` is the number of comparisons over which a direction is corrected."""
     items = evidence(source, claim)
     if isinstance(items, Missing):
         return items
@@ -85,7 +85,8 @@ def _sides(items: Sequence[EvidenceItem]) -> tuple[Mapping[Pair, float], Mapping
 def compared_values(
     claim: DirectionClaim | RatioClaim | DegradationClaim, items: Sequence[EvidenceItem]
 ) -> tuple[Mapping[Pair, float], Mapping[Pair, float]]:
-    """Return the values of the two sides of a claim, by pair. A loss without another beside it is compared with none."""
+    """Return the values of the two sides of a claim, by pair. A loss that the claim compares with no other loss is compared
+    with 0."""
     if not isinstance(claim, DegradationClaim):
         return _sides(items)
     solved = _by_side(items)
@@ -107,7 +108,7 @@ def _difference(higher: Mapping[Pair, float], lower: Mapping[Pair, float], famil
 
 
 def _ratio(of: Mapping[Pair, float], to: Mapping[Pair, float], family: int, column: str) -> Measurement:
-    """Measure a ratio. `needed` is for its direction: that the size differs is a verdict too."""
+    """Measure a ratio. `needed` concerns only the direction, since a different size is a verdict too."""
     direction = _difference(of, to, family, column)
     return _of_ratio(_ratio_of(of, to), direction.needed, direction.test)
 
@@ -127,7 +128,7 @@ def _mean(items: Sequence[EvidenceItem], wanted: PublishedRange, column: str) ->
 
 
 def _share(claim: CellClaim | RateClaim, items: Sequence[EvidenceItem], published: Published) -> Measurement:
-    """Measure a share. Outputs of one trial are not independent: in a single instance they cluster by repetition."""
+    """Measure a share. The outputs of one trial depend on each other: with a single instance they cluster by repetition."""
     wanted = range_of(published, claim)
     clusters = [item.instance for item in items]
     if len(set(clusters)) == 1:

@@ -1,4 +1,4 @@
-"""Natural failures: how many distinct replies that no fault had touched were rejected, by kind.
+"""Natural failures: how many distinct replies were rejected although no fault had touched them, by kind.
 
 A reply counts once, whatever the number of its subtasks and of the arms and fault plans that got it. Replies of one repetition
 depend on each other, so a rate's interval clusters by repetition, or by instance if a pack has several.
@@ -52,8 +52,8 @@ class Rejections:
 
 
 def natural_failures(run: Run) -> Iterator[Rejections]:
-    """Yield the rejections by model, scenario and subtask: of any kind, and of each kind seen there; one row if these are the
-    same.
+    """Yield the rejections by model, scenario and subtask: a row for any kind, and a row for each kind that occurred. If both
+    are the same, there is one row.
 
     Over all subtasks also all schema failures together, and missing fields even if there are none.
     """
@@ -92,14 +92,14 @@ def _rejections(
 
 
 def _units(replies: pd.DataFrame) -> list[str]:
-    """Return the clusters: instances, or the repetitions of a single instance."""
+    """Return the clusters: the instances, or the repetitions if there is a single instance."""
     instances = instances_of(replies)
     return instances if len(set(instances)) > 1 else list(map(str, replies["repetition"].tolist()))
 
 
 def _reached(run: Run, model: str, scenario: str) -> Mapping[str, tuple[int, int]]:
-    """Return subtask -> (trials that came to such a call, trials of architectures that make it). Replies touched by a fault
-    count here too."""
+    """Return subtask -> (number of trials that made a call for it, number of trials of architectures that make such a call).
+    Replies that a fault touched count here too."""
     replies, trials = (
         frame.loc[frame["model"].eq(model) & frame["scenario"].eq(scenario), columns]
         for frame, columns in ((run.replies, ["subtask", "trial", "architecture"]), (run.trials, ["architecture"]))

@@ -58,7 +58,7 @@ def natural_table(run: Run, published: PublishedFigures) -> Table:
 
 
 def _paper(each: Rejections, published: PublishedFigures) -> str:
-    """Return the paper's count, for missing fields only: its failures have no other kind."""
+    """Return the paper's count. It counts missing fields only, since the paper's failures are all of this kind."""
     figures = published.natural(each.scenario) if (each.subtask, each.kinds) == (None, MISSING) else None
     return f"{figures.failures}/{figures.executions}" if figures else "–"
 
@@ -72,7 +72,7 @@ def _survivors(rejections: list[Rejections]) -> list[str]:
 
 
 def _sources(run: Run, published: PublishedFigures) -> list[str]:
-    """Return where the paper's counts stand, for the packs of this run."""
+    """Return where the paper prints its counts, for the packs of this run."""
     counted = (published.natural(scenario) for scenario in run.names("scenario"))
     notes = (
         f"{published_rate.place}{': ' + published_rate.note if published_rate.note else ''}"

@@ -1,4 +1,4 @@
-"""The population of a claim: the trials that it is about, the unit that counts once, and the arms that it compares.
+"""The population of a claim: the trials that the claim is about, the unit that counts once, and the arms that are compared.
 
 Two arms that differ in several things are not evidence for one of them. A claim about two arms says in what they differ, and
 whether the run has an arm between them that differs from each in less.
@@ -58,7 +58,7 @@ COUNTED = {
 
 @dataclass(frozen=True)
 class Population:
-    """What a claim is judged on.
+    """The trials on which a claim is judged.
 
     among     the trials, replies or answers
     unit      what counts once
@@ -123,7 +123,7 @@ def _arms(claim: Claim) -> Iterator[str]:
 
 
 def _compared(claim: Claim) -> tuple[str, str]:
-    """Return the two architectures that a claim compares; the same one twice if it compares none."""
+    """Return the two architectures that a claim compares. If the claim compares none, both are the same."""
     match claim:
         case DirectionClaim():
             return claim.higher, claim.lower
@@ -135,8 +135,8 @@ def _compared(claim: Claim) -> tuple[str, str]:
 
 
 def refused(source: ModelResults, claim: Claim) -> str:
-    """Return why no verdict on the arms of a claim may rest on this run, or "": they differ in more than the claim names, no
-    pair could have differed, or all pairs are copies of one.
+    """Return why this run can give no verdict on the arms of a claim: the arms differ in more than the claim names, no pair
+    could have differed, or all pairs are copies of one pair. "" if it can.
 
     A claim names two architectures as they are published, and so all in which their code differs (`population_of` says what
     that is). Beside that, or if they are variants of one architecture, they differ in one thing alone. Each side of a loss is
@@ -180,7 +180,8 @@ def _aspects(run: Run, first: str, second: str) -> Iterator[tuple[str, str, str]
 
 
 def _structure(run: Run, architecture: str) -> Structure | None:
-    """Return the structure of its base, with what a variant tells the next prompt. None if it has no entry."""
+    """Return the structure of the base architecture, with what a variant tells the next prompt. None if the architecture has no
+    entry."""
     base = run.config.base(architecture)
     known = run.manifest.known.architectures.get(base)
     structure = known.structure if known else None
@@ -190,7 +191,8 @@ def _structure(run: Run, architecture: str) -> Structure | None:
 
 
 def _lies_between(run: Run, name: str, first: str, second: str) -> bool:
-    """Return whether it is neither of the two, and differs from each in fewer aspects than they do from each other."""
+    """Return whether an architecture lies between two others: it is neither of them, and it differs from each in fewer aspects
+    than they differ from each other."""
     if name in (first, second) or not _structure(run, name):
         return False
     whole, *parts = (_apart(run, *pair) for pair in ((first, second), (name, first), (name, second)))
@@ -198,5 +200,5 @@ def _lies_between(run: Run, name: str, first: str, second: str) -> bool:
 
 
 def _apart(run: Run, first: str, second: str) -> int:
-    """Return in how many aspects two architectures differ."""
+    """Return the number of aspects in which two architectures differ."""
     return sum(value != other for _, value, other in _aspects(run, first, second))

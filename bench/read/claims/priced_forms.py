@@ -1,4 +1,4 @@
-"""The closed forms of the architectures, priced with the calls that a run made without faults."""
+"""The closed forms of the architectures, with prices from the calls that a run made without faults."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _of(frame: pd.DataFrame, architecture: str) -> pd.DataFrame:
 
 
 def priced_forms(run: Run, scenario: str, calls: pd.DataFrame, measure: Metric) -> dict[str, ClosedForm]:
-    """Return architecture -> its closed form by this measure. Empty if calls do not have the measure; an architecture without a
+    """Return architecture -> its closed form by this measure. Empty if calls do not have the measure. An architecture without a
     form or without fault-free trials is left out."""
     if measure.name not in CALL_COLUMNS:
         return {}
@@ -56,11 +56,11 @@ class FirstPrices:
 
     @property
     def passed(self) -> float:
-        """Static's pass."""
+        """The price of a pass of static."""
         return sum(self.static.values())
 
     def round_of(self, architecture: str, again: Sequence[str]) -> float | None:
-        """Return the tokens of a round by the closed form. None for an architecture without one.
+        """Return the tokens of a round of an architecture by the closed form. None for an architecture without a closed form.
 
         Args:
             architecture: The architecture.
@@ -94,8 +94,8 @@ def _monolithic(call: float, subtasks: int, attempts: int, rate: float) -> Expec
 def _pipeline(
     calls: pd.DataFrame, column: str, stages: Sequence[Sequence[str]], attempts: int, asks_alike: bool
 ) -> Pipeline | None:
-    """Price a pipeline. `asks_alike`: further calls have the first call's prompt and price; else the price of the further calls
-    made."""
+    """Return the pipeline with its prices. If `asks_alike`, each further call has the prompt and the price of the first call;
+    else the price is measured on the further calls."""
     first, again = list[tuple[float, ...]](), list[tuple[float, ...]]()
     smooth, further = _smooth(calls), calls[calls["cause"] == "retry"]
     for stage in stages:
@@ -110,7 +110,7 @@ def _pipeline(
 
 
 def _smooth(calls: pd.DataFrame) -> pd.DataFrame:
-    """Return the first calls of fault-free trials."""
+    """Return the first calls of trials without faults."""
     return calls[(calls["plan"] == FAULT_FREE) & (calls["cause"] == "first")]
 
 

@@ -1,5 +1,5 @@
-"""Published figures and claims, each with its place: the paper's, read from `published.toml`, and other sources' findings, a
-file each."""
+"""Published figures and claims, each with its place in the source: the paper's in `published.toml`, and a file for each further
+source."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class MeanAndSd(_Strict):
 
 
 class Cells(BaseModel):
-    """One row of a published table: its name there, and a value by architecture."""
+    """One row of a published table: the row's name there, and a value for each architecture."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
     __pydantic_extra__: dict[str, MeanAndSd] = Field(init=False)
@@ -56,8 +56,8 @@ class Cells(BaseModel):
 
 
 class PublishedTable(_Strict):
-    """`plan`: our fault plan for its failure. `instead`: a fault plan with another failure -> that failure in words; ours under
-    such a plan stands in a table of its own, which says so."""
+    """A published table. `plan` is our fault plan for the table's failure. `instead` maps a fault plan with another failure to
+    the failure in words; our numbers under this plan stand in a separate table, which says so."""
 
     number: int
     scenario: str
@@ -68,7 +68,7 @@ class PublishedTable(_Strict):
 
 
 class NaturalFailures(_Strict):
-    """How many of a scenario's subtask executions failed their schema without a fault."""
+    """How many of a scenario's subtask executions failed their schema although no fault was injected."""
 
     scenario: str
     place: str
@@ -92,13 +92,13 @@ class Paper(_Strict):
 
     @property
     def asked(self) -> str:
-        """The model, and its temperature."""
+        """The model that was asked, and its temperature."""
         return f"{self.model} at temperature {self.temperature:g}"
 
 
 class ComparedRow(_Strict):
-    """What a row of the published tables is compared with: our `measure` without a fault, or, if `struck`, under the table's
-    fault plan. Its cells are levels; `why` says of what."""
+    """Our counterpart to a row of the published tables: `measure` in trials without a fault, or, if `struck`, in trials under
+    the table's fault plan. The cells of the row are levels, and `why` explains what they measure."""
 
     measure: MeasureName
     struck: bool = False
@@ -106,13 +106,14 @@ class ComparedRow(_Strict):
 
 
 class JudgingRule(_Strict):
-    """`tolerance`: how far a level can differ from the published one, relative to it; for a rate, absolute."""
+    """How a level is judged. `tolerance` is how far a level can differ from the published level: relative to it, or absolute
+    for a rate."""
 
     tolerance: float = Field(0.1, gt=0.0, lt=1.0)
 
 
 class Published(_Strict):
-    """One source.
+    """The figures and claims of one source.
 
     size       the variant of the packs that its claims are about; "" for the packs as they are
     columns    our architecture -> the paper's column
@@ -198,7 +199,7 @@ class Published(_Strict):
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """The paper's sentences, then every cell of its tables."""
+        """The sentences that the paper states, then every cell of its tables."""
         return (*self.claim, *(cell for table in self.table for cell in self._cells(table)))
 
     def _cells(self, table: PublishedTable) -> Iterator[CellClaim]:
@@ -245,7 +246,7 @@ class Published(_Strict):
 
 
 def _figures_of(claim: WrittenClaim) -> tuple[tuple[str, str], ...]:
-    """Return the (row, architecture) cells that a claim's figure is made of."""
+    """Return the (row, architecture) cells from which a claim's figure follows."""
     match claim:
         case DirectionClaim():
             return (claim.row, claim.higher), (claim.row, claim.lower)
@@ -256,7 +257,7 @@ def _figures_of(claim: WrittenClaim) -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True)
 class PublishedValue:
-    """`source`: paper, table, row and column."""
+    """A published value. `source` names the paper, the table, the row and the column."""
 
     mean: float
     sd: float | None

@@ -1,4 +1,4 @@
-"""The published value, and the range in which a level of ours counts as the same."""
+"""The published value of a claim, and the range in which our level counts as the same."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from bench.read.claims.published import MeanAndSd, Published
 
 @dataclass(frozen=True)
 class PublishedRange:
-    """The published value. `low` and `high` bound the levels that count as the same; for directions and ratios both are the
-    value."""
+    """The published value. `low` and `high` bound the levels that count as the same. For directions and ratios both are the
+    value itself."""
 
     value: float
     low: float
@@ -22,8 +22,8 @@ class PublishedRange:
 
 
 def range_of(published: Published, claim: Claim) -> PublishedRange:
-    """Return the published range: for a direction the difference, of which the verdict takes only the sign; for a degradation
-    0, which it is claimed to exceed.
+    """Return the published range. For a direction it is the difference, of which the verdict takes only the sign. For a
+    degradation it is 0, which the claim says is exceeded.
 
     A level can differ by the tolerance, or by the half width of the published mean's own 95% interval if that is wider: ten
     runs of theirs leave as much open as ten of ours.
@@ -67,7 +67,7 @@ def _half_width(value: MeanAndSd, runs: int | None) -> float:
 
 
 def _rate(published: Published, claim: RateClaim) -> PublishedRange:
-    """Return the bounds: Wilson's for counts, the tolerance for a share that is claimed to be all or none."""
+    """Return the bounds of a published rate: Wilson's bounds for counts, or the tolerance if the claim says all or none."""
     if claim.published is not None:
         return _share(claim.published, published.judging.tolerance)
     [natural] = (natural for natural in published.natural_failures if natural.scenario == claim.scenario)

@@ -1,4 +1,4 @@
-"""How many values would decide a claim if the truth were as measured, at 5% with a power of 80%.
+"""How many values would decide a claim at 5% with a power of 80%, if the measured effect were the true effect.
 
 Spreads are taken cautiously (`statistics.required_pairs`), because a pilot's spread is too small about half the time. None if
 the number is unknown: only one value, values without spread, or a value that lies on a bound.
@@ -17,19 +17,20 @@ from bench.read.claims.ranges import PublishedRange
 
 
 def pairs_for_the_family(difference: Mean, family: int, level: float) -> int | None:
-    """Return the pairs at which a test in a family of this size can find this difference: enough for its size, and enough for a
-    sign-flip p that survives Holm's first step, 2 / 2^n <= level / family."""
+    """Return the pairs at which a test in a family of this size finds this difference. The number is large enough for the size
+    of the difference, and for a sign-flip p that survives Holm's first step, 2 / 2^n <= level / family."""
     enough = required_pairs(difference.mean, difference) if difference.mean else None
     return max(math.ceil(math.log2(2 * family / level)), enough.cautious) if enough else None
 
 
 def values_for_the_mean(mean: Mean, wanted: PublishedRange) -> int | None:
-    """Return the values needed to tell the mean apart from the wanted bounds."""
+    """Return the number of values at which the mean can be told apart from these bounds."""
     return _most(_cautious(None if mean.mean is None else mean.mean - bound, mean) for bound in (wanted.low, wanted.high))
 
 
 def trials_for_the_rate(share: Share, wanted: PublishedRange) -> int | None:
-    """Return the trials needed to tell Wilson's interval apart from the bounds. 0 and 1 bound every rate and are ignored.
+    """Return the number of trials at which Wilson's interval can be told apart from these bounds. The bounds 0 and 1 hold for
+    every rate and are ignored.
 
     Source: Fleiss, Statistical Methods for Rates and Proportions, 2nd edition (1981), section 2.
     """
@@ -38,8 +39,8 @@ def trials_for_the_rate(share: Share, wanted: PublishedRange) -> int | None:
 
 
 def trials_without_one(tolerance: float) -> int:
-    """Return the independent trials, without a counterexample, after which Wilson's interval ends within the tolerance of
-    none."""
+    """Return the number of independent trials after which Wilson's interval ends within the tolerance of 0, if no trial is a
+    counterexample."""
     z2 = float(special.ndtri((1 + CONFIDENCE) / 2)) ** 2
     return math.ceil(z2 * (1 - tolerance) / tolerance)
 
@@ -58,6 +59,7 @@ def _cautious(distance: float | None, pilot: Mean) -> int | None:
 
 
 def _most(numbers: Iterable[int | None]) -> int | None:
-    """Return the greatest, since both bounds must be told apart. None if one cannot be."""
+    """Return the greatest of these numbers, since the value must be told apart from both bounds. None if one of them is
+    None."""
     known = list(numbers)
     return max((number for number in known if number is not None), default=None) if None not in known else None

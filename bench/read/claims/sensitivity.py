@@ -1,4 +1,4 @@
-"""Sensitivity: do the verdicts on directions and ratios survive if the same trials are read differently?
+"""Sensitivity: do the verdicts on directions and ratios stay the same if the same trials are read differently?
 
 No model is asked again: every variation is made from the run's frames and judged by the same rules. It belongs to the claims,
 so every report that judges some has it, whatever its config's study.
@@ -32,7 +32,7 @@ Verdicts = Mapping[tuple[str, str], Judgement]
 
 @dataclass(frozen=True)
 class Variation:
-    """A different reading of a run's trials; `note` describes it."""
+    """A different reading of a run's trials. `note` describes it."""
 
     name: str
     note: str
@@ -67,7 +67,7 @@ def _repetitions(run: Run) -> list[int]:
 
 
 def _of_repetitions(run: Run, kept: Sequence[int]) -> Run:
-    """Return the run with only these repetitions' trials. Judging looks other rows up by trial."""
+    """Return the run with only the trials of these repetitions. Judging looks up all other rows by trial."""
     return replace(run, trials=run.trials[run.trials["repetition"].isin(kept)])
 
 
@@ -77,14 +77,14 @@ def by_usage(run: Run) -> Run:
 
 
 def by_all_rounds(run: Run) -> Run:
-    """Return the run with the mean over the faults' recoveries, effective or masked, in place of the first round."""
+    """Return the run with another first round: the mean over the recoveries of all faults, effective or masked."""
     recoveries = run.recoveries[run.recoveries["first_tokens"].notna()]
     tokens = recoveries.groupby("trial")["price_tokens"].mean()
     return replace(run, trials=run.trials.assign(first_round_tokens=run.trials["trial"].map(tokens)))
 
 
 def bounded(run: Run, attempts: int) -> Run:
-    """Return the trials as if no subtask had been given more attempts.
+    """Return the trials as if no subtask had been given more than this number of attempts.
 
     A trial ends before its first call beyond them. What came later did not happen: a trial lacks its first pass if a first
     attempt came later, and its first round if the fault came later or its recovery would have needed more attempts.
@@ -104,7 +104,7 @@ def bounded(run: Run, attempts: int) -> Run:
 
 
 def _after(rows: pd.DataFrame, ends: pd.Series[int]) -> pd.Series[bool]:
-    """Return which rows belong to a call that did not happen."""
+    """Return the rows of calls that would not have happened."""
     return (rows["call"] >= rows["trial"].map(ends)).fillna(False).astype(bool)
 
 
@@ -114,7 +114,7 @@ def _missing(trials: pd.DataFrame, what: str, without: pd.Series[str]) -> dict[s
 
 
 def in_place_of(run: Run, base: str, variant: str) -> Run:
-    """Return the run with the variant's trials under the base's name, and without the base's."""
+    """Return the run with the variant's trials under the name of its base. The base's own trials are left out."""
     trials = run.trials[run.trials["architecture"] != base]
     return replace(run, trials=trials.assign(architecture=trials["architecture"].replace(variant, base)))
 
@@ -123,7 +123,7 @@ def in_place_of(run: Run, base: str, variant: str) -> Run:
 
 
 def tables(run: Run, published: Published, judgements: Sequence[Judgement]) -> Iterator[Table]:
-    """Yield a table, if any of these judgements has a verdict."""
+    """Yield a table if any of these judgements has a verdict."""
     by_claim = _by_claim(judgements)
     if not by_claim:
         return

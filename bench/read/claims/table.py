@@ -1,4 +1,4 @@
-"""The verdicts, as a report's first tables and as the first lines of `bench report`.
+"""The verdicts: the first tables of a report, and the first lines of `bench report`.
 
 Directions and ratios are in one table, with their tally; levels in another, as factors. Claims that were not measured have no
 row: a note names them, once for each reason.
@@ -80,7 +80,7 @@ def _judgement(labelled: LabelledJudgement) -> Judgement:
 
 
 def _adjusted(judgement: Judgement) -> AdjustedP:
-    """Return a verdict's p, with the test's measured error rate if that is higher than its level."""
+    """Return the p of a verdict, with the measured error rate of the test if that is higher than its level."""
     test = judgement.measured and judgement.measured.test
     limits = limits_of(test) if test else ()
     errs = next((limit.measured for limit in limits if limit.code == "shape"), None)
@@ -116,7 +116,7 @@ LEVEL_COLUMNS = (
 
 
 def claims_tables(run: Run, judgements: Sequence[Judgement], published: Published) -> list[Table]:
-    """Return the tables of directions and ratios, their populations, and levels. Empty if nothing was judged."""
+    """Return the tables of directions and ratios, of their populations, and of levels. Empty if nothing was judged."""
     if not judgements:
         return []
     own_claims = structural(judgements)
@@ -124,7 +124,7 @@ def claims_tables(run: Run, judgements: Sequence[Judgement], published: Publishe
 
 
 def _populations(run: Run, judgements: Sequence[Judgement], published: Published) -> Table:
-    """Return the population of each claim, whatever the model."""
+    """Return a table of the population of each claim, for all models together."""
     claims = dict.fromkeys(judgement.claim for judgement in judgements if judgement.measured)
     populations = {claim: population_of(run, claim) for claim in claims}
     of_population = (
@@ -188,7 +188,7 @@ def _measured(run: Run, judgements: Iterable[Judgement]) -> Iterator[LabelledJud
 
 
 def _whys(judgements: Iterable[Judgement]) -> Iterator[str]:
-    """Yield why each measure is a level."""
+    """Yield the reason for each measure why the claim is a level."""
     measures: dict[str, dict[str, None]] = {}
     for judgement in judgements:
         measures.setdefault(judgement.claim.why, {})[measure_of(judgement.claim)] = None
@@ -196,14 +196,14 @@ def _whys(judgements: Iterable[Judgement]) -> Iterator[str]:
 
 
 def _last_notes(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
-    """Yield what was not measured, and what the intervals do not cover."""
+    """Yield notes on claims that were not measured, and on errors that the intervals do not cover."""
     for model in run.names("model"):
         yield from (f"{model_label(run, model)}: {line}" for line in _unmeasured(_of_model(judgements, model)))
     yield from noted(judgement.measured.basis for judgement in judgements if judgement.measured)
 
 
 def _floor(published: Published) -> Iterator[str]:
-    """Yield the meaning of the least p, if architectures are compared."""
+    """Yield a note on the least p that is possible, if architectures are compared."""
     if family := len(family_of(published)):
         yield (
             "(floor): p is the smallest that this many pairs can give. With N pairs the sign-flip test gives no p below "
@@ -221,7 +221,7 @@ def none_judged(published: Published) -> str:
 
 
 def tallies(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
-    """Yield how many of each verdict, over directions and ratios only, by model."""
+    """Yield for each model how often each verdict occurs, over directions and ratios only."""
     for model in run.names("model"):
         judged = structural(_of_model(judgements, model))
         yield tally(model_label(run, model), [judgement.verdict for judgement in judged])
@@ -259,8 +259,8 @@ _IN_WORDS: dict[ClaimVerdict, tuple[str, str]] = {
 
 
 def verdict_lines(run: Run, judgements: Sequence[Judgement], published: Published) -> Iterator[str]:
-    """Yield the tally of the directions and ratios, and each verdict; levels are only counted. One line if nothing was
-    judged."""
+    """Yield the tally of the directions and ratios, and each of their verdicts. Levels are only counted. If nothing was judged,
+    yield one line."""
     if not judgements:
         yield f"Claims: {none_judged(published)}"
         return
@@ -292,7 +292,7 @@ def _of_model(judgements: Sequence[Judgement], model: str) -> list[Judgement]:
 
 
 def _unmeasured(judgements: Iterable[Judgement]) -> Iterator[str]:
-    """Yield one line for each reason, because many claims can lack the same thing."""
+    """Yield one line for each reason why claims were not measured, because many claims can share a reason."""
     lacking: dict[str, list[str]] = {}
     for judgement in judgements:
         if judgement.measured is None:

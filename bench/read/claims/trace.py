@@ -1,4 +1,4 @@
-"""From a claim to the trials and calls behind its number."""
+"""Trace a claim to the trials and calls behind its number."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CALLS = ("call", "subtask", "attempt", "try", "cause", "account", "tokens_in", "
 
 @dataclass(frozen=True)
 class TracedValue:
-    """One value of a claim's number, its trial (a row of the run's trials), and its calls (the columns CALLS)."""
+    """One value behind a claim's number, with its trial (a row of the run's trials) and its calls (the columns CALLS)."""
 
     item: EvidenceItem
     trial: Mapping[str, Any]
@@ -46,7 +46,7 @@ def source_of(sources: Sequence[Published], name: str) -> Published:
 
 
 def trace(run: Run, claim: Claim) -> Iterator[tuple[str, tuple[TracedValue, ...] | Missing]]:
-    """Yield each model of the run with its values in order, or with why there are none."""
+    """Yield each model of the run with its values in order, or with the reason why it has none."""
     for source in results_by_model(run):
         items = evidence(source, claim)
         yield source.model, items if isinstance(items, Missing) else tuple(_traced(source, items))

@@ -1,4 +1,4 @@
-"""Claims judged by a run.
+"""Judge claims by the results of a run.
 
 direction   holds if the 95% interval of the paired difference lies wholly on the claimed side *and* the sign-flip test
             finds it at 5% after Holm's correction; contradicted if both hold on the other side
@@ -67,7 +67,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Judgement:
-    """`measured` is None if the claim was not measured.
+    """The verdict on a claim. `measured` is None if the claim was not measured.
 
     p       of a comparison of two architectures: adjusted
     floor   the least p that this many pairs can give, before the correction, if p is that
@@ -86,7 +86,7 @@ class Judgement:
 
     @property
     def in_words(self) -> str:
-        """The verdict; with the count of counterexamples, or with the side that sizes decide."""
+        """The verdict in words, with the count of counterexamples or with the side that sizes decide."""
         if self.verdict == "decided by sizes":
             return f"{self.verdict}, {'as claimed' if self.side > 0 else 'contrary'}"
         if self.verdict != "counterexample found" or self.measured is None:
@@ -95,7 +95,7 @@ class Judgement:
 
     @property
     def stands(self) -> int:
-        """1 if the verdict is as claimed, -1 if it is against the claim, 0 if it leaves the claim open."""
+        """1 if the verdict is as claimed, -1 if it contradicts the claim, 0 if it leaves the claim open."""
         if self.verdict == "decided by sizes":
             return 1 if self.side > 0 else -1
         if self.verdict in ("contradicted", "counterexample found"):
@@ -104,12 +104,12 @@ class Judgement:
 
     @property
     def side(self) -> int:
-        """1 if the interval of two architectures lies on the claimed side, -1 if on the other, 0 if on neither."""
+        """1 if the interval of two architectures lies on the claimed side, -1 if it lies on the other side, 0 otherwise."""
         return _side(self.claim, self.measured, self.expected) if self.measured else 0
 
     @property
     def factor(self) -> Factor | None:
-        """None if nothing was measured, or 0 was published."""
+        """Our level divided by the published level. None if nothing was measured, or if the published level is 0."""
         measured, published = self.measured, self.expected.value
         if measured is None or measured.value is None or not published:
             return None
@@ -129,13 +129,13 @@ def judge_each(run: Run, sources: Sequence[Published], arms: Arms | None = None)
 
 
 def can_judge(run: Run, published: Published) -> bool:
-    """Return whether the run holds what any of the claims is about, in its plain packs or at the paper's sizes."""
+    """Return whether the run holds the data for any of the claims, in its plain packs or at the paper's sizes."""
     return any(_holds(run, size) for size in (published, *published.sized))
 
 
 def _holds(run: Run, published: Published) -> bool:
-    """Return whether the run has any claim's scenario; for a loss, with one of its plans; for claims about any world, a
-    world."""
+    """Return whether the run has the scenario of any claim. A loss also needs one of its plans, and a claim about any world
+    needs a world."""
     if any(claim.scenario == ANYWHERE for claim in published.claims):
         return bool(run.trials["lives"].notna().any())
     there = set(zip(run.trials["scenario"].tolist(), run.trials["plan"].tolist(), strict=True))
@@ -151,8 +151,8 @@ def _holds(run: Run, published: Published) -> bool:
 def judge_all(
     run: Run, published: Published, arms: Arms | None = None, only: Callable[[Claim], bool] = lambda _: True
 ) -> tuple[Judgement, ...]:
-    """Judge every claim, or `only` some, by every model of the run, in the file's order, then again at the paper's sizes if the
-    run has them. Each of the two is corrected over its whole family."""
+    """Judge every claim, or `only` some, by every model of the run, in the file's order. If the run has the paper's sizes,
+    judge the claims again at these sizes. Each of the two groups is corrected as one family."""
     judgements: list[Judgement] = []
     sources = results_by_model(run, arms)
     for size in sizes_in(run, published):
@@ -163,8 +163,8 @@ def judge_all(
 
 
 def sizes_in(run: Run, published: Published) -> tuple[Published, ...]:
-    """Return the claims with the plain packs, and at the paper's sizes, if the run holds what they are about; the plain ones if
-    it holds neither."""
+    """Return the claims with the plain packs and the claims at the paper's sizes, as far as the run holds their data. If it
+    holds neither, return the claims with the plain packs."""
     return tuple(size for size in (published, *published.sized) if _holds(run, size)) or (published,)
 
 
@@ -236,7 +236,7 @@ def _judge(
 
 
 def _by_sizes(source: ModelResults, claim: Claim, measurement: Measurement, wanted: PublishedRange) -> str:
-    """Return the closed form's reason if it has the side that was measured, or ""."""
+    """Return the closed form's reason if the closed form agrees with the measured side; else ""."""
     side = _side(claim, measurement, wanted)
     ratio = ratio_by_sizes(source, claim) if side else None
     if ratio is None:
@@ -283,7 +283,7 @@ def _side(claim: Claim, measurement: Measurement, wanted: PublishedRange) -> int
 
 
 def _on_a_side(side: int, p: float | None) -> Reasoned | None:
-    """Return the verdict of a direction. None if it holds."""
+    """Return the verdict on a direction. None means that the direction holds."""
     if not side:
         return "inconclusive", "the interval does not exclude that the two are equal"
     if p is None or p > LEVEL:

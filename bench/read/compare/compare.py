@@ -1,4 +1,4 @@
-"""Is a run worse than another? `bench compare` decides it over all arms, and then arm by arm.
+"""Decide whether a run is worse than another: over all arms, and then arm by arm. `bench compare` uses this.
 
 The measures are what is solved and, in worlds, in how many trials something is damaged; then what is spent: one failure's
 price, or its first round if the price is not measured; the whole trial's dollars, or its tokens if dollars are not known; and
@@ -74,7 +74,8 @@ PREFIX = "damage_"
 
 @dataclass(frozen=True)
 class ArmDifference:
-    """One arm, or all arms together, by one criterion. `difference` is the second run's value less the first's.
+    """The difference by one criterion in one arm, or in all arms together. `difference` is the second run's value minus the
+    first run's.
 
     unpaired   values without a partner in the other run
     reason     why the finding is so
@@ -96,8 +97,8 @@ class ArmDifference:
 
 @dataclass(frozen=True)
 class ArmComparison:
-    """One arm of the first run and its counterpart, by each criterion. `dollars` is each one's cost of a solved task, over the
-    trials that are compared."""
+    """One arm of the first run and its counterpart in the second, by each criterion. `dollars` is the cost of a solved task in
+    each run, over the compared trials."""
 
     first: Condition
     second: Condition
@@ -135,7 +136,7 @@ class Comparison:
 
     @property
     def priced(self) -> tuple[ArmComparison, ...]:
-        """The arms whose dollars are known in both runs."""
+        """The arms with known dollars in both runs."""
         return tuple(arm for arm in self.arms if all(amount.spent is not None for amount in arm.dollars))
 
     @property
@@ -157,7 +158,7 @@ class Comparison:
 
 
 def by_levels(rows: Sequence[ArmDifference]) -> list[list[ArmDifference]]:
-    """Return the measured rows of each level, without those that another measured row replaces."""
+    """Return the measured rows of each level, without rows that another measured row replaces."""
     measured = [row for row in rows if row.finding != "not measured"]
     criteria = {row.criterion for row in measured}
     deciding = [row for row in measured if INSTEAD.get(row.criterion) not in criteria]
@@ -178,7 +179,7 @@ def compare(
     whole: bool = False,
     allowed: Mapping[str, int] | None = None,
 ) -> Comparison:
-    """Compare `second` with `first` by what they share. `whole`: refuse runs that do not share all.
+    """Compare `second` with `first` by what both share. With `whole`, runs that do not share everything are refused.
 
     Two runs with one model each, or one architecture each, are compared across these. `allowed`: kind of damage -> how many
     effects more count as none. Raises ResultsError if the runs cannot be compared, or if a fault of either has no receipt.
@@ -213,7 +214,8 @@ def _is_repeatable(run: Run, model: str) -> bool:
 
 
 def _corrected(arms: Sequence[tuple[ArmDifference, ...]]) -> list[tuple[ArmDifference, ...]]:
-    """Return the arms' rows; of several arms, none is better or worse that could be so by chance among so many."""
+    """Return the rows of the arms after a correction for their number: no arm is better or worse if that could be chance among
+    so many arms."""
     every = [row for rows in arms for row in rows if row.criterion != "damage" and row.finding != "not measured"]
     holds = proven([row.contrast for row in every])
     chance = {id(row) for row, held in zip(every, holds, strict=True) if not held and row.finding in ("better", "worse")}
@@ -243,7 +245,7 @@ class _ArmPair:
 
     @cached_property
     def is_equal(self) -> bool:
-        """Whether nothing that is compared differs in any trial. Errors are equal to nothing: they say nothing."""
+        """Whether all compared values are equal in every trial. An error is equal to nothing, since it says nothing."""
         columns = ["outcome", *_damages(self.before), COLUMNS["tokens"], COLUMNS["cost"], COLUMNS["seconds"]]
         unknown = dict.fromkeys(columns[1:], -1)
         first, second = (
@@ -284,7 +286,7 @@ class _ArmPair:
 
 
 def _values(arm: Arm, criterion: Criterion) -> Iterator[tuple[Pair, Any]]:
-    """Yield each pair's value: whether it was solved (None for an error), what it damaged by kind, or what it spent."""
+    """Yield the value of each pair: whether it was solved (None for an error), what it damaged by kind, or what it spent."""
     if criterion == "solved":
         graded = arm.graded[:0] if arm.is_instrument else arm.graded
         for pair, outcome in zip(pairs_of(graded), graded["outcome"].tolist(), strict=True):
@@ -298,13 +300,13 @@ def _values(arm: Arm, criterion: Criterion) -> Iterator[tuple[Pair, Any]]:
 
 
 def _damages(arm: Arm) -> list[str]:
-    """Return the columns of damage that the arm's trials have values in. Without a world there are none."""
+    """Return the columns of damage in which the arm's trials have values. Without a world there are none."""
     columns = [metric.name for metric in METRICS if metric.harm and metric.name.startswith(PREFIX)]
     return [column for column in columns if column in arm.usable and arm.usable[column].notna().any()]
 
 
 def _without_copies(before: Arm, after: Arm, column: str) -> tuple[Arm, Arm]:
-    """Return both arms with one repetition for each instance whose repetitions all have the same values in both."""
+    """Return both arms with one repetition of each instance whose repetitions all have the same values in both arms."""
     values = [dict(zip(pairs_of(arm.trials), arm.trials[column].tolist(), strict=True)) for arm in (before, after)]
     pairs = [pair for pair in values[0] if pair in values[1]]
     counts = counted_once([instance for instance, _ in pairs], [[of_arm[pair] for of_arm in values] for pair in pairs])
@@ -369,7 +371,7 @@ class _Judge:
 
 
 def _joined(pairs: Sequence[tuple[Mapping[Pair, Any], ...]]) -> tuple[dict[Pair, Any], dict[Pair, Any], dict[Pair, Any]]:
-    """Return the values of several arms under pairs that no two arms share: trials of a unit are numbered anew."""
+    """Return the values of several arms under distinct pairs: the trials of a unit are numbered anew."""
     numbers = Counter[str]()
     joined: tuple[dict[Pair, Any], dict[Pair, Any], dict[Pair, Any]] = ({}, {}, {})
     for sides in pairs:

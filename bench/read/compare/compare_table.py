@@ -70,14 +70,14 @@ def arms_table(comparison: Comparison) -> Table:
 
 
 class Measured(NamedTuple):
-    """An arm, or all arms if it is None, by one criterion."""
+    """One arm, or all arms together if it is None, by one criterion."""
 
     arm: ArmComparison | None
     by: ArmDifference
 
 
 def compare_table(comparison: Comparison) -> Table:
-    """Return each arm by each measure. Differences are the second run's value less the first's."""
+    """Return a row for each arm and measure. A difference is the second run's value minus the first run's."""
 
     def number(title: str, read: Callable[[ArmDifference], float | None]) -> TableColumn[Measured]:
         return TableColumn(title, lambda row: Number(read(row.by), *_FORMS[row.by.criterion]))
@@ -141,7 +141,7 @@ def _title(comparison: Comparison) -> str:
 
 
 def dollars_line(comparison: Comparison) -> str:
-    """Say the cost of a solved task in both runs, arm by arm; "" if no dollars are known."""
+    """Return a line with the cost of a solved task in both runs, arm by arm; "" if no dollars are known."""
     texts = [f"{_dollars(arm.dollars[1])} against {_dollars(arm.dollars[0])} ({_briefly(arm)})" for arm in comparison.priced]
     more = f"; the table has {len(texts) - MOST_PRICED} more" if len(texts) > MOST_PRICED else ""
     return f"Dollars for a solved task: {'; '.join(texts[:MOST_PRICED])}{more}" if texts else ""

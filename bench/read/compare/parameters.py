@@ -1,4 +1,4 @@
-"""The parameters in which two runs differ: what their manifests hold of config, models, packs, code, packages and machine."""
+"""The parameters in which two runs differ, as their manifests hold them: config, models, packs, code, packages and machine."""
 
 from __future__ import annotations
 

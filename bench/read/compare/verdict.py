@@ -1,4 +1,4 @@
-"""What a comparison of A and B comes to. `bench compare` decides runs and scorecards alike by this.
+"""The verdict of a comparison of A and B. `bench compare` uses it for runs and for scorecards.
 
 A measure of B beside A, with the margin m within which a difference counts as none:
 
@@ -68,7 +68,7 @@ Harms = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Contrast:
-    """One measure of A and B, and the interval of B less A.
+    """One measure in A and in B, and the interval of B minus A.
 
     low, high     None if there is no interval
     pairs         None if trials are not paired
@@ -93,14 +93,15 @@ class Contrast:
 
 
 class JudgedMeasure(NamedTuple):
-    """A measure's finding. `alike`: it is the same in every pair, even if these are too few to tell."""
+    """The finding on one measure. `alike` means that the measure is the same in every pair, even if there are too few pairs for
+    a verdict."""
 
     finding: ComparisonFinding
     alike: bool = False
 
 
 class Level(NamedTuple):
-    """What is decided together: measures over all arms, and the findings on arms by themselves."""
+    """Findings that are decided together: the measures over all arms, and the findings on single arms."""
 
     overall: Sequence[JudgedMeasure]
     arms: Sequence[ComparisonFinding]
@@ -109,7 +110,8 @@ class Level(NamedTuple):
 def contrast_of_rates(
     before: Mapping[Pair, bool | None], after: Mapping[Pair, bool | None], margin: float, *, more_is_good: bool
 ) -> tuple[Contrast, RateDifference]:
-    """Return the contrast of two rates, pair by pair, and their difference without the pairs of which one is unknown.
+    """Return the contrast of two rates, pair by pair, and their difference. A pair with an unknown value is left out of the
+    difference.
 
     An unknown value (None, of a trial that ended in an error) counts against either finding: the interval reaches from the low
     end where all of them speak for A to the high end where all of them speak for B.
@@ -142,8 +144,8 @@ def contrast_of_rates(
 def contrast_of_amounts(
     before: Mapping[Pair, float], after: Mapping[Pair, float], margin: float, measure: Measure = "spent"
 ) -> tuple[Contrast, Mean]:
-    """Return the contrast of two amounts of which less is better, pair by pair, and their mean difference. The margin is a
-    share of the smaller of both means."""
+    """Return the contrast of two amounts, pair by pair, and their mean difference. A smaller amount is better. The margin is a
+    share of the smaller mean."""
     first, second = statistics.in_common(before, after)
     base, other = (_mean(statistics.by_unit(side)) for side in (first, second))
     difference = statistics.paired_difference(second, first, measure).difference
@@ -171,7 +173,8 @@ def contrast_of_amounts(
 
 
 def finding_of(contrast: Contrast, is_proven: bool = True) -> ComparisonFinding:
-    """Return what the interval says. `is_proven`: whether it may be better or worse, if it lies far enough from 0."""
+    """Return the finding that the interval gives. `is_proven` says whether the measure can count as better or worse, if the
+    interval lies far enough from 0."""
     if None in (contrast.low, contrast.high, contrast.before, contrast.after):
         return "inconclusive"
     sign = 1 if contrast.more_is_good else -1
@@ -187,14 +190,14 @@ def finding_of(contrast: Contrast, is_proven: bool = True) -> ComparisonFinding:
 
 
 def proven(contrasts: Sequence[Contrast]) -> list[bool]:
-    """Return which of these differ by an exact test after Holm's correction over all that could be tested."""
+    """Return the measures that differ by an exact test, after Holm's correction over all measures that could be tested."""
     tested = {place: contrast.p for place, contrast in enumerate(contrasts) if contrast.p is not None}
     adjusted = statistics.holm(tested)
     return [(adjusted.get(place) or 0.0) < LEVEL if place in adjusted else False for place in range(len(contrasts))]
 
 
 def verdict_of(levels: Iterable[Level]) -> ComparisonVerdict:
-    """Return what the levels come to together."""
+    """Return the verdict that all levels give together."""
     may_be_better = may_be_worse = False
     judged: set[ComparisonFinding] = set()
     for level in levels:
@@ -219,7 +222,7 @@ def verdict_of(levels: Iterable[Level]) -> ComparisonVerdict:
 def counterexamples(
     before: Mapping[Pair, Harms], after: Mapping[Pair, Harms], allowed: Mapping[str, int]
 ) -> tuple[ComparisonFinding, str]:
-    """Return what the pairs show, and in words how many effects more and fewer B damages than A, by kind.
+    """Return the finding on damage, and a text with how many more and how many fewer effects B damages than A, by kind.
 
     Args:
         allowed: Kind of damage -> how many effects more count as none; 0 for a kind that it does not have.
@@ -243,7 +246,7 @@ def counterexamples(
 
 
 def allowed_damage(texts: Iterable[str]) -> dict[str, int]:
-    """Return kind of damage -> number of effects, of texts like `doubled=0`.
+    """Return kind of damage -> number of effects, read from texts like `doubled=0`.
 
     Raises ConfigError for a text of another form, or an unknown kind.
     """

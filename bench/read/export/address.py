@@ -1,4 +1,4 @@
-"""The address of a collector, and how it is shown."""
+"""The address of a collector of traces, and the form in which it is shown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ SECRETS = re.compile(r"(?s)^([a-z]+://)?.*@")
 
 
 def traces_address(url: str) -> str:
-    """Return the address for traces, with OTLP's path where it has none. Raises ResultsError if it is no HTTP address."""
+    """Return the address for traces. An address without a path gets OTLP's path. Raises ResultsError if it is no HTTP
+    address."""
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
@@ -26,5 +27,5 @@ def traces_address(url: str) -> str:
 
 
 def without_secrets(url: str) -> str:
-    """Return an address without its secrets: the user, the password and the query."""
+    """Return an address without its secrets: user, password and query."""
     return SECRETS.sub(lambda match: match[1] or "", url.partition("?")[0])

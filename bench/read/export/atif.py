@@ -88,7 +88,7 @@ def _step(trial: TrialTexts, sent: SentCall, run: Run) -> JsonValues:
 
 
 def _tools(trial: TrialTexts, sent: SentCall) -> JsonValues:
-    """Return the tool calls of a step, and their results from later messages."""
+    """Return the tool calls of a step, with their results from later messages."""
     ids = {call.id for call in sent.tool_calls}
     later = (message for call in trial.calls if call.number > sent.number for message in call.messages)
     results = {message.tool_call_id: message.content for message in later if message.tool_call_id in ids}
@@ -98,7 +98,7 @@ def _tools(trial: TrialTexts, sent: SentCall) -> JsonValues:
 
 
 def arguments_of(call: ToolCall) -> JsonValues:
-    """Return the arguments; a text that is no JSON object stands under `text`."""
+    """Return the arguments of a tool call. A text that is no JSON object stands under `text`."""
     try:
         value = json.loads(call.arguments)
     except (ValueError, RecursionError):

@@ -1,4 +1,5 @@
-"""The session in which spans are sent to a collector: its answers are bounded, and each says what was taken."""
+"""The HTTP session that sends spans to a collector. The collector's answers are bounded, and each says how many spans were
+accepted."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ LONGEST_ANSWER = 2**20
 
 
 class NotTaken(Exception):
-    """An answer that takes nothing, and that another try would not change."""
+    """The collector accepted nothing, and another try would not change this."""
 
 
 class CollectorSession(requests.Session):
@@ -57,7 +58,7 @@ class CollectorSession(requests.Session):
         return answer
 
     def _read(self, answer: requests.Response) -> None:
-        """Read what was taken. Raises NotTaken for a redirect, and for what no collector answers."""
+        """Read how many spans were accepted. Raises NotTaken for a redirect, and for an answer that no collector gives."""
         kind, content = answer.headers.get("Content-Type", ""), answer.content
         if answer.status_code >= 300:
             self.problem += ", and no redirect is followed"

@@ -12,9 +12,8 @@ from bench.read.render.labels import model_label
 
 
 def frames_of(run: Run) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the name and the rows of each frame that has rows. `model_label` stands beside `model`: it marks a simulated or a
-    recorded model.
-    """
+    """Yield the name and the rows of each frame that has rows. The column `model_label` stands beside `model` and marks a
+    simulated or a recorded model."""
     labels = {model: model_label(run, model) for model in run.names("model")}
     for name, frame in run.frames.items():
         if len(frame):

@@ -109,12 +109,12 @@ def log_of(trials: Sequence[TrialTexts], run: Run, number: int) -> EvalLog:
 
 
 def _metrics(samples: Sequence[str]) -> Any:
-    """Name the accuracy and its standard error, which clusters by instance if there are several, as our intervals do."""
+    """Return the accuracy and its standard error. The error clusters by instance if there are several, as our intervals do."""
     return [{"name": "accuracy"}, {"name": "stderr", "options": {"cluster": "instance"} if len(samples) > 1 else {}}]
 
 
 def _status(missing: int, errors: int, run: Run) -> EvalStatus:
-    """Return what Inspect calls a run that goes on, one that was stopped, one with errors, or one that is whole."""
+    """Return Inspect's status for a run: still going on, stopped, with errors, or complete."""
     if missing > 0:
         return "cancelled" if run.sessions and run.sessions[-1].what == "ended" else "started"
     return "error" if errors else "success"

@@ -177,8 +177,8 @@ def _tools(trial: TrialTexts) -> Iterator[tuple[int, str, float, float, Attribut
 
 
 def _happened(trial: TrialTexts, number: int | None) -> list[Event]:
-    """Return the events of a call's span, or of the trial's span for those without a call. They have no times of their own:
-    each gets the end of the call before it."""
+    """Return the events of a call's span, or of the trial's span if they belong to no call. Events have no times, so each gets
+    the end of the call before it."""
     happened, now, call = list[Event](), 0.0, {sent.event.call: sent.number for sent in trial.calls}
     for event in trial.record.events:
         if hasattr(event, "started"):

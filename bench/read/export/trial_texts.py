@@ -1,4 +1,4 @@
-"""A trial as other programs see an agent: its calls in order, with the texts sent and received."""
+"""A trial in the form in which other programs see an agent: its calls in order, with the texts that were sent and received."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SentCall:
 
     @property
     def tokens(self) -> tuple[int, int]:
-        """The tokens read and written: the provider's count if it sent a whole one, else ours."""
+        """The tokens read and written. The provider's count is used if the provider sent a complete count, else ours."""
         call = self.event
         if call.usage_in is not None and call.usage_out is not None:
             return call.usage_in, call.usage_out
@@ -45,7 +45,7 @@ class SentCall:
 
     @property
     def counted_by(self) -> str:
-        """Whose count `tokens` is."""
+        """Who counted `tokens`: the provider, or our tokenizer."""
         return "cl100k_base" if None in (self.event.usage_in, self.event.usage_out) else "provider"
 
 
@@ -71,7 +71,7 @@ class TrialTexts:
 
     @property
     def attributes(self) -> dict[str, str | int | float | bool]:
-        """The trial's names and result, flat as a span's attributes must be."""
+        """The names and the result of the trial. They are flat, as the attributes of a span must be."""
         record = self.record
         return {
             "run": self.run,
@@ -127,6 +127,6 @@ def of_kinds(record: TrialRecord, *kinds: type) -> Iterator[Any]:
 
 
 def fields_of(event: Any) -> dict[str, Any]:
-    """Return the fields of a fault or a verdict that are not None, as JSON has them."""
+    """Return the fields of a fault or a verdict that are not None, as JSON holds them."""
     values = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(event).items()}
     return {key: value for key, value in values.items() if value is not None and key != "kind"}

@@ -1,1 +1,1 @@
-"""What is shown of the runs in a folder: all of them with rankings, and one while it goes on."""
+"""Pages on the runs in a folder: an index of all runs with rankings, and a page of one run while it goes on."""

@@ -1,4 +1,4 @@
-"""A run's data for the index, kept from one `bench runs` to the next.
+"""A run's data for the index of runs, kept between two calls of `bench runs`.
 
 A run is read again if its bytes, our code, Python or a package that computes has changed. The user's cache folder has a file
 for each run.
@@ -22,7 +22,7 @@ from bench.record.reading import read_manifest
 
 
 class KeptRuns:
-    """Runs' data, kept in a folder; without a folder nothing is kept."""
+    """The data of runs, kept in a folder. Without a folder nothing is kept."""
 
     def __init__(self, folder: Path | None = None):
         self._folder = folder
@@ -53,7 +53,7 @@ class KeptRuns:
 
 
 def _with_trials(folder: Path, trials: Mapping[str, Sequence[Any]]) -> Run:
-    """Return a run with these columns of trials and no other frame."""
+    """Return a run with these columns of its trials, and without its other frames."""
     calls, faults, recoveries, replies, waits = (pd.DataFrame() for _ in range(5))
     frames = (frame_of_trials(trials), calls, faults, recoveries, replies, waits)
     return Run(read_manifest(folder), (), *frames, errors_rerun=0, folder=folder)

@@ -1,5 +1,5 @@
-"""Rankings: who solves most in each pack. Arms of several runs are ranked if they can be compared; a sentence says why if
-not."""
+"""Rankings: which arm solves most in each pack. Arms of several runs are ranked together if they can be compared; else a
+sentence says why they cannot."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from bench.record.config import FAULT_FREE
 
 @dataclass(frozen=True)
 class Basis:
-    """What arms of one pack and fault plan must share to be ranked. `asked` has the digest of what each instance asks; `faults`
-    has the plan's faults and the seed of their draws."""
+    """The properties that arms of one pack and fault plan must share to be ranked. `asked` has the digest of what each instance
+    asks. `faults` has the plan's faults and the seed of their draws."""
 
     simulated: bool
     asked: tuple[tuple[str, str], ...]
@@ -30,7 +30,7 @@ class Basis:
 
 @dataclass(frozen=True, eq=False)
 class ArmOfRun:
-    """An arm with its run."""
+    """An arm, with the run that it belongs to."""
 
     run: Run
     arm: Arm
@@ -41,7 +41,7 @@ class ArmOfRun:
 
     @property
     def started(self) -> str:
-        """When the run began: UTC, to the minute."""
+        """The time at which the run began, in UTC, to the minute."""
         return self.run.manifest.started[:16].replace("T", " ")
 
     @property
@@ -78,7 +78,7 @@ class ArmOfRun:
 
     @property
     def made_by(self) -> Mapping[str, object]:
-        """What determines the arm's trials: words -> its digest or value."""
+        """The code and settings that determine the arm's trials: words -> a digest or a value."""
         asked = dict(self.basis.asked)
         return {
             "the model": self.model,
@@ -93,8 +93,8 @@ class ArmOfRun:
 
 @dataclass(frozen=True)
 class Board:
-    """The arms of one pack under one plan. `tables` has a ranking for each group that can be compared; `refusals` says why a
-    group is not ranked with the largest."""
+    """The arms of one pack under one plan. `tables` has a ranking for each group of comparable arms. `refusals` says why a
+    group is not ranked with the largest group."""
 
     title: str
     tables: tuple[Table, ...]
@@ -110,8 +110,8 @@ def boards_of(runs: Sequence[Sequence[ArmOfRun]]) -> list[Board]:
 
 
 def _once(runs: Sequence[Sequence[ArmOfRun]]) -> Iterator[ArmOfRun]:
-    """Yield each graded arm once. A replay is left out if its recording is listed, and so is an arm that went the same in every
-    trial because it took over another run's replies: neither is new evidence."""
+    """Yield each graded arm once. Two kinds of arms are no new evidence and are left out: a replay whose recording is listed,
+    and an arm that took over another run's replies and went the same in every trial."""
     names, seen = {arm.name for arms in runs for arm in arms}, set[Hashable]()
     for arm in (arms_of_run for arms in runs for arms_of_run in arms):
         recording, trials = arm.run.parameters_of(arm.model).recording, arm.arm.trials
@@ -140,7 +140,7 @@ def _runs(group: Iterable[ArmOfRun]) -> str:
 
 
 def _why(basis: Basis, other: Basis) -> str:
-    """Say the first reason why two groups cannot be compared."""
+    """Return the first reason why two groups cannot be compared."""
     asked, also = dict(basis.asked), dict(other.asked)
     shared = asked.keys() & also.keys()
     if basis.simulated != other.simulated:
@@ -156,7 +156,7 @@ def _why(basis: Basis, other: Basis) -> str:
 
 
 def _table(title: str, basis: Basis, arms: Sequence[ArmOfRun]) -> Table:
-    """Rank the arms: by what they solve, and among equals the cheapest first."""
+    """Rank the arms by what they solve. Of arms that solve equally much, the cheapest comes first."""
 
     def order(arm: ArmOfRun) -> tuple[float, float]:
         return -(arm.arm.solved().rate or 0.0), arm.dollars.value or arm.tokens.value or 0.0
@@ -166,7 +166,7 @@ def _table(title: str, basis: Basis, arms: Sequence[ArmOfRun]) -> Table:
     first = ordered[0]
 
     def place(arm: ArmOfRun) -> int:
-        """Return an arm's place: behind only the arms that are known to solve more."""
+        """Return the place of an arm in the ranking. Only arms that are known to solve more stand before it."""
         gaps = [arm.arm.solved_less(other.arm) for other in ordered]
         return 1 + sum(gap.high is not None and gap.high < 0 for gap in gaps)
 

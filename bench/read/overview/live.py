@@ -1,4 +1,4 @@
-"""A run in its present state, read while it is written: outcomes, rejections, tokens and cost by arm, and the time left.
+"""A run in its present state, read while the run is written: outcomes, rejections, tokens and cost by arm, and the time left.
 
 Only the run's folder is read. It does not matter which engine writes it, or whether it was stopped in between.
 """
@@ -42,7 +42,7 @@ ARM_TITLES = ("Scenario", "Architecture", "Model", "Fault plan")
 
 @dataclass
 class ArmSoFar:
-    """What is recorded of one arm. `cost` is None if a price is unknown. The cost of errors counts too."""
+    """The records of one arm so far. `cost` is None if a price is unknown. It includes the cost of errors."""
 
     key: ArmKey
     outcomes: Counter[Outcome] = field(default_factory=Counter)
@@ -52,7 +52,7 @@ class ArmSoFar:
 
 
 class LiveRun:
-    """A run that may still be written. `read` continues where it stopped.
+    """A run that may still be written. `read` continues at the place where it stopped.
 
     Args:
         folder: The run's folder.
@@ -80,14 +80,15 @@ class LiveRun:
 
     @property
     def planned(self) -> int | None:
-        """How many trials the complete run has. None for a portion, which only the ids of all trials would tell."""
+        """The number of trials in the complete run. None for a portion of a run, since only the ids of all trials would tell
+        its size."""
         config = self.manifest.config
         instances = sum(len(pack.instances) for pack in self.manifest.scenarios.values())
         arms = len(config.architectures) * len(config.models) * len(config.plans)
         return None if self.manifest.portion else instances * arms * config.repetitions
 
     def read(self) -> None:
-        """Read the lines written since the last call. An incomplete line is left for the next call.
+        """Read the lines that were written since the last call. An incomplete line is left for the next call.
 
         Raises:
             ResultsError: The file is damaged, or the folder now holds another run.
@@ -146,7 +147,7 @@ class LiveRun:
                 self.rejections[key, verdict.subtask, (verdict.violation or verdict.reason).replace("_", " ")] += 1
 
     def state(self, now: datetime) -> str:
-        """Say whether the run is at work, and how much is left.
+        """Return in words whether the run is at work, and how much is left.
 
         Args:
             now: The present time, with its zone.

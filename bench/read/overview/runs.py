@@ -1,4 +1,5 @@
-"""The index of a folder's runs: what each asked and its results, each config over time, and a ranking for each pack."""
+"""The index of a folder's runs: the question and the results of each run, each config over time, and a ranking for each
+pack."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ WHOSE = {False: "yours", True: "came along"}
 @dataclass(frozen=True, eq=False)
 class ListedRun:
     """A run in the index. `run` has only the frame of trials. `verdicts` is a sentence on the paper's claims, or "". `report`
-    is its report's path in the folder of reports, or "". `came_along`: it is no run of the user's, but one of the clone's."""
+    is the path of the run's report in the folder of reports, or "". `came_along` says that the run came with the clone and is
+    not the user's."""
 
     run: Run
     arms: tuple[ArmOfRun, ...]
@@ -47,7 +49,7 @@ class ListedRun:
 
     @property
     def trials(self) -> str:
-        """How many trials are recorded, and of how many if some are missing."""
+        """The number of recorded trials in words, with the planned number if some are missing."""
         recorded, missing = len(self.run.trials), missing_trials(self.run)
         return f"{recorded:,} of {recorded + missing:,}" if missing else f"{recorded:,}"
 
@@ -57,13 +59,13 @@ class ListedRun:
 
     @property
     def labels(self) -> str:
-        """Whose run it is, with its tags and its note."""
+        """In words: whose run this is, its tags and its note."""
         return "; ".join(filter(None, (WHOSE[self.came_along], ", ".join(self.tags), self.run.manifest.note)))
 
 
 @dataclass(frozen=True)
 class SpentInRuns:
-    """What some trials took. `dollars` is None if a trial's cost is unknown."""
+    """The time, tokens and dollars of some trials. `dollars` is None if the cost of a trial is unknown."""
 
     trials: int
     tokens: int
@@ -71,7 +73,7 @@ class SpentInRuns:
 
     @classmethod
     def of(cls, frames: Iterable[pd.DataFrame]) -> SpentInRuns:
-        """Add up the trials in these frames."""
+        """Add up what the trials in these frames spent."""
         parts = list(frames)
         costs = [frame[COST.name] for frame in parts]
         known = None if any(cost.isna().any() for cost in costs) else float(sum(cost.sum() for cost in costs))
@@ -89,8 +91,8 @@ class SpentInRuns:
 
 @dataclass(frozen=True)
 class Index:
-    """The runs of a folder, the newest first. `unread` has a line for each folder that cannot be read.
-    `others` are reports without a run in the folder."""
+    """The runs of a folder, the newest first. `unread` has a line for each folder that cannot be read. `others` are reports
+    whose run is not in the folder."""
 
     runs: tuple[ListedRun, ...]
     unread: tuple[str, ...]
@@ -102,18 +104,18 @@ class Index:
 
     @property
     def groups(self) -> dict[str, tuple[ListedRun, ...]]:
-        """The runs of the user's, and those that came along; a group without a run is left out."""
+        """The user's runs, and the runs that came with the clone. A group without a run is left out."""
         every = {whose: tuple(listed for listed in self.runs if WHOSE[listed.came_along] == whose) for whose in WHOSE.values()}
         return {whose: runs for whose, runs in every.items() if runs}
 
 
 def spent(runs: Iterable[ListedRun]) -> SpentInRuns:
-    """Add up what runs took."""
+    """Add up what these runs spent."""
     return SpentInRuns.of(listed.run.trials for listed in runs)
 
 
 def index_of(results: Path, reports: Path, cache: Path | None = None, came_along: Container[str] = ()) -> Index:
-    """Read all runs of a folder. A run that cannot be read becomes a line, and the others are read.
+    """Read all runs of a folder. A run that cannot be read becomes a line of the index, and reading goes on.
 
     Args:
         results: The folder with a folder, or an archive, for each run.
@@ -216,7 +218,8 @@ def _by_pack_and_model(listed: ListedRun) -> Iterator[list[ArmOfRun]]:
 
 
 def solved_said(arms: Sequence[ArmOfRun], named: bool = True) -> str:
-    """Say what the worst and the best arm solved: without faults, or else under the first fault plan."""
+    """Return in words what the worst and the best arm solved without faults. If no trial was without faults, it tells this of
+    the first fault plan."""
     plan = next((arm.plan for arm in arms if arm.plan == FAULT_FREE), arms[0].plan)
     shares = [(arm.arm.solved(), arm.arm.architecture) for arm in arms if arm.plan == plan]
     ends = [(share.rate, f"{share.k}/{share.n}", name) for share, name in shares if share.rate is not None]
@@ -232,7 +235,7 @@ def _price_said(arms: Sequence[ArmOfRun]) -> str:
 
 
 def _between(ends: Sequence[tuple[float, str, str]], none: str, named: bool = True) -> str:
-    """Say the least and the greatest value with their names, or one value if all are the same."""
+    """Return in words the least and the greatest value with their names, or one value if all are equal."""
     if not ends:
         return none
     (low, least, first), (high, most, last) = (choose(ends, key=lambda end: end[0]) for choose in (min, max))
@@ -245,7 +248,7 @@ def _between(ends: Sequence[tuple[float, str, str]], none: str, named: bool = Tr
 
 
 def _histories(runs: Sequence[ListedRun]) -> Iterator[Table]:
-    """Yield a table for each config with several runs: its arms without faults, each from the oldest run on."""
+    """Yield a table for each config with several runs: the arms without faults, each with its runs from the oldest on."""
     for config in sorted({listed.run.config.name for listed in runs}):
         arms = [
             arm

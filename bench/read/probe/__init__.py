@@ -1,1 +1,1 @@
-"""What a probe showed: from its records alone, as a page and as ten lines."""
+"""The results of a probe, read from its records alone: a page, and ten lines for the terminal."""

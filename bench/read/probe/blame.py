@@ -1,4 +1,5 @@
-"""Which part is to blame for a damaged cell: what sufficed when the gateway mended it, and what to do about it.
+"""Find the part that is to blame for a damaged cell: the parts whose mending by the gateway removed the damage, and what to do
+about them.
 
 The mend `client` undoes the fault, so it would always suffice. It is asked only where a client made the call again by itself,
 or where nothing else suffices.
@@ -34,7 +35,8 @@ NOT_ASKED: Mapping[GatewayMend, str] = {
 
 @dataclass(frozen=True)
 class CellBlame:
-    """The minimal sufficient sets of a damaged cell, the smallest first.
+    """The minimal sufficient sets of parts of a damaged cell, the smallest first: mending all parts of a set removes the
+    damage.
 
     tool     whose effect was damaged
     asked    the parts that some run mended; `unjudged`: those of sets whose runs have no verdict
@@ -47,13 +49,13 @@ class CellBlame:
 
     @property
     def cleared(self) -> list[GatewayMend]:
-        """The parts that are in no minimal set. If nothing suffices, nobody is cleared."""
+        """The parts that are in no minimal set. If no set removes the damage, no part is cleared."""
         blamed = frozenset[GatewayMend]().union(*self.minimal) | self.unjudged
         return [part for part in self.asked if part not in blamed] if self.minimal else []
 
     @property
     def sentence(self) -> str:
-        """Which parts are to blame, and what to do."""
+        """A sentence on the parts that are to blame, and on what to do."""
         if not self.minimal:
             tried = f"with {_listed(self.asked, 'and')} mended the damage stays" if self.asked else "no part could be mended"
             return f"Not explained: {tried}; nobody is cleared."
@@ -64,7 +66,7 @@ class CellBlame:
 
     @property
     def rest(self) -> str:
-        """What was cleared, and what was not asked and why."""
+        """A sentence on the parts that were cleared, and on the parts that were not tried, with the reason."""
         cleared = f"Cleared: {_listed(self.cleared, 'and')}. " if self.cleared else ""
         left = [f"{part} ({NOT_ASKED[part]})" for part in PARTS if part not in self.asked]
         undecided = f" Without a verdict: {_listed(sorted(self.unjudged), 'and')}." if self.unjudged else ""
@@ -72,7 +74,7 @@ class CellBlame:
 
 
 def blame_of(tool: str, mended: Iterable[CellJudged]) -> CellBlame | None:
-    """Return what the runs with mended parts show; None if there is none.
+    """Return what the runs with mended parts show; None if there are no such runs.
 
     Args:
         tool: Whose effect was damaged.
@@ -90,7 +92,7 @@ def blame_of(tool: str, mended: Iterable[CellJudged]) -> CellBlame | None:
 
 
 def asked_first(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
-    """Return the parts of which sets are mended, by what happened in a damaged run."""
+    """Return the parts to mend first, in sets, by the events of a damaged run."""
     struck = _struck(calls)
     if struck is None:
         return ()
@@ -104,14 +106,14 @@ def asked_first(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
 
 
 def asked_last(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
-    """Return the part that is mended alone: the client of a call that was struck, and whose agent did not die."""
+    """Return the part to mend last, by itself: the client of a struck call, if the agent did not die."""
     struck = _struck(calls)
     others: frozenset[StrikePoint | None] = frozenset((*KILLS, "twice"))
     return ("client",) if struck and struck.point not in others else ()
 
 
 def asks_client(calls: Sequence[GatewayCall]) -> bool:
-    """Return whether a client made a call again by itself."""
+    """Return whether a client repeated a call by itself."""
     return any(call.cause == "client" for call in calls)
 
 

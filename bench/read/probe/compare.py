@@ -1,4 +1,5 @@
-"""Does a probe show damage that an earlier one did not? Cell by cell, of what both struck."""
+"""Compare two probes cell by cell: does the later probe show damage that the earlier did not? Only cells that both struck
+count."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ WITHOUT = frozenset[CellVerdict](("no_verdict", "not_applicable"))
 
 @dataclass(frozen=True)
 class ComparedProbes:
-    """Two probes, beside each other.
+    """Two probes, compared with each other.
 
     verdict   worse: a cell of B has damage that A's lacks, and no cell the reverse; trade-off: both; better: only the reverse;
               inconclusive: none of these, and a cell that A judged has no verdict in B; else no worse
@@ -37,7 +38,7 @@ class ComparedProbes:
 
     @property
     def line(self) -> str:
-        """What came out, in one line."""
+        """The result of the comparison in one line."""
         gone, new = (
             sum((first in DAMAGE, second in DAMAGE) == pair for _, first, second in self.cells)
             for pair in ((True, False), (False, True))
@@ -53,7 +54,7 @@ class ComparedProbes:
 
 
 def compare_probes(a: ProbeRead, b: ProbeRead) -> ComparedProbes:
-    """Return how the cells of B differ from those of A. Raises ResultsError if they share none."""
+    """Return how the cells of probe B differ from the cells of probe A. Raises ResultsError if the probes share no cell."""
     shared = tuple((plan, cell.verdict, b.cells[plan].verdict) for plan, cell in a.cells.items() if plan in b.cells)
     if not shared:
         raise ResultsError(f"{a.folder.name} and {b.folder.name} share no cell; compare probes of the same calls")

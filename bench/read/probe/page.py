@@ -1,4 +1,5 @@
-"""The page of a probe: the sentence, the worst counterexample, the grid of cells, what the agent said beside what was done."""
+"""The page of a probe: its conclusion, the worst counterexample, the grid of cells, and what the agent said compared with what
+was done."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ TONES: Mapping[CellVerdict, str] = {
 
 @dataclass(frozen=True)
 class GridCell:
-    """A place of the grid. `sign`, `word` and `tone` show the verdict; `times` how often it came, of several runs."""
+    """A place in the grid of calls and points. `sign`, `word` and `tone` show the verdict, and `times` how often it came in
+    several runs."""
 
     sign: str
     word: str
@@ -48,7 +50,7 @@ class GridCell:
 
 @dataclass(frozen=True)
 class Grid:
-    """The calls of one class, and how each of their cells ended."""
+    """The calls of one class, and the end of each of their cells."""
 
     title: str
     points: Sequence[StrikePoint]
@@ -70,7 +72,7 @@ class ShownCell:
 
 
 def page_of(probe: ProbeRead) -> str:
-    """Return the page as one file that needs no other."""
+    """Return the page as a single file that needs no other file."""
     style = source("page.css") + source("probe.css", FOLDER)
     return rendered(
         "probe.html.j2",
@@ -119,7 +121,7 @@ def _grids(probe: ProbeRead) -> Sequence[Grid]:
 
 
 def _grid_cell(probe: ProbeRead, call: PlannedCall, point: StrikePoint) -> GridCell:
-    """Return the gravest of the cells of a call at a point, whatever their forms."""
+    """Return the gravest cell of a call at a point, over all forms of the answer on the wire."""
     plan = plan_of(call.name, point)
     cells = [cell for name, cell in probe.cells.items() if name == plan or name.startswith(f"{plan}.")]
     if not cells:
@@ -139,7 +141,7 @@ def _place(row: RowDifference) -> str:
 
 
 def _values(row: Row | None, other: Row | None) -> str:
-    """Return what a row holds; beside another state of it, what differs."""
+    """Return the values of a row. If another state of the row is given, return only the values that differ."""
     if row is None:
         return "absent"
     names = [name for name in row if other is None or row[name] != other.get(name)]

@@ -1,4 +1,4 @@
-"""A probe, read: its clean runs, controls and cells, and what follows from all of them."""
+"""A probe as it is read: its clean runs, controls and cells, and the conclusion from all of them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GRAVITY: Sequence[CellVerdict] = ("doubled", "extra", "changed", "lost", "did_no
 
 @dataclass(frozen=True)
 class CellRead:
-    """One plan of a probe: its runs in order, without those that lost their verdicts by a control.
+    """One plan of a probe, with its runs in order. Runs whose verdict a failed control took away are left out.
 
     voided   how many lost theirs
     mended   the verdicts on runs in which the gateway mended parts
@@ -42,7 +42,7 @@ class CellRead:
 
     @property
     def judged(self) -> CellJudged | None:
-        """The gravest verdict of its runs; None if there is none."""
+        """The gravest verdict among the runs of the cell; None if there is none."""
         return min((judged for _, judged in self.runs), key=_gravity, default=None)
 
     @property
@@ -51,7 +51,7 @@ class CellRead:
 
     @property
     def damaged(self) -> int:
-        """How many of its runs did damage."""
+        """The number of runs of the cell that did damage."""
         return sum(judged.is_damage for _, judged in self.runs)
 
     @property
@@ -61,20 +61,20 @@ class CellRead:
 
     @property
     def blame(self) -> CellBlame | None:
-        """Which part is to blame for its damage; None if nothing was mended."""
+        """The parts that are to blame for the cell's damage; None if nothing was mended."""
         finding = gravest(self.judged) if self.judged else None
         effect = finding.effect if finding and finding.effect else self.judged.call if self.judged else ""
         return blame_of(effect.partition("#")[0], self.mended)
 
     @property
     def is_proven(self) -> bool:
-        """Whether its damage came again, in every run."""
+        """Whether every run of the cell did the damage again."""
         return len(self.runs) > 1 and self.damaged == len(self.runs)
 
 
 @dataclass(frozen=True)
 class ProbeRead:
-    """A probe's run.
+    """The records of a probe, as they were read.
 
     clean, controls   their verdicts, in order
     cells             by plan, in the order of the plan
@@ -98,7 +98,7 @@ class ProbeRead:
 
     @cached_property
     def damaged(self) -> Sequence[CellRead]:
-        """The damaged cells: what came again first, then what a witness saw, then by gravity."""
+        """The damaged cells: repeated damage first, then damage that a witness saw, then by gravity."""
         damaged = [cell for cell in self.cells.values() if cell.damaged]
         return sorted(damaged, key=_graver_first)
 
@@ -113,19 +113,20 @@ class ProbeRead:
 
     @property
     def clean_alike(self) -> int:
-        """How many clean runs are equal; 0 if any differs."""
+        """The number of clean runs that are equal; 0 if any of them differs."""
         each = [judged for record in self.clean for judged in of_kind(record.events, CellJudged)]
         return len(each) if all(judged.verdict == "same" for judged in each) else 0
 
     @property
     def run_again(self) -> Sequence[CellRead]:
-        """The cells without damage that ran more than once with equal verdicts."""
+        """The cells without damage that ran more than once, with equal verdicts."""
         again = (cell for cell in self.cells.values() if len(cell.runs) > 1 and not cell.damaged)
         return [cell for cell in again if len({judged.verdict for _, judged in cell.runs}) == 1]
 
     @property
     def conclusion(self) -> Concluded:
-        """What the probe shows. `none` is a bound: nothing planned is missing, and what ran twice was equal."""
+        """The conclusion of the probe. The conclusion `none` is a bound: no planned cell is missing, and all cells that ran
+        twice had equal verdicts."""
         if not self.planned:
             return "cannot"
         if self.damaged:
@@ -146,19 +147,19 @@ class ProbeRead:
 
     @property
     def seconds(self) -> Seconds:
-        """How long all runs of the agent took together."""
+        """The seconds that all runs of the agent took together."""
         return sum(record.api_seconds + record.framework_seconds for record in self.records)
 
     @property
     def dollars(self) -> float | None:
-        """What the model's tokens cost; None if a price is unknown."""
+        """The price of the model's tokens; None if a price is unknown."""
         costs = list(map(Tariff(self.manifest.models).cost, self.records))
         known = [cost for cost in costs if cost is not None]
         return sum(known) if len(known) == len(costs) and any(record.tokens for record in self.records) else None
 
 
 def gravest(judged: CellJudged) -> CellFinding | None:
-    """Return the finding that a verdict is of; None if it has none."""
+    """Return the finding that gives a verdict its gravity; None if the verdict has no finding."""
     order = ("doubled", "extra", "changed", "lost")
     return min(judged.findings, key=lambda each: (each.kind != judged.verdict, order.index(each.kind)), default=None)
 
@@ -182,7 +183,7 @@ def read_probe(folder: Path) -> ProbeRead:
 def probe_of(
     folder: Path, manifest: Manifest, probed: Probed, trials: Sequence[TrialRecord], session: SessionRecord | None
 ) -> ProbeRead:
-    """Return the probe that these records make."""
+    """Return the probe that these records describe."""
     records = latest(trials)
     by_plan: dict[str, list[tuple[TrialRecord, CellJudged]]] = {}
     planned: CellsPlanned | None = None
@@ -213,7 +214,8 @@ def probe_of(
 
 
 def _kept(record: TrialRecord) -> TrialRecord:
-    """Return a record; of a cell without damage only what is counted, since there can be a thousand."""
+    """Return what is kept of a record. Of a cell without damage only the counted values are kept, since there can be a thousand
+    cells."""
     if any(judged.is_damage for judged in of_kind(record.events, CellJudged)):
         return record
     counted = (event for event in record.events if isinstance(event, Called | CellJudged | CellsPlanned))

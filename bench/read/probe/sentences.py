@@ -1,4 +1,5 @@
-"""What a probe showed, in sentences: the first says what came out, the last what it does not show."""
+"""The results of a probe in sentences. The first sentence gives the conclusion, and the last says what the probe does not
+show."""
 
 from __future__ import annotations
 
@@ -58,12 +59,12 @@ LONGEST, LONGEST_VALUE, LONGEST_ASKED = 300, 60, 100
 
 
 def sentence(probe: ProbeRead) -> str:
-    """Return what came out, in one sentence."""
+    """Return the conclusion in one sentence."""
     return f"{_outcome(probe)}{_unseen(probe)}."
 
 
 def lines(probe: ProbeRead, page: str) -> list[str]:
-    """Return the ten lines in which a terminal ends.
+    """Return the ten lines that a terminal shows at the end.
 
     Args:
         probe: The probe.
@@ -79,7 +80,7 @@ def lines(probe: ProbeRead, page: str) -> list[str]:
 
 
 def ran(probe: ProbeRead) -> str:
-    """Return what was run, and what it took."""
+    """Return a sentence on what was run, and on what this took."""
     runs, minutes = len(probe.records), probe.seconds / 60
     parts = [f"{plural(runs, 'run')} of the agent in {minutes:.1f} minutes", f"{len(probe.clean)} of them clean"]
     parts += [f"{plural(len(probe.controls), 'control')}", f"{plural(len(probe.cells), 'cell')}"]
@@ -97,7 +98,7 @@ def counts(probe: ProbeRead) -> str:
 
 
 def share_gave_up(probe: ProbeRead) -> str:
-    """Return how the agent's word compares with what was done."""
+    """Return a sentence that compares the agent's word with what was done."""
     judged = [cell.judged for cell in probe.with_verdict if cell.judged]
     false_word = sum(each.said_done and each.is_damage for each in judged)
     gave_up = sum(each.verdict == "gave_up" for each in judged)
@@ -106,7 +107,7 @@ def share_gave_up(probe: ProbeRead) -> str:
 
 
 def claims(probe: ProbeRead) -> list[str]:
-    """Return where a tool's claim and what was seen contradict each other, and where the owner's word is missing."""
+    """Return sentences on tools whose claim contradicts what was seen, and on tools that the owner has not described."""
     planned = probe.planned.calls if probe.planned else ()
     each = [f"{call.name} claims to read, and changed {plural(call.rows, 'row')}." for call in planned if call.contradicts]
     unclaimed = [cell.judged.call for cell in probe.cells.values() if cell.judged and cell.judged.by == "journal"]
@@ -121,7 +122,7 @@ def claims(probe: ProbeRead) -> list[str]:
 
 
 def not_shown(probe: ProbeRead) -> list[str]:
-    """Return what the probe does not show."""
+    """Return a sentence on what the probe does not show."""
     longer = f"what takes longer than {probe.probed.patience:g} s"
     further = f", {probe.planned.left_out:,} further cells" if probe.planned and probe.planned.left_out else ""
     each = [f"Not shown: other tasks, two faults at once{further}, {longer}."]
@@ -139,7 +140,7 @@ def not_shown(probe: ProbeRead) -> list[str]:
 
 
 def when(judged: CellJudged, calls: Iterable[GatewayCall], texts: Mapping[str, str]) -> str:
-    """Return what was done to the struck call, as a clause. `texts` has the call's arguments by their digest."""
+    """Return a clause that says what was done to the struck call. `texts` has the arguments of the call by their digest."""
     if not judged.point:
         return "nothing is struck"
     asked = next((_short_arguments(texts.get(call.arguments, "")) for call in calls if call.number == judged.struck), "")
@@ -147,7 +148,7 @@ def when(judged: CellJudged, calls: Iterable[GatewayCall], texts: Mapping[str, s
 
 
 def _short_arguments(arguments: str) -> str:
-    """Return a call's arguments in short."""
+    """Return the arguments of a call in short form."""
     try:
         values = json.loads(arguments)
     except (ValueError, RecursionError):
@@ -158,7 +159,7 @@ def _short_arguments(arguments: str) -> str:
 
 
 def what(judged: CellJudged) -> str:
-    """Return what came of it, as a clause."""
+    """Return a clause that says what the strike led to."""
     finding = gravest(judged)
     if not finding:
         return judged.why or SIGNS[judged.verdict][1]
@@ -181,7 +182,7 @@ def what(judged: CellJudged) -> str:
 
 
 def _difference(finding: CellFinding) -> str:
-    """Return what a finding is about: a row that was added or removed, or a change of a row."""
+    """Return the row that a finding is about, in words: it was added, removed or changed."""
     if not finding.rows:
         return "the effect"
     row = finding.rows[0]
@@ -203,7 +204,7 @@ def row_line(row: RowDifference) -> str:
 
 
 def _lacking(probe: ProbeRead) -> str:
-    """Return what a bound lacks."""
+    """Return what is missing before the conclusion can be a bound."""
     if probe.probed.only:
         return "all cells are asked for"
     if probe.missing:
@@ -252,7 +253,7 @@ def _unseen(probe: ProbeRead) -> str:
 
 
 def _worst(probe: ProbeRead) -> Iterator[str]:
-    """Yield the worst counterexample: the cell, who made the call again, its rows, and what the agent said."""
+    """Yield the worst counterexample: the cell, who repeated the call, the changed rows, and what the agent said."""
     for cell in probe.damaged[:1]:
         judged = cell.judged
         assert judged is not None

@@ -1,4 +1,4 @@
-"""What happened in a cell, step by step, with the rows before and after."""
+"""The events of a cell, step by step, with the rows before and after."""
 
 from __future__ import annotations
 

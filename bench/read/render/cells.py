@@ -1,5 +1,5 @@
-"""The cells of a table. A cell keeps its numbers apart from its text: CSV gets a column for each number; Markdown, LaTeX and
-the page show one text."""
+"""The cells of a table. A cell keeps its numbers apart from its text. CSV gets a column for each number, while Markdown, LaTeX
+and the page show one text."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Number(NumberCell):
 
 @dataclass(frozen=True)
 class Estimate(NumberCell):
-    """A mean of this run. `with_n` adds N, if N differs from the column's."""
+    """A mean measured in this run. With `with_n` the cell shows its N if this differs from the column's N."""
 
     mean: Mean
     digits: int = 0
@@ -80,7 +80,8 @@ class Estimate(NumberCell):
 
 @dataclass(frozen=True)
 class BoundedNumber(NumberCell):
-    """A number with its 95% interval, in a row that says elsewhere what was measured. `limited`: what it is a number of."""
+    """A number with its 95% interval, in a row that says elsewhere what was measured. `limited` says what kind of number the
+    interval's limits are for."""
 
     value: float | None
     low: float | None
@@ -141,7 +142,7 @@ class AdjustedP(NumberCell):
 
 @dataclass(frozen=True)
 class Rate(NumberCell):
-    """k of n with its interval. Percentages have one digit after the point, to tell 2/100 from 3/1000."""
+    """A rate k / n with its interval. Percentages have one digit after the point, so that 2/100 and 3/1000 look different."""
 
     share: Share
 
@@ -159,7 +160,7 @@ class Rate(NumberCell):
 
 @dataclass(frozen=True)
 class SolvedOf(NumberCell):
-    """One instance in one arm: k of n trials were solved, and all n took `tokens` together."""
+    """One instance in one arm: k of n trials were solved, and all n trials together took `tokens`."""
 
     k: int
     n: int
@@ -192,7 +193,7 @@ class RateGap(NumberCell):
 
 @dataclass(frozen=True)
 class Spent(NumberCell):
-    """The amount spent per solved trial, with both numbers. A number that is unknown is shown as a word, never as 0."""
+    """The amount spent per solved trial, with both numbers. An unknown number is shown as a word, never as 0."""
 
     per_solved: PerSolved
     digits: int = 0
@@ -282,7 +283,8 @@ def text_of(cell: Cell) -> str:
 
 
 def is_too_wide(value: float, low: float, high: float) -> bool:
-    """Return whether the interval of an amount says no more than that there were too few. No table and no figure shows it."""
+    """Return whether the interval of an amount is so wide that it only says that there were too few trials. No table and no
+    figure shows such an interval."""
     return low >= 0 and high > TOO_WIDE * value > 0
 
 

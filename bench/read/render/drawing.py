@@ -33,7 +33,8 @@ WIDEST = 12.0
 
 @dataclass(frozen=True)
 class Look:
-    """The colour and hatch of an area. Hatches are lines only: dots are thousands of curves, 250 KB in each SVG."""
+    """The colour and the hatch of an area. Hatches consist only of lines: dots would be thousands of curves, 250 KB in each
+    SVG."""
 
     colour: str
     hatch: str = ""
@@ -153,8 +154,8 @@ def _svg(figure: Figure) -> bytes:
 
 
 def _settle(figure: Figure) -> None:
-    """Lay the figure out once for both forms, and round its positions. The solver's last digits differ between processes, and
-    an SVG names its clip paths after them. After rounding the files are always the same."""
+    """Lay the figure out once for both file formats, and round its positions. The last digits of the layout differ between
+    processes, and an SVG derives the names of its clip paths from them. After rounding the files are always the same."""
     layout = figure.get_layout_engine()
     assert layout is not None, "`blank` gives each figure one"
     layout.execute(figure)  # `draw_without_rendering` would draw the whole figure a third time

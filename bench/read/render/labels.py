@@ -27,7 +27,7 @@ def model_label(run: Run, model: str) -> str:
 
 
 def bracketed(label: str) -> str:
-    """Return the label in brackets. Brackets inside it become commas: `(simulated, SIMULATED)`."""
+    """Return the label in brackets. Brackets inside the label become commas: `(simulated, SIMULATED)`."""
     return f"({label.replace(' (', ', ').replace(')', '')})"
 
 
@@ -65,12 +65,12 @@ def under(plan: str) -> str:
 
 
 def trials_in(arms: Iterable[Arm]) -> str:
-    """Say how many trials each mean is taken over."""
+    """Return in words over how many trials each mean is taken."""
     return numbers_said([len(arm.usable) for arm in arms])
 
 
 def numbers_said(counts: Sequence[int], noun: str = "trials") -> str:
-    """Say how many trials each value of a panel is taken over: "10 trials each"."""
+    """Return in words over how many trials each value of a panel is taken: "10 trials each"."""
     least, most = min(counts), max(counts)
     number = f"{least}" if least == most else f"{least} to {most}"
     return f"{number} {noun if most > 1 else noun.removesuffix('s')} each".replace(" ", "\N{NO-BREAK SPACE}")
@@ -79,8 +79,8 @@ def numbers_said(counts: Sequence[int], noun: str = "trials") -> str:
 def extremes_said(
     values: Mapping[str, float | None], shown: Callable[[float], str], unit: str = "", about: Collection[str] = ()
 ) -> str:
-    """Say the least and the greatest value with their arms, and the values of the arms in `about`: "357 tokens with static and
-    1,674 with monolithic"; "" if none."""
+    """Return in words the least and the greatest value with their arms, and the values of the arms in `about`: "357 tokens with
+    static and 1,674 with monolithic"; "" if there are none."""
     known = sorted((value, name) for name, value in values.items() if value is not None)
     if not known:
         return ""
@@ -92,7 +92,7 @@ def extremes_said(
 
 
 def listed(names: Sequence[str], most: int = MOST_NAMED) -> str:
-    """Join names as a sentence lists them; of many names only the first few."""
+    """Return names as a sentence lists them. Of many names only the first few are listed."""
     if len(names) > most + 1:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

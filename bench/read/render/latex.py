@@ -50,21 +50,23 @@ def latex(table: Table) -> str:
 
 
 def _names(table: Table) -> int:
-    """Return how many columns, from the first, hold only words. They name the row."""
+    """Return how many columns at the left hold only words. These columns name the row."""
     columns = zip(*table.rows, strict=True) if table.rows else ()
     worded = sum(1 for _ in takewhile(lambda cells: all(isinstance(cell, str) for cell in cells), columns))
     return min(worded, len(table.columns) - 1)
 
 
 def _across(widths: Sequence[int], names: int) -> list[list[int]]:
-    """Return the columns of each part, as places. Each part has the naming columns. The others follow in order, spread as
-    evenly as the fewest readable parts allow."""
+    """Return how a wide table is split into parts: for each part, the places of its columns. Each part repeats the columns that
+    name the row. The other columns follow in order. There are as few readable parts as possible, with an equal number of
+    columns as far as possible."""
     fewest = len(_filled(widths, names, READABLE))
     return next(parts for limit in range(READABLE + 1) if len(parts := _filled(widths, names, limit)) == fewest)
 
 
 def _filled(widths: Sequence[int], names: int, limit: int) -> list[list[int]]:
-    """Fill parts with columns up to this limit of characters. Each part has at least one column besides the naming columns."""
+    """Fill parts with columns up to this number of characters. Each part has at least one column besides the columns that name
+    the row."""
     parts = [list(range(names))]
     for place in range(names, len(widths)):
         if len(parts[-1]) > names and sum(widths[column] for column in parts[-1]) + widths[place] > limit:
@@ -87,7 +89,8 @@ def _down(rows: list[list[str]]) -> list[list[list[str]]]:
 
 
 def _part(table: Table, places: Sequence[int], kinds: Sequence[str], rows: Sequence[Sequence[str]], first: bool) -> str:
-    """Return one table environment of these columns of a head and its rows. Only the first part has the label and the notes."""
+    """Return one table environment with these columns of the head and the rows. Only the first part has the label and the
+    notes."""
     head, *body = [_row([row[place] for place in places]) for row in rows]
     title = escape_latex(table.title)
     begun = rf"\caption{{{title}}}\label{{tab:{table.name}}}" if first else CONTINUED + rf"\caption{{{title} (continued)}}"

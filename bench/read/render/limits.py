@@ -17,7 +17,8 @@ def with_limits(table: Table) -> Table:
 
 
 def noted(numbers: Iterable[Limited]) -> tuple[str, ...]:
-    """Return one note for each kind of limit: the limit at the smallest N, and whether it also holds at a larger N."""
+    """Return one note for each kind of limit. It gives the limit at the smallest N, and says whether the limit also holds at a
+    larger N."""
     kinds: dict[tuple[str, str], dict[int, Limit]] = {}
     for number in numbers:
         n = number.pairs if isinstance(number, Ratio | RateDifference) else number.n
@@ -30,7 +31,7 @@ def noted(numbers: Iterable[Limited]) -> tuple[str, ...]:
 
 
 def coverage_said(numbers: Iterable[Limited], opening: str = "With so few trials some intervals are too narrow") -> str:
-    """Say that intervals are too narrow, and how narrow the worst is. "" if none is."""
+    """Return a sentence on intervals that are too narrow, with the worst case. "" if there are none."""
     measured = [limit.measured for number in numbers for limit in limits_of(number) if limit.code == "coverage"]
     known = [share for share in measured if share is not None]
     if not known:

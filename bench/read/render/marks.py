@@ -26,7 +26,7 @@ def signs_of(names: Sequence[str]) -> dict[str, Sign]:
 
 
 def plain_log(ax: Axes) -> None:
-    """Make the y axis logarithmic, with 1, 2 and 5 of each power of ten written as plain numbers."""
+    """Make the y axis logarithmic. Its labels are 1, 2 and 5 times each power of ten, written as plain numbers."""
     ax.set_yscale("log")
     ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
@@ -47,13 +47,13 @@ def whisker(ax: Axes, x: float, mean: Mean, sign: Sign) -> None:
 
 
 def bounded(ax: Axes, x: float, point: ValueInterval, sign: Sign) -> None:
-    """Draw a value, with its interval if it has one that a table shows."""
+    """Draw a value, with its interval if a table would show the interval."""
     ax.errorbar([x], [point[0]], yerr=errors_of(point), fmt=sign[0], ms=4.5, color=sign[1], capsize=3, lw=1)
 
 
 def errors_of(point: ValueInterval, is_rate: bool = False) -> list[list[float]] | None:
-    """Return the lengths of a value's whiskers below and above it. None if it has no interval, or it is an amount's and no
-    table shows it."""
+    """Return the lengths of a value's whiskers, below and above. None if the value has no interval, or if it is an amount whose
+    interval no table shows."""
     value, low, high = point
     if low is None or high is None or (not is_rate and is_too_wide(value, low, high)):
         return None

@@ -1,4 +1,4 @@
-"""A table, and its forms in Markdown and CSV. LaTeX is in `latex`, and the page has a form of its own.
+"""A table, and its forms in Markdown and CSV. `latex` has the form for LaTeX, and the page makes its own.
 
 If all rows share a circumstance, CSV keeps its column. The other forms say it once, in the title.
 """
@@ -49,12 +49,12 @@ class Table:
 
     @property
     def footer(self) -> tuple[str, ...]:
-        """The notes, and what the sign of an interval that is too narrow means, if a cell has it."""
+        """The notes, and the meaning of the sign for an interval that is too narrow, if a cell has this sign."""
         is_marked = any(NARROW in text for row in self.texts() for text in row)
         return (*self.notes, NARROW_NOTE) if is_marked else self.notes
 
     def shortened(self, least: int = 2) -> Table:
-        """Return the table with the circumstances that all rows share moved to the title.
+        """Return the table with the conditions that all rows share moved into the title.
 
         Args:
             least: A table with fewer rows is not shortened.
@@ -98,7 +98,7 @@ class TableColumn(Generic[Item]):
     cell: Callable[[Item], Cell]
 
     def of(self, read: Callable[[Whole], Item]) -> TableColumn[Whole]:
-        """Return the column for rows made from a larger object that holds the item.
+        """Return the column for rows that are made from a larger object which holds the item.
 
         Args:
             read: (the larger object) -> the item.

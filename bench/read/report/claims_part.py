@@ -1,5 +1,5 @@
-"""The kind of part for a source of published claims. It has its own module because the entries are read
-at the start, and `results` imports pandas."""
+"""The registry entry for a source of published claims. It stands apart from `results`, which imports pandas, because the
+entries are read at the start."""
 
 from __future__ import annotations
 

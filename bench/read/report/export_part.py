@@ -1,4 +1,4 @@
-"""Forms in which other programs read a run, an entry for each: `bench export RUN --form NAME`."""
+"""The registry entries of the forms in which other programs read a run: `bench export RUN --form NAME`."""
 
 from __future__ import annotations
 

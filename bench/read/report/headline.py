@@ -1,4 +1,4 @@
-"""The first finding of a report in short, as its title."""
+"""The title of a report: its first finding in short."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ MODELS = 2
 
 
 def headline_of(run: Run, arms: Arms) -> str:
-    """Return the first of these findings: damage in a world, models compared, the cost of a repair, what was solved. If the
-    result is longer than LONGEST, models' names are cut to what differs."""
+    """Return the first of these findings that the run has: damage in a world, models compared, the cost of a repair, what was
+    solved. If the title is longer than LONGEST, the names of models are cut to the part in which they differ."""
     findings = (*_damage(run, arms), *_models(run, arms), *_repair(run, arms), *_solved(run, arms))
     headline = next(iter(findings), "What was run")
     if len(headline) > LONGEST:
@@ -32,8 +32,8 @@ def headline_of(run: Run, arms: Arms) -> str:
 
 
 def _told_apart(labels: Sequence[str]) -> Mapping[str, str]:
-    """Return label -> the words of its name that are not common to all names at the beginning or end, marked if recorded or
-    simulated."""
+    """Return label -> the words of the name that distinguish it: words that all names share at the beginning or end are left
+    out. A mark says that a model is recorded or simulated."""
     words = [label.partition(" (")[0].split("-") for label in labels]
     most = min(map(len, words)) - 1
     begins = next((n for n in range(most) if len({tuple(each[: n + 1]) for each in words}) > 1), most)
@@ -48,7 +48,7 @@ def _told_apart(labels: Sequence[str]) -> Mapping[str, str]:
 
 
 def harmed_trials(arm: Arm) -> tuple[int, int]:
-    """Return how many of an arm's trials in a world did damage, and how many there are."""
+    """Return in how many trials of an arm damage was done in a world, and how many trials there are."""
     lived = arm.usable[arm.usable["lives"].notna()]
     harmed = lived[[metric.name for metric in METRICS if metric.harm]].gt(0).any(axis=1).fillna(False)
     return int(harmed.sum()), len(lived)
@@ -60,7 +60,8 @@ def only_asked(arms: Arms) -> bool:
 
 
 def paid(run: Run, arm: Arm) -> str:
-    """Say the cost of a solved task, for a reader who chooses among models; "" if there is one model or no price."""
+    """Return in words the cost of a solved task, for a reader who chooses among models. "" if there is one model, or no
+    price."""
     spent = per_solved(arm.trials, COST.name)
     if len(run.names("model")) < MODELS or spent.value is None:
         return ""
@@ -69,7 +70,8 @@ def paid(run: Run, arm: Arm) -> str:
 
 
 def _damage(run: Run, arms: Arms) -> Iterator[str]:
-    """Name the architectures that did the least and the most damage under each fault plan; first where these differ."""
+    """Name the architectures that did the least and the most damage under each fault plan. Plans under which these differ come
+    first."""
     sentences = list[tuple[bool, str]]()
     for condition, named in arms.items():
         counts = sorted((k / n, name, k, n) for name, arm in named.items() for k, n in [harmed_trials(arm)] if n)
@@ -85,13 +87,15 @@ def _damage(run: Run, arms: Arms) -> Iterator[str]:
 
 
 def _solved_nothing(run: Run, arm: Arm) -> str:
-    """Mark an architecture that solved nothing although another did. Without damage, it may have done nothing at all."""
+    """Return a mark for an architecture that solved nothing although another did. If it did no damage, it may have done nothing
+    at all."""
     share = arm.solved()
     return " (and solved none)" if share.n and not share.k and not _none_solved(run) else ""
 
 
 def _models(run: Run, arms: Arms) -> Iterator[str]:
-    """Say what each model solved in the first pack with the same architecture, or what a repair took if none solved any."""
+    """Yield in words what each model solved in the first pack with the same architecture. If none solved any, return what a
+    repair took."""
     first = next(iter(arms))
     beside = [condition for condition in arms if (condition.scenario, condition.plan) == (first.scenario, first.plan)]
     if len(beside) < MODELS:
@@ -116,7 +120,8 @@ def _in_all(arms: Arms, conditions: Iterable[Condition], name: str) -> bool:
 
 
 def _solved_alike(run: Run, named: Sequence[Arm]) -> str:
-    """Say what models solved with one architecture; of two, also the paired difference and the ratio of their dollars."""
+    """Return in words what the models solved with one architecture. For two models, add the paired difference and the ratio of
+    their dollars."""
     first = named[0]
     solvers = [(model_label(run, arm.condition.model), arm.solved(), "") for arm in named]
     text = f"On {first.condition.scenario} with {first.architecture}, {listed(solved_texts(solvers))}"
@@ -129,14 +134,14 @@ def _solved_alike(run: Run, named: Sequence[Arm]) -> str:
 
 
 def _solved_and_cheap(named: Sequence[Arm]) -> tuple[float, float]:
-    """Order architectures by what all models together solved with them. Among equals the cheapest comes last."""
+    """Order architectures by what all models together solved with them. Of equal architectures the cheapest comes last."""
     spent = [per_solved(arm.trials, COST.name).value or 0.0 for arm in named]
     return sum(arm.solved().rate or 0.0 for arm in named), -sum(spent)
 
 
 def solved_texts(solvers: Iterable[tuple[str, Share, str]]) -> list[str]:
-    """Say how much each solver solved: `b solved 4 of 4 trials`, `a 1 of 4`. A solver is a name, its share, and a text that
-    follows."""
+    """Return in words how much each solver solved: `b solved 4 of 4 trials`, `a 1 of 4`. A solver is a name, its share, and a
+    text that follows."""
     (first, most, behind), *others = solvers
     texts = [f"{first} solved {most.k} of {plural(most.n, 'trial')}{behind}"]
     return [*texts, *(f"{name} {share.k} of {share.n}{more}" for name, share, more in others)]

@@ -1,4 +1,4 @@
-"""What a run went through, in words: its sessions, and for a replay also its recording's."""
+"""The history of a run in words: its sessions, and for a replay also the sessions of its recording."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _recording(models: Sequence[History]) -> str:
 
 
 def sessions_said(sessions: Iterable[SessionRecord]) -> str:
-    """Say when each session began and ended, how it ended, and what trouble its endpoints had."""
+    """Return in words when each session began and ended, how it ended, and what trouble its endpoints had."""
     spans: list[tuple[str, str]] = []
     for session in sessions:
         if session.what == "began":
@@ -85,7 +85,7 @@ def listed(values: Mapping[str, Any]) -> str:
 
 
 def sandbox_said(run: Run) -> str:
-    """Say which guards protected the sandbox. Older runs did not record them."""
+    """Return in words which guards protected the sandbox. Older runs did not record the guards."""
     sandbox = run.manifest.sandbox
     missing = [f"{name} {words}" for name, words in sandbox.items() if words != "in force"]
     if run.manifest.unguarded:

@@ -31,7 +31,7 @@ WITHIN_INTERVAL = re.compile(r"(?<=[\d%]), (?=-?\d)")
 
 
 def rendered(template: str, style: str, script: str = "", folder: Path = FOLDER, **shown: Any) -> str:
-    """Render a template of this folder with this style and script. Every text in it is escaped."""
+    """Render a template of this folder with this style and this script. Every text in the template is escaped."""
     page = (
         _templates(folder)
         .get_template(template)
@@ -76,7 +76,7 @@ def _shown(value: object) -> object:
 
 
 def _policy(style: str, script: str) -> str:
-    """Return the policy for the page's content. https://www.w3.org/TR/CSP3/"""
+    """Return the content security policy of the page. https://www.w3.org/TR/CSP3/"""
     allowed = {
         "default-src": "'none'",
         "img-src": "data:",
@@ -93,13 +93,14 @@ def _digest(source: str) -> str:
 
 
 def _sort_value(cell: Cell) -> str:
-    """Return the number that sorts a cell; "" if it has none."""
+    """Return the number by which a cell is sorted; "" if the cell has no number."""
     value = cell if isinstance(cell, str | int) else cell.numbers().get("")
     return repr(value) if isinstance(value, int | float) else ""
 
 
 def _numeric(table: Table) -> tuple[bool, ...]:
-    """Return for each column whether half of its cells or more have a number, so that all of them stand at the right."""
+    """Return for each column whether at least half of its cells have a number. The cells of such a column are aligned at the
+    right."""
     return tuple(2 * sum(bool(_sort_value(cell)) for cell in cells) >= len(cells) for cells in zip(*table.rows, strict=True))
 
 

@@ -43,8 +43,9 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A report's text. `warnings` is what a reader must know before any number, `standing` whether the paper holds ("" if
-    none was judged), `first` the figure beside the summary (None if none), `facts` what the run is, line by line."""
+    """The text of a report. `warnings` are what a reader must know before any number. `standing` says whether the paper's
+    claims hold ("" if none was judged). `first` is the figure beside the summary (None if there is none). `facts` describe the
+    run, line by line."""
 
     title: str
     warnings: tuple[str, ...]
@@ -56,13 +57,15 @@ class Page:
 
     @property
     def opened(self) -> tuple[Section, ...]:
-        """The first tables of the sections that a page shows open. Of verdicts they have the columns that are read first."""
+        """The tables that are open on the page: the first tables of some sections. Tables of verdicts have only the columns
+        that are read first."""
         shown = (replace(each, tables=tuple(map(_read_first, _open_tables(each))), pictures=()) for each in self.sections)
         return tuple(section for section in shown if section.tables)
 
     @property
     def further(self) -> tuple[Section, ...]:
-        """The other tables, those that are open with some of their columns, and the figures."""
+        """The figures and the tables that are not open. Open tables stand here again if they were shown with only some of their
+        columns."""
         shown = (replace(each, tables=tuple(_further_tables(each))) for each in self.sections)
         return tuple(section for section in shown if section.tables or section.pictures)
 
@@ -81,7 +84,8 @@ def _further_tables(section: Section) -> Iterator[Table]:
 
 
 def _read_first(table: Table) -> Table:
-    """Return a table of verdicts with the sentences first, the ids last, and no column between that explains a verdict."""
+    """Return a table of verdicts in the order in which it is read: the sentences first, the ids last, and without the columns
+    that explain a verdict."""
     if READ_FIRST[0] not in table.columns:
         return table
     places = [table.columns.index(name) for name in READ_FIRST if name in table.columns]
@@ -168,7 +172,7 @@ def _formats(run: Run) -> list[str]:
 
 
 def _graded_anew(run: Run) -> list[tuple[str, str]]:
-    """Say which grades are not the run's own."""
+    """Return in words which grades are not the run's own grades."""
     texts = []
     for regrade in run.regrades:
         changed = f"{regrade.changed} of {regrade.answers} grades of {regrade.scenario} changed on {regrade.at[:10]}"
@@ -186,7 +190,8 @@ def _reused(run: Run) -> list[tuple[str, str]]:
 
 
 def _of_each(run: Run, text_of: Callable[[Run], str]) -> str:
-    """Return a text that holds for all runs of the report, or each run's text by its name if they differ."""
+    """Return a text that holds for all runs of the report. If the runs differ, return the text of each run with the run's
+    name."""
     texts = [text_of(part) for part in run.recorded]
     if len(set(texts)) == 1:
         return texts[0]

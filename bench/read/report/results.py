@@ -26,7 +26,7 @@ class Claims(Protocol):
         """Return sentences for the summary of a report."""
 
     def standing(self, of: Results, /) -> str:
-        """Return whether the claims hold, with the source's title, in a sentence; "" if none was judged."""
+        """Return a sentence that says whether the claims hold, with the title of the source; "" if none was judged."""
 
     def facts(self, of: Results, /) -> Iterable[tuple[str, str]]:
         """Return titled texts on the claims, for a report's facts."""
@@ -66,7 +66,7 @@ class Results:
         return figures
 
     def once(self, make: Callable[[Results], Made]) -> Made:
-        """Return what `make` returns for these results. It is called once."""
+        """Return what `make` returns for these results. `make` is called only once."""
         if make not in self._made:
             self._made[make] = make(self)
         made: Made = self._made[make]

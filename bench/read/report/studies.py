@@ -1,4 +1,4 @@
-"""The kind of part that answers a question beyond the paper. A config says `study = "NAME"`.
+"""The registry entry of a study: an answer to a question beyond the paper. A config says `study = "NAME"`.
 
     studies/NAME/
       study.py      tables(run) and pictures(run); both raise ResultsError, in one line, if the run lacks what the study needs
@@ -36,7 +36,7 @@ FORMER = {"repair_policies": "policy"}
 
 @dataclass(frozen=True)
 class StudyPart(Part):
-    """A question beyond the paper.
+    """A study, which answers a question beyond the paper.
 
     path     its module, imported when needed: it imports pandas and matplotlib, and no run should wait for them
     former   its name in earlier versions: old runs keep that name, and a config with that name is told the new one
@@ -67,7 +67,7 @@ STUDIES = Registry("study", StudyPart, plural="studies", in_folders=find_studies
 
 
 class Study(Protocol):
-    """What every study's module provides."""
+    """The functions that every module of a study provides."""
 
     def tables(self, run: Run) -> Iterable[Table]:
         """Yield the study's tables.
@@ -97,7 +97,7 @@ class Study(Protocol):
 
 
 def require_known(name: str | None) -> None:
-    """Refuse a study that does not exist.
+    """Raise an error for a study that does not exist.
 
     Args:
         name: The study's name in a config; None for no study.
@@ -113,7 +113,7 @@ def require_known(name: str | None) -> None:
 
 
 def study_tables(run: Run) -> list[Table]:
-    """Return the tables of a run's study. If they cannot be made, return one table that says why.
+    """Return the tables of a run's study. If they cannot be made, return one table with the reason.
 
     Args:
         run: The run, as `bench.load_run` reads it.
@@ -133,7 +133,7 @@ def study_tables(run: Run) -> list[Table]:
 
 
 def study_pictures(run: Run) -> list[Picture]:
-    """Return the figures of a run's study. If they cannot be made there are none, and the study's table says why.
+    """Return the figures of a run's study. If they cannot be made, return none: the table of the study gives the reason.
 
     Args:
         run: The run, as `bench.load_run` reads it.

@@ -1,4 +1,4 @@
-"""The first screen of a report: what was run, what its numbers show in a few sentences, and what they do not show.
+"""The first screen of a report: what was run, what the numbers show in a few sentences, and what they do not show.
 
 Each sentence is written from the run's frames and names its table.
 """
@@ -32,7 +32,7 @@ FAULTS, SEVERAL = 1, 2
 
 @dataclass(frozen=True)
 class SummaryFinding:
-    """What a table shows. `table` is its name. `first` is the first of several sentences, or ""."""
+    """What a table shows, in a sentence. `table` is the name of the table. `first` is the first of several sentences, or ""."""
 
     text: str
     table: str
@@ -127,7 +127,7 @@ def _first_passes(run: Run, arms: Arms) -> SummaryFinding | None:
 
 
 def _means(run: Run, arms: Arms, conditions: Iterable[Condition], what: str, tokens: Metric) -> list[str]:
-    """Say the tokens by architecture, the cheapest first, for each condition that has any."""
+    """Return sentences with the mean tokens of each architecture, the cheapest first, for each condition that has tokens."""
     lines = []
     for condition in conditions:
         means = {name: arm.mean(tokens.name) for name, arm in arms[condition].items()}
@@ -141,7 +141,7 @@ def _means(run: Run, arms: Arms, conditions: Iterable[Condition], what: str, tok
 
 
 def _numbers(numbers: Sequence[int]) -> str:
-    """Say over how many trials the means are taken: "means of 10, 10 and 9 trials"."""
+    """Return over how many trials the means are taken: "means of 10, 10 and 9 trials"."""
     least, most = min(numbers), max(numbers)
     means = "mean" if len(numbers) == 1 else "means"
     if least == most:
@@ -169,7 +169,7 @@ def _ranked(texts: Sequence[str]) -> str:
 
 
 def _finding(lines: Sequence[str], table: str) -> SummaryFinding | None:
-    """Join the first lines as sentences, and say how many more there are. None if there is no line."""
+    """Join the first lines as sentences, with the number of further lines. None if there is no line."""
     if not lines:
         return None
     rest = len(lines) - MOST_CONDITIONS
@@ -198,7 +198,7 @@ def _impacts(run: Run) -> SummaryFinding | None:
 
 
 def _recovered(run: Run, arms: Arms) -> SummaryFinding | None:
-    """Say for each condition with faults how many of the same tasks each architecture solves, the best first."""
+    """Return a sentence for each condition with faults: how many of the same tasks each architecture solves, the best first."""
     by_condition: dict[Condition, list[RecoveryRate]] = {}
     for rate in recovery_rates(run, arms):
         by_condition.setdefault(rate.arm.condition, []).append(rate)
@@ -220,7 +220,8 @@ def _again(rates: Sequence[RecoveryRate], n: int) -> str:
 
 
 def _solved(run: Run, arms: Arms) -> SummaryFinding | None:
-    """Say what each architecture solved without faults, or under faults if there is no trial without."""
+    """Return what each architecture solved without faults. If no trial was without faults, return this for trials under
+    faults."""
     graded = run.trials[run.trials["correct"].notna()]
     if graded.empty or only_asked(arms):
         return None
@@ -238,7 +239,7 @@ def _solved(run: Run, arms: Arms) -> SummaryFinding | None:
 
 
 def _damaged(run: Run, arms: Arms) -> SummaryFinding | None:
-    """Say by architecture in how many trials damage was done in a world, the least first."""
+    """Return in how many trials each architecture did damage in a world, the least first."""
     lines = []
     for condition, named in arms.items():
         harmed = [(count, of, name) for name, arm in named.items() for count, of in [harmed_trials(arm)] if of]

@@ -1,5 +1,5 @@
-"""What a report shows of a trial's environment. To make an environment again takes its pack, so that who asks for a report
-brings the views (`bench.rerun.world_views`); without them a page shows a trial's calls alone."""
+"""The environment of a trial as a report shows it. Only the trial's pack can make an environment again, so the caller of a
+report provides the views (`bench.rerun.world_views`). Without them a page shows only the calls of a trial."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Shown(Protocol):
 
 
 class TrialViews(Protocol):
-    """The views of a run's trials, by kind of environment; empty for a trial that was in none."""
+    """The views of a run's trials, by kind of environment. A trial without an environment has none."""
 
     def of(self, record: TrialRecord) -> Mapping[str, Shown]: ...
 
@@ -30,10 +30,10 @@ class ViewMaker(Protocol):
     """Makes the views of trials in environments."""
 
     def texts_of(self, run: Run, folders: Iterable[Path]) -> Mapping[str, str]:
-        """Return these folders' texts by digest if a trial of the run was in an environment."""
+        """Return the texts in these folders by digest, if a trial of the run was in an environment."""
 
     def is_shown_otherwise(self, text: str) -> bool:
-        """Return whether a text is an environment itself. The page does not show it as a text."""
+        """Return whether a text is itself an environment. The page then shows the environment and not the text."""
 
     def views(self, run: Run, texts: Mapping[str, str]) -> TrialViews:
         """Return the views of the run's trials."""

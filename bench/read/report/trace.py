@@ -1,4 +1,4 @@
-"""The data of the page's trace explorer: every trial's events, and each text once, as compressed pieces of JSON.
+"""The data of the page's trace explorer: the events of every trial, and each text once, as compressed pieces of JSON.
 
 A browser inflates only the pieces that the opened trial needs. All that a model said is in base64, so none of it can be read as
 markup.
@@ -48,8 +48,8 @@ JsonObject = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class PieceStore:
-    """Items in order, many to a piece. `firsts` holds the number of each piece's first item. A piece is a JSON list, compressed
-    by zlib, in base64."""
+    """A sequence of items in pieces, with many items in a piece. `firsts` holds the number of the first item of each piece. A
+    piece is a JSON list, compressed by zlib, in base64."""
 
     firsts: tuple[int, ...]
     packed: tuple[str, ...]
@@ -80,8 +80,8 @@ class Trace:
 
 
 def trace_of(run: Run, around: ViewMaker | None = None) -> Trace | None:
-    """Read the events and texts of a run, or of all runs that it was put together from. None if it was not read from a folder.
-    Raises ResultsError if a folder can no longer be read.
+    """Read the events and texts of a run, or of all runs from which it was put together. None if the run was not read from a
+    folder. Raises ResultsError if a folder can no longer be read.
 
     Memory holds the texts of one run at a time (of all runs if trials were in environments), and the page's data.
     """
@@ -112,8 +112,8 @@ def _views(views: TrialViews, record: TrialRecord) -> JsonObject:
 def _packed_texts(
     folders: Iterable[Path], of_environments: Mapping[str, str], around: ViewMaker
 ) -> tuple[PieceStore, Mapping[str, int], int]:
-    """Return each text once, digest -> the text's number, and how many are left out. Texts that an environment shows otherwise
-    are not included."""
+    """Return the packed texts, a map from digest to the number of the text, and how many texts are left out. Texts that an
+    environment shows are not included."""
     texts, numbers, left_out = Packer(), dict[str, int](), set[str]()
     for folder in folders:
         for digest, text in read_texts(folder).items():
@@ -186,7 +186,7 @@ def _call(entry: ledger.LedgerEntry, numbers: Mapping[str, int], events: Sequenc
 
 
 def _told(event: Event) -> str:
-    """Describe the failure that caused a call."""
+    """Return the failure that caused a call, in words."""
     match event:
         case Judged():
             return f"{event.subtask} of call {event.calls[-1] if event.calls else 'none'} was rejected ({event.reason})"

@@ -25,7 +25,8 @@ def calls_told(record: TrialRecord) -> Iterator[str]:
 
 
 def end_told(record: TrialRecord, texts: Mapping[str, str]) -> Iterator[str]:
-    """Yield why a trial ended if its record says so, the model's last reply, and any call that it repeated.
+    """Yield lines on the end of a trial: why it ended if its record says so, the model's last reply, and each call that it
+    repeated.
 
     Args:
         record: The trial.
@@ -66,7 +67,8 @@ def _told(event: Event) -> Iterator[str]:
 
 
 def _fault(event: Faulted, finish: str) -> str:
-    """Describe a fault's stage. Its last stage was recorded before the answer was graded, so its finish is shown instead."""
+    """Return the stage of a fault in words. The last stage was recorded before the answer was graded, so how the fault ended is
+    shown instead."""
     stage = finish if event.stage in ENDINGS else event.stage
     detail = f" ({_short(event.detail)})" if event.detail else ""
     return f"{INDENT}fault {event.fault}: {event.effect} at {event.point} of {event.subtask}: {stage.replace('_', ' ')}{detail}"

@@ -52,8 +52,8 @@ FINISHES = {
 
 
 def ledger(run: Run, arms: Arms) -> Table:
-    """Sum the tokens of each account over an arm's trials. Trials that ended in an error are included, because they were paid
-    too."""
+    """Sum the tokens of each account over the trials of an arm. Trials that ended in an error are included, because they were
+    paid too."""
     columns = (
         *arm_columns(run),
         TableColumn("Trials", lambda arm: len(arm.trials)),

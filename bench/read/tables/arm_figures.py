@@ -94,7 +94,7 @@ def first_round(run: Run, arms: Arms, published: PublishedFigures) -> Picture:
 
 
 def _extremes(arms: Arms, metric: Metric) -> str:
-    """Say the least and the greatest mean of the first panel that has any."""
+    """Return in words the least and the greatest mean of the first panel that has a mean."""
     unit = " seconds" if metric is LATENCY else " tokens"
     for condition, named in arms.items():
         means = {name: arm.mean(metric.name).mean for name, arm in named.items()}
@@ -108,8 +108,8 @@ def _of_whom(run: Run, condition: Condition) -> str:
 
 
 def _points(ax: Axes, place: int, arm: Arm) -> None:
-    """Draw a dot for each trial, filled if its fault was effective. In the other trials the round would have come without the
-    fault too."""
+    """Draw a dot for each trial, filled if its fault was effective. An unfilled dot is a trial in which the round would have
+    come without the fault too."""
     trials = arm.usable[arm.usable[FIRST_ROUND.tokens.name].notna()]
     spread = pd.Series([place - 0.22 + 0.16 * (index % 5 - 2) / 4 for index in range(len(trials))], index=trials.index)
     effective = trials[PRICE.tokens.name].notna()
@@ -145,7 +145,8 @@ def _published_point(ax: Axes, place: int, arm: Arm, published: PublishedFigures
 
 
 def accounts(run: Run, arms: Arms) -> Picture:
-    """Draw the mean tokens of a trial by account, stacked, with the total's interval. There is a panel by scenario and plan."""
+    """Draw the mean tokens of a trial by account, stacked, with the interval of the total. Each scenario and plan has a
+    panel."""
     plans = len({condition.plan for condition in arms})
     figure, axes = panels(len(arms), min(plans, 4), _width(arms, 3.0), 2.5)
     looks = _looks_of(arms, ACCOUNT_LOOKS)
@@ -162,7 +163,7 @@ def accounts(run: Run, arms: Arms) -> Picture:
 
 
 def _in_answer(arms: Arms) -> str:
-    """Say the share of tokens that stand in an answer, for the arm with the least and the arm with the most."""
+    """Return in words the share of tokens that stand in an answer, for the arms with the least and the greatest share."""
     shares = sorted(
         (arm.trials["in_answer"].sum() / tokens, f"{arm.architecture} on {arm.condition.scenario} {under(arm.condition.plan)}")
         for arm in each_arm(arms)
@@ -174,7 +175,7 @@ def _in_answer(arms: Arms) -> str:
 
 
 def _one_scale_by_scenario(arms: Arms, axes: Sequence[Axes]) -> None:
-    """Give the panels of a scenario one scale, so that the eye can compare them."""
+    """Give all panels of a scenario the same scale, so that the eye can compare them."""
     for scenario in {condition.scenario for condition in arms}:
         axes_of_scenario = [ax for condition, ax in zip(arms, axes, strict=True) if condition.scenario == scenario]
         top = max(ax.get_ylim()[1] for ax in axes_of_scenario)

@@ -1,4 +1,4 @@
-"""Contrasts between cells of an experiment. Each instance gives one value; intervals come from resampled instances."""
+"""Contrasts between cells of an experiment. Each instance gives one value, and resampled instances give the intervals."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class MeanContrast:
     instances: int
 
     def cell(self, digits: int = 2) -> BoundedNumber:
-        """Return the mean with its interval, as a table shows it. So few instances are judged as differences of scores are,
-        which are mostly nothing too."""
+        """Return the mean with its interval, as a table shows it. With so few instances the limits are those of differences of
+        scores, which are mostly 0 too."""
         return BoundedNumber.of(Mean(self.instances, self.value, None, self.low, self.high, "score"), digits)
 
 
@@ -68,7 +68,7 @@ class Rises:
 def main_effect(
     trials: pd.DataFrame, outcome: str, part: str, level: object, reference: object, pairs: list[str]
 ) -> MeanContrast:
-    """Return how much the outcome rises from a part's reference to a level, all else being equal.
+    """Return how much the outcome rises if a part changes from its reference to a level, while all else stays equal.
 
     Args:
         trials: One row a trial.
@@ -104,7 +104,7 @@ def rises(
 def interaction(
     trials: pd.DataFrame, outcome: str, parts: tuple[str, str], to: Levels, reference: Levels, pairs: list[str]
 ) -> MeanContrast:
-    """Return how much more the outcome rises with one part if the other part has its level, than if it has its reference."""
+    """Return how much more the outcome rises if another part has its level than if that part has its reference."""
     part, other = parts
     rest = [name for name in pairs if name != other]
     with_other, without = (
@@ -115,7 +115,7 @@ def interaction(
 
 
 def _risen(trials: pd.DataFrame, outcome: str, part: str, levels: tuple[object, object], pairs: list[str]) -> pd.Series[float]:
-    """Return the rise between each two trials that differ only in this part, by what they share."""
+    """Return the rise between each two trials that differ only in this part. The key of a rise is what the two trials share."""
     shared = [name for name in pairs if name != part]
     there, here = (trials[trials[part] == level].set_index(shared)[outcome].astype(float) for level in levels)
     return (there - here).dropna()

@@ -48,8 +48,8 @@ def differences(run: Run, arms: Arms) -> Table:
 
 
 class MeasureOfModels(NamedTuple):
-    """One measure of two arms that differ only in their model: both values, and over the pairs the second less the first, and
-    the second divided by the first."""
+    """One measure of two arms that differ only in their model. It has both values, and over the pairs the second minus the
+    first, and the second divided by the first."""
 
     first: Arm
     second: Arm
@@ -93,7 +93,7 @@ def models(run: Run, arms: Arms) -> list[Table]:
 
 
 def _taken_over(run: Run) -> Iterator[str]:
-    """Name the models whose seconds come in part from an earlier run."""
+    """Name the models whose seconds come partly from an earlier run."""
     for model in run.names("model"):
         if earlier := run.parameters_of(model).cache_from:
             seconds = f"those of {' and '.join(run.name for run in earlier)}, at the pace of its machine then"

@@ -1,4 +1,4 @@
-"""Tables of what one failure costs: its first round, its price, the first pass without a fault, and tokens by subtask."""
+"""Tables of the cost of one failure: its first round, its price, the first pass without a fault, and tokens by subtask."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def failure_tables(run: Run, arms: Arms, published: PublishedFigures) -> list[Ta
 
 
 def first_round(run: Run, struck: Sequence[Arm], published: PublishedFigures) -> Table:
-    """Show the first round after each noticed fault, beside what the paper calls a retry."""
+    """Show the first round after each noticed fault, beside the paper's retry."""
 
     impacts = run.faults.loc[run.faults["delivered"], ["trial", "impact"]]
 
@@ -86,7 +86,8 @@ def _of_paper(published: PublishedFigures) -> str:
 
 
 def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
-    """Show the cost of all rounds after effective faults, split by whether everything struck stood accepted again."""
+    """Show the cost of all rounds after effective faults. The rows are split by whether all damaged outputs were accepted
+    again."""
 
     recoveries = run.recoveries.loc[run.recoveries["effective"].gt(0), ["trial", "accepted_again"]]
     lasting = recoveries.groupby("trial")["accepted_again"].all()  # all that the trial's effective faults struck
@@ -145,7 +146,7 @@ def _only(arm: Arm, chosen: pd.Series[bool]) -> Arm:
 
 
 def first_pass(run: Run, arms: Arms) -> Table:
-    """Show what the structure costs when nothing fails."""
+    """Show the cost of an architecture's calls when nothing fails."""
     fault_free = [arm for arm in each_arm(arms) if arm.condition.plan == FAULT_FREE]
     columns = (*arm_columns(run), *(_mean(metric, with_n=True) for metric in FIRST_PASS.shown))
     notes = (
@@ -188,7 +189,8 @@ def differences(run: Run, arms: Arms) -> Table:
 
 
 class ArmsByMeasure(NamedTuple):
-    """Two arms and the measure that compares them. `difference` is the second's less the first's, pair by pair."""
+    """Two arms and the measure that compares them. `difference` is the second arm's value minus the first arm's, pair by
+    pair."""
 
     first: Arm
     second: Arm
@@ -197,7 +199,7 @@ class ArmsByMeasure(NamedTuple):
 
 
 class SpentOnSubtask(NamedTuple):
-    """What an arm's trials spent on a subtask. `share` is its share of the arm's tokens."""
+    """What an arm's trials spent on a subtask. `share` is the part of all tokens of the arm."""
 
     arm: Arm
     subtask: str

@@ -68,7 +68,7 @@ def solved_differences(run: Run, arms: Arms) -> list[Table]:
 
 @dataclass(frozen=True, eq=False)
 class SolvedPair:
-    """Two arms compared by what they solve. `adjusted` is the test's p after Holm's correction."""
+    """Two arms, compared by the tasks that they solve. `adjusted` is the p of the test after Holm's correction."""
 
     first: Arm
     second: Arm
@@ -95,7 +95,7 @@ def _required(row: SolvedPair) -> Cell:
 
 
 def by_instance(run: Run, arms: Arms) -> Iterator[Table]:
-    """Show for each scenario with several instances, and each model, what became of each instance by arm."""
+    """Show the result of each instance by arm, for each model and each scenario with several instances."""
     for scenario, instances in instances_by_scenario(run).items():
         if not 2 <= len(instances) <= MOST_INSTANCES:
             continue

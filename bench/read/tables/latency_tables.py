@@ -1,4 +1,4 @@
-"""Tables of what live latency consists of: the framework's time, the client's time, and a cold or warm prompt cache."""
+"""Tables of the parts of live latency: the framework's time, the client's time, and a cold or warm prompt cache."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def latency_tables(run: Run, published: PublishedFigures) -> list[Table]:
 
 
 def framework_time(run: Run, published: PublishedFigures) -> Table:
-    """Return the framework's part of live latency by arm. A replay shows its recording's."""
+    """Return the framework's part of live latency by arm. For a replay it is the part in its recording."""
     columns = (
         TableColumn[ModelAndArm]("Scenario", lambda row: row[1].scenario),
         TableColumn[ModelAndArm]("Model", lambda row: model_label(run, row[0])),
@@ -75,7 +75,7 @@ def client_time(run: Run) -> Table:
 
 
 def _at_a_time(run: Run) -> Iterator[str]:
-    """Say how many calls at a time the config allows, for models that are allowed more than one."""
+    """Yield in words how many calls at a time the config allows, for models that are allowed more than one."""
     most = run.manifest.concurrency
     several = [f"{model_label(run, name)} {most[name]}" for name in run.names("model") if most.get(name, 1) != 1]
     if several:
@@ -91,7 +91,7 @@ def _papers_share(published: PublishedFigures, scenario: str, architecture: str)
 
 
 def prompt_cache(run: Run) -> Table:
-    """Show reading times by model."""
+    """Show how long each model took to read a prompt, with a cold and with a warm cache."""
     columns = (
         TableColumn[ReadingOfModel]("Model", lambda row: model_label(run, row.model)),
         TableColumn[ReadingOfModel]("Input", lambda row: row.what),

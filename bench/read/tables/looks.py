@@ -1,4 +1,5 @@
-"""Two looks at one population: instances whose replies all came from an earlier run, and instances asked later.
+"""Compare two groups of instances from one population: instances whose replies all came from an earlier run, and instances that
+were asked later.
 
 Numbers that were looked at and then extended are two samples. A test says whether they differ before they are pooled.
 """
@@ -36,7 +37,7 @@ class TwoLooks:
 
 
 def looks(run: Run, arms: Arms) -> Iterator[TwoLooks]:
-    """Return two looks for each condition without faults that has at least two instances taken over and two asked later."""
+    """Yield both groups for each condition without faults in which each group has at least two instances."""
     for condition, named in arms.items():
         taken, new = _parted(run, condition)
         if condition.plan == FAULT_FREE and min(len(taken), len(new)) > 1:
@@ -45,7 +46,8 @@ def looks(run: Run, arms: Arms) -> Iterator[TwoLooks]:
 
 
 def _parted(run: Run, condition: Condition) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the instances whose every reply was taken over, and the others; nothing if the model took over no replies."""
+    """Return the instances whose every reply was taken over, and the other instances. Both are empty if the model took over no
+    replies."""
     if not run.parameters_of(condition.model).cache_from or "instance" not in run.calls:
         return frozenset(), frozenset()
     asked = run.calls[run.calls["scenario"].eq(condition.scenario) & run.calls["model"].eq(condition.model)]

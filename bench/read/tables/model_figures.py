@@ -64,7 +64,7 @@ def _figure(run: Run, plan: str, arms: Arms) -> Picture:
 
 
 def _solved(run: Run, model: str, arms: Arms) -> str:
-    """Say what a model's worst and best architecture solved."""
+    """Return in words what the worst and the best architecture of a model solved."""
     shares = [arm.solved() for arm in each_arm(arms) if arm.condition.model == model]
     least, most = (choose(shares, key=lambda share: share.rate or 0.0) for choose in (min, max))
     counts = dict.fromkeys(f"{share.k}/{share.n}" for share in (least, most))

@@ -1,4 +1,4 @@
-"""The noise floor: an architecture compared with itself.
+"""The noise floor: how far an architecture differs from itself.
 
 This is an A/A comparison by split halves. The repetitions of one arm, each with its own seeds, are dealt into two halves in
 every possible way, and the halves' means are compared. Any difference is chance. No further trials are needed.
@@ -26,7 +26,7 @@ SPLITS = 1_999
 
 @dataclass(frozen=True, eq=False)
 class Halves:
-    """The ways to deal n values into two halves of `half` values. If n is odd, each split leaves out one value.
+    """The ways to deal n values into two halves of `half` values. If n is odd, each way leaves out one value.
 
     splits   how many: all splits, or SPLITS random ones if there are more; none if n is below 2
     random   whether they are random
@@ -38,8 +38,8 @@ class Halves:
     random: bool
 
     def dealt(self) -> Iterator[np.ndarray]:
-        """Yield the splits, AT_ONCE values at a time, a row for each: the places of the first half's values, then of the
-        second's."""
+        """Yield the ways to deal the values, AT_ONCE values at a time, a row for each way: the places of the first half's
+        values, then of the second half's values."""
         if not self.random:
             yield np.array(list(_every_split(self.n)), dtype=int)
             return
@@ -49,14 +49,14 @@ class Halves:
             yield rng.permuted(places, axis=1)[:, : 2 * self.half]
 
     def floor(self, values: Sequence[float]) -> float | None:
-        """Return the distance between the halves' means that 95% of the splits do not exceed, in the values' unit.
+        """Return the distance between the means of two halves that 95% of the splits do not exceed, in the unit of the values.
 
         None if n is below 2. Raises ValueError if a value is not finite or if there are not n values.
         """
         return self.floors([values])[0]
 
     def floors(self, samples: Sequence[Sequence[float]]) -> list[float | None]:
-        """Return the floor of each of several samples. Dealing takes longer than comparing, so all share one deal."""
+        """Return the floor of each of several samples. Dealing takes longer than comparing, so all samples share one deal."""
         for values in samples:
             if len(values) != self.n:
                 raise ValueError(f"{len(values)} values, but the halves are of {self.n}")

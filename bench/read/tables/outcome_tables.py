@@ -1,5 +1,5 @@
-"""What became of the trials, and what errors can hide: a ranking that depends on how errors are counted, and trials run again
-that differ from the rest."""
+"""The outcomes of the trials, and what errors can hide: a ranking that depends on how errors are counted, and trials that were
+run again and differ from the rest."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def outcomes(run: Run, arms: Arms) -> Table:
 
 
 def denominators_of(arm: Arm) -> Denominators:
-    """Return the share solved with errors counted in each way. Ungraded trials count in none."""
+    """Return the share solved for each way to count errors. Ungraded trials are never counted."""
     graded = arm.graded
     return Denominators(
         left_out=arm.solved(),
@@ -83,7 +83,8 @@ def _shown(arm: Arm) -> str:
 
 
 def reruns(run: Run, arms: Arms) -> list[Table]:
-    """Compare within each arm the trials that were run again after an error with the rest. No table if none was."""
+    """Compare, within each arm, the trials that were run again after an error with the other trials. There is no table if none
+    was run again."""
     if not run.rerun:
         return []
     columns = (
@@ -129,7 +130,8 @@ def _solved(trials: pd.DataFrame) -> Share:
 
 
 def two_looks(run: Run, arms: Arms) -> list[Table]:
-    """Compare what was solved of instances taken over from an earlier run with instances asked later. No table without both."""
+    """Compare what was solved in instances taken over from an earlier run with what was solved in instances asked later. There
+    is no table without both groups."""
     columns = (
         TableColumn[ArmLooks]("Scenario", lambda row: row.looks.condition.scenario),
         TableColumn[ArmLooks]("Model", lambda row: model_label(run, row.looks.condition.model)),
@@ -150,7 +152,7 @@ def two_looks(run: Run, arms: Arms) -> list[Table]:
 
 
 class ArmLooks(NamedTuple):
-    """An architecture and its condition's two looks."""
+    """An architecture, with the two groups of instances of its condition."""
 
     looks: TwoLooks
     architecture: str

@@ -14,7 +14,7 @@ from bench.read.analysis.statistics import PartEstimate, parts_of
 
 @dataclass(frozen=True)
 class Reading:
-    """How long a server took to read input and write output in some calls of one model.
+    """The seconds that a server took to read the input and to write the output of some calls of one model.
 
     tokens_in, tokens_out   by our tokenizer; by the server's count if the reading is of cold or warm tokens
     cached      the input tokens that the server had in its cache; None if it does not tell
@@ -33,8 +33,9 @@ class Reading:
 
 @dataclass(frozen=True)
 class PromptCache:
-    """How a model used its prompt cache. Before `first` attempts the server had read something else; `later` attempts ask
-    nearly the same again. If the server tells, `cold` holds the tokens that were not in its cache, and `warm` the others."""
+    """How a model used its prompt cache. Before `first` attempts the server had read another prompt; `later` attempts send
+    nearly the same prompt again. If the server reports it, `cold` has the tokens that were not in its cache, and `warm` the
+    other tokens."""
 
     model: str
     first: Reading
@@ -78,8 +79,8 @@ def _by_cache(calls: pd.DataFrame) -> tuple[Reading, Reading]:
 
 
 def _parts(calls: pd.DataFrame, *amounts: pd.Series[int]) -> tuple[PartEstimate, ...] | None:
-    """Return the seconds a token of each amount. Calls of one instance share prompts and are one cluster; with one instance,
-    calls of one repetition are."""
+    """Return the seconds per token of each amount. Calls of one instance share prompts and form a cluster. With a single
+    instance, the calls of one repetition form a cluster."""
     instances = instances_of(calls)
     clusters = instances if len(set(instances)) > 1 else calls["repetition"].tolist()
     rows = list(zip(*(row.astype(float).tolist() for row in amounts), strict=True))

@@ -58,7 +58,7 @@ _NOTES = (
 
 
 def _decided(rates: Sequence[RecoveryRate]) -> Iterator[str]:
-    """Say which plans are no evidence, because no trial could have come out otherwise."""
+    """Name the plans that are no evidence, because they leave each trial only one possible result."""
     reasons = {rate.arm.condition.plan: rate.decided for rate in rates if rate.decided}
     yield from (f"{plan} is no evidence: {why}" for plan, why in reasons.items())
 
@@ -116,7 +116,8 @@ def _plan_named(plan: str) -> str:
 
 
 def _solved_by_plan(by_name: Mapping[str, Mapping[str, Arm]]) -> str:
-    """Say what the worst and best architectures solve without faults, and under the plan under which the best solves least."""
+    """Return in words what the worst and the best architecture solve without faults, and under the plan under which the best
+    architecture solves least."""
     by_plan = {
         plan: sorted((arm.solved() for arm in named.values()), key=lambda share: share.rate or 0.0)
         for plan, named in by_name.items()

@@ -1,4 +1,4 @@
-"""The table that compares the frameworks that people use with our architectures, and says what each cannot express."""
+"""The table that compares widely used frameworks with our architectures, and says what each framework cannot express."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The timeline of one faulted trial by architecture: what ran when, and what was thrown away."""
+"""The timeline of one trial under faults, by architecture: what ran when, and what was thrown away."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ THINNEST = 0.006
 
 
 def struck_trials(arms: Arms) -> Iterator[list[FrameRow]]:
-    """Yield for each scenario the trials to show: one by architecture, of the first plan that struck. If possible they share
-    one pair, and so the same faults."""
+    """Yield for each scenario the trials to show: one trial of each architecture, from the first plan whose fault struck. If
+    possible the trials share one pair, and so the same faults."""
     shown: set[str] = set()
     for condition, named in arms.items():
         if condition.plan == FAULT_FREE or condition.scenario in shown:

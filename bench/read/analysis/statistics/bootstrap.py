@@ -1,4 +1,4 @@
-"""Resampling of units, each with all its measured values, so that what the values share cancels out."""
+"""Resample units with all their measured values, so that what the values share cancels out."""
 
 from __future__ import annotations
 

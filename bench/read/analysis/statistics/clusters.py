@@ -18,14 +18,14 @@ Value = TypeVar("Value")
 
 
 def in_common(values: Mapping[Pair, Value], others: Mapping[Pair, Value]) -> tuple[dict[Pair, Value], dict[Pair, Value]]:
-    """Return both mappings with only the pairs that both have, in the first one's order."""
+    """Return both mappings with only the pairs that both have, in the order of the first mapping."""
     pairs = [pair for pair in values if pair in others]
     return {pair: values[pair] for pair in pairs}, {pair: others[pair] for pair in pairs}
 
 
 def by_unit(values: Mapping[Pair, float]) -> Mapping[Hashable, float]:
-    """Return unit -> its value: with one instance each repetition's value, with several the mean of each instance's
-    repetitions.
+    """Return unit -> its value. With one instance the units are repetitions. With several instances the unit is the instance,
+    and its value is the mean of its repetitions.
 
     Student's t on the means of clusters with equal weights is a cluster interval without any resampling: Donald and Lang,
     Review of Economics and Statistics 89 (2007). `reports/calibration` has its coverage ("a task a value").
@@ -53,8 +53,8 @@ def effective_number(instances: Sequence[str], values: Sequence[float]) -> float
 
 
 def independent_number(instances: Sequence[str], values: Sequence[float]) -> float:
-    """Return how many independent values these count for in their mean: all, if each has a different instance or all have the
-    same.
+    """Return the number of independent values with which the mean of these values can be trusted. All count if each has a
+    different instance, or if all have the same instance.
 
     Otherwise it is their number divided by the design effect: the variance of the mean by instances over the variance for
     independent values, never below 1. Values without spread do not show the design effect: then each instance counts once.

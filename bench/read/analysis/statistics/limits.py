@@ -1,4 +1,4 @@
-"""The limits of an interval, as the calibration measured them. They are stated wherever the number is shown."""
+"""The limits of an interval, as the calibration measured them. They are stated wherever the interval is shown."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ NAMES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Worst:
-    """How often an interval held the truth, or a test found what was not there, for one kind of number at one N, in the worst
-    of the simulated worlds: among worlds within what the recorded runs show, and among worlds `beyond`, in which failures are
-    rarer or tasks differ more."""
+    """The worst calibrated case for one kind of number at one N: how often an interval held the truth, or how often a test
+    found an effect that was not there. It covers the simulated worlds that resemble the recorded runs, and apart from them the
+    worlds `beyond`, in which failures are rarer or tasks differ more."""
 
     recorded: float
     beyond: float
@@ -51,7 +51,7 @@ LimitCode = Literal["single", "no_spread", "coverage", "too_few", "shape"]
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit of a number. `code` is its kind, `text` a note below a table.
+    """A limit on the use of a number. `code` is the kind of limit, `text` a note below a table.
 
     about      the kind of number, as the calibration names it; "" if it makes no difference
     measured   the lowest coverage, or the highest share of false positives, in the calibration at this n; None for other limits
@@ -79,12 +79,13 @@ def has_width(estimate: _Bounded) -> bool:
 
 
 def is_narrow(estimate: Limited) -> bool:
-    """Return whether the interval is too narrow at this N, so that it is marked wherever it stands."""
+    """Return whether the interval is too narrow at this N. A mark then stands wherever the interval is shown."""
     return any(limit.is_narrow for limit in limits_of(estimate))
 
 
 def limits_of(estimate: Limited | PairedTest) -> tuple[Limit, ...]:
-    """Return all that must be said beside this number. The text is the same for the same n, so that a table says it once."""
+    """Return all limits that a reader must know of this number. The text is the same for the same n, so that a table states it
+    once."""
     match estimate:
         case PairedTest():
             return _of_test(estimate)
@@ -165,8 +166,8 @@ def _of_test(test: PairedTest) -> tuple[Limit, ...]:
 
 
 def _errs(pairs: int) -> float:
-    """Return the share of false positives for this number of pairs. It grows up to about 20 and falls beyond, so the worse of
-    the two nearest calibrated sizes is returned."""
+    """Return the share of false positives at this number of pairs. The share grows up to about 20 pairs and falls beyond, so
+    the worse of the two nearest calibrated sizes is returned."""
     by_size = calibrated()["sign-flip test"]
     below, above = (
         max((size for size in by_size if size <= pairs), default=min(by_size)),
@@ -186,7 +187,8 @@ def calibrated() -> Mapping[str, Mapping[int, Worst]]:
 
 
 def _calibrated(n: int, about: str) -> tuple[int, Worst]:
-    """Return the worst at the largest calibrated size up to n. Below all sizes it is at the smallest, which flatters."""
+    """Return the worst case at the largest calibrated size that is at most n. Below all sizes it is the worst case at the
+    smallest size, which is too favourable."""
     by_size = calibrated()[about]
     size = max((size for size in by_size if size <= n), default=min(by_size))
     return size, by_size[size]

@@ -1,4 +1,4 @@
-"""Who solves what: pairs that both, one or neither of two arms solved, and how many instances would tell the arms apart."""
+"""Which of two arms solves which pairs, and how many instances would show that the arms differ."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEN_POINTS = 0.10
 
 @dataclass(frozen=True)
 class TwoByTwo:
-    """Numbers of pairs that held for both arms, for the first or the second alone, or for neither."""
+    """The number of pairs in which a condition held for both arms, only for the first, only for the second, or for neither."""
 
     both: int
     first: int
@@ -33,7 +33,7 @@ class TwoByTwo:
 
 
 def two_by_two(first: Mapping[Pair, bool], second: Mapping[Pair, bool]) -> TwoByTwo:
-    """Count over the pairs that both have."""
+    """Count the pairs that both arms have by the result of each arm."""
     of_first, other = in_common(first, second)
     outcomes = [(bool(of_first[pair]), bool(other[pair])) for pair in of_first]
     return TwoByTwo(*(outcomes.count(held) for held in ((True, True), (True, False), (False, True), (False, False))))
@@ -64,7 +64,7 @@ def mcnemar_test(first: Mapping[Pair, bool], second: Mapping[Pair, bool]) -> Pai
 
 @dataclass(frozen=True)
 class RequiredInstances:
-    """A number of instances, with the 95% interval that the observed discordance leaves."""
+    """A number of instances, with the 95% interval that follows from the observed share of discordant pairs."""
 
     number: int
     low: int
@@ -74,8 +74,8 @@ class RequiredInstances:
 def required_instances(
     first: Mapping[Pair, bool], second: Mapping[Pair, bool], difference: float = TEN_POINTS, power: float = POWER
 ) -> RequiredInstances | None:
-    """Return the instances at which McNemar's test at 5% finds a true `difference` of two rates with this power, if the same
-    share of instances is discordant as here, and each has as many pairs.
+    """Return the number of instances at which McNemar's test at 5% finds a true `difference` of two rates with this power. This
+    assumes as large a share of discordant instances, and as many pairs of each, as were observed.
 
     An instance's discordance is the square of its mean difference, which is 0 or 1 for one pair. The mean of these has Wilson's
     interval for a rate, which for values between 0 and 1 is the wider one. No share below the difference is used, because at

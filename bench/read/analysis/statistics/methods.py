@@ -1,4 +1,4 @@
-"""The method for each kind of number's interval, chosen by `reports/calibration`, and the reason."""
+"""The method for the interval of each kind of number. `reports/calibration` decided each choice and gives the reason."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Two arms pair by pair: their difference, and the ratio of their means. With several instances each counts once
-(`by_unit`)."""
+"""Two arms compared pair by pair: the difference of their means, and the ratio. If there are several instances, each counts
+once (`by_unit`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True)
 class PairedMean:
-    """The mean of the differences over the pairs, and how many values had no partner."""
+    """The mean of the differences of the pairs, and the number of values without a partner."""
 
     difference: Mean
     pairs: int
@@ -26,7 +26,7 @@ class PairedMean:
 
 
 def paired_difference(values: Mapping[Pair, float], others: Mapping[Pair, float], measure: Measure = "spent") -> PairedMean:
-    """Return `values` less `others`, pair by pair, with the interval of the mean difference."""
+    """Return `values` minus `others`, pair by pair, with the interval of the mean difference."""
     both, _ = in_common(values, others)
     difference = mean_of(differences_of(values, others), measure)
     return PairedMean(difference, len(both), len(values) + len(others) - 2 * len(both))
@@ -40,7 +40,7 @@ def differences_of(values: Mapping[Pair, float], others: Mapping[Pair, float]) -
 
 @dataclass(frozen=True)
 class Ratio:
-    """The mean of some values divided by the mean of others. Neither can be negative.
+    """The mean of some values divided by the mean of others. No value is negative.
 
     pairs       units with both values: pairs of trials, trials, or instances
     ratio       None without a pair, or if the others' mean is 0

@@ -1,4 +1,4 @@
-"""What each unit of several amounts took, if only the total is known."""
+"""Estimate what one unit of each of several amounts took, if only the total is known."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.read.analysis.statistics.intervals import t_quantile
 
 @dataclass(frozen=True)
 class PartEstimate:
-    """`value` for one unit, with its 95% interval, never below 0. No interval with fewer than two clusters."""
+    """The estimate `value` for one unit, never below 0, with a 95% interval. Fewer than two clusters give no interval."""
 
     value: float
     low: float | None
@@ -70,5 +70,6 @@ def _joined(rows: Numbers, others: Numbers) -> Numbers:
 
 
 def _everywhere(values: Numbers) -> Numbers:
-    """Round to ten significant digits. The last digits of linear algebra differ between processors, and a table must not."""
+    """Round a number to ten significant digits, so that a table is the same everywhere: the last digits of linear algebra
+    differ between processors."""
     return np.array([float(f"{value:.9e}") for value in values])

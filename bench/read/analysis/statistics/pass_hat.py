@@ -1,4 +1,4 @@
-"""pass^k: the chance that k tries all come right."""
+"""pass^k: the chance that all of k tries solve the task."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.read.analysis.statistics.rates import exact_share_by_instance
 
 @dataclass(frozen=True)
 class PassHat:
-    """pass^`k` with its 95% interval; all None if no task was tried k times.
+    """pass^`k` with its 95% interval. All values are None if no task was tried k times.
 
     of         it is the mean over tasks, as in tau-bench
     n          how many tasks have at least k tries
@@ -30,7 +30,7 @@ class PassHat:
 
 
 def pass_hat(k: int, tasks: Sequence[tuple[int, int]]) -> PassHat:
-    """Return pass^k. `tasks` holds (c, n) of each task: the tries that came right, and all tries.
+    """Return pass^k. `tasks` holds (c, n) for each task: the number of successful tries, and the number of all tries.
 
     For one task with n >= k tries, C(c, k) / C(n, k) is unbiased. For several it is the mean of these, with the interval of a
     score's mean. Tries of different tasks are never put together. If each task has one try, or the tasks show no spread, the

@@ -1,4 +1,4 @@
-"""How many pairs are needed to see a difference."""
+"""How many pairs a test needs to find a difference."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ LARGE = 1000
 
 @dataclass(frozen=True)
 class RequiredPairs:
-    """The pairs that a test needs. `plain` takes the pilot's spread as true. `cautious` takes a spread that the true one
-    exceeds only one time in five."""
+    """The number of pairs that a test needs. `plain` takes the spread of the pilot's pairs as true. `cautious` takes a larger
+    spread, which the true spread exceeds only one time in five."""
 
     plain: int
     cautious: int

@@ -18,8 +18,8 @@ NORMAL = float(special.ndtri((1 + CONFIDENCE) / 2))
 
 @dataclass(frozen=True)
 class Share:
-    """k of n, with Wilson's 95% interval of the rate. All None if n is 0. `instances` is their number if the interval is over
-    several instances and not over n values. An interval that is exact is never too narrow."""
+    """A rate k / n with Wilson's 95% interval. All values are None if n is 0. If the interval treats instances as the units and
+    not the n values, `instances` is the number of instances. An exact interval is never too narrow."""
 
     k: int
     n: int
@@ -87,7 +87,7 @@ def _clopper_pearson(k: float, n: float) -> tuple[float, float]:
 
 
 def wilson(rate: float, n: float) -> tuple[float, float]:
-    """Return Wilson's interval of a rate. n can be a fraction. The interval ends at 0 or 1 if the rate is 0 or 1."""
+    """Return Wilson's interval of a rate. n can be a fraction. If the rate is 0 or 1, the interval ends there."""
     z2 = NORMAL**2
     centre = (rate + z2 / (2 * n)) / (1 + z2 / n)
     half = math.sqrt(z2 * (rate * (1 - rate) / n + z2 / (4 * n**2))) / (1 + z2 / n)
@@ -96,7 +96,7 @@ def wilson(rate: float, n: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class RateDifference:
-    """The rate of one arm less another's over the same `pairs`.
+    """The rate of one arm minus the rate of another, over the same `pairs`.
 
     gained, lost   pairs in which only the one, or only the other, held: only these differ
     difference     (gained - lost) / pairs; None without a pair, as is its interval
@@ -112,8 +112,8 @@ class RateDifference:
 
 
 def paired_rates(values: Mapping[Pair, bool], others: Mapping[Pair, bool]) -> RateDifference:
-    """Return `values` less `others`, pair by pair. With several instances the pairs count as the `effective_number` of their
-    differences.
+    """Return `values` minus `others`, pair by pair. With several instances the number of pairs is the `effective_number` of
+    their differences.
 
     Source: the interval is Bonett and Price's, Statistical Methods in Medical Research 21 (2012), a Wald interval with one pair
     added to each kind of discordant ones.
@@ -130,7 +130,7 @@ def paired_rates(values: Mapping[Pair, bool], others: Mapping[Pair, bool]) -> Ra
 
 
 def unpaired_rates(share: Share, other: Share) -> tuple[float, float] | None:
-    """Return the 95% interval of `share` less `other`, for rates that are not paired. None if either has no values.
+    """Return the 95% interval of `share` minus `other`, for rates that are not paired. None if either rate has no values.
 
     Source: Newcombe, Interval estimation for the difference between independent proportions, Statistics in Medicine 17 (1998),
     method 10, of each rate's own interval.
@@ -150,7 +150,7 @@ def _bonett_price(gained: float, lost: float, pairs: float) -> tuple[float, floa
 
 @dataclass(frozen=True)
 class Denominators:
-    """The share solved under each way to count trials that ended in an error: left out, as failures (the worst case), or as
+    """The share solved under three ways to count trials that ended in an error: left out, as failures (the worst case), or as
     solved (`best`)."""
 
     left_out: Share
@@ -159,7 +159,7 @@ class Denominators:
 
 
 def ranking_depends(first: Denominators, second: Denominators) -> bool:
-    """Return whether the errors decide which of two arms has the higher rate.
+    """Return whether the treatment of errors decides which of two arms has the higher rate.
 
     The arms are compared in each way alike, and each arm's worst case with the other's best. If a rate does not exist, because
     every trial ended in an error, the ranking depends on nothing else.

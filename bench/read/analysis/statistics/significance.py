@@ -1,4 +1,4 @@
-"""Tests whether a difference could be chance: of pairs, of groups, of rates, and of several tests at once."""
+"""Tests whether a difference could be chance: in pairs, between groups, between rates, and in several tests at once."""
 
 from __future__ import annotations
 
@@ -109,8 +109,8 @@ def _by_flips(differences: np.ndarray, flips: np.ndarray) -> float:
 
 
 def _two_sided(differences: np.ndarray, turned: np.ndarray, *, drawn: int) -> float:
-    """Return p. `turned` has for each assignment the sum of the flipped differences. With random assignments the experiment's
-    own counts too (`drawn`). Sums are equal if they differ by no more than rounding."""
+    """Return the two-sided p. `turned` has the sum of the flipped differences for each assignment of signs. If the assignments
+    are random, the observed assignment counts too (`drawn`). Sums that differ by no more than rounding are equal."""
     total = differences.sum()
     sums = total - 2 * turned
     near = 100 * np.finfo(float).eps * np.abs(differences).sum()
@@ -123,7 +123,7 @@ def _two_sided(differences: np.ndarray, turned: np.ndarray, *, drawn: int) -> fl
 
 @dataclass(frozen=True)
 class Groups:
-    """A test whether two groups differ. All None if one of them is empty.
+    """A test whether two groups differ. All values are None if a group is empty.
 
     p       of the Mann-Whitney test, two-sided
     delta   Cliff's: the chance that a value of the first group is above a value of the other, less the chance that it is below
@@ -138,7 +138,8 @@ class Groups:
 def groups_differ(
     values: Sequence[float], others: Sequence[float], rng: np.random.Generator | None = None, resamples: int = RESAMPLES
 ) -> Groups:
-    """Test whether `values`, say the tokens of trials that were run again, differ from `others`, the rest's.
+    """Test whether `values` differ from `others`: the tokens of trials that were run again from the tokens of the rest, for
+    instance.
 
     The test is by permutation, so it holds for small groups and for ties. It is exact if there are at most `resamples` ways to
     draw the groups, and otherwise takes that many random ones.
@@ -164,7 +165,7 @@ def _delta_of(alone: float, rest: Sequence[float]) -> float:
 
 
 def _p_of_one(alone: float, rest: Sequence[float]) -> float:
-    """Return the share of all values that are at least as far out as the one that is alone: each could have been that one."""
+    """Return p for a group of a single value: the share of all values that lie at least as far out."""
     pooled = [alone, *rest]
     deltas = [abs(_delta_of(value, pooled[:place] + pooled[place + 1 :])) for place, value in enumerate(pooled)]
     return sum(delta >= deltas[0] for delta in deltas) / len(pooled)

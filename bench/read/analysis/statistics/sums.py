@@ -1,4 +1,4 @@
-"""A total that can be negative, divided by another total: effects by crashes, for instance."""
+"""The ratio of two totals, of which the first can be negative: effects divided by crashes, for instance."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bench.read.analysis.statistics.paired import Ratio
 
 
 def ratio_of_sums(above: Sequence[float], below: Sequence[float]) -> Ratio:
-    """Return the sum of `above` divided by the sum of `below`, with its 95% interval by Student's t and the delta method.
+    """Return the sum of `above` divided by the sum of `below`, with the 95% interval by Student's t and the delta method.
 
     Each unit is a cluster: an instance with all its trials, or a trial if there is one instance. There is no interval below two
     units, or if all units have the same ratio, which shows no spread.
