@@ -68,7 +68,6 @@ READS = ("get_*", "search_*", "list_*", "find_*", "calculate", "think", "transfe
 REPEATS = re.compile(r"\b(once|again|twice|repeat\w*|retr\w+|idempoten\w+|duplicat\w+)\b", re.IGNORECASE)
 """Words by which a tool's description can say what a second call does."""
 NOT_DONE = {
-    "gpt-oss-120b and Qwen2.5-7B airline, retail with precondition advice": "not done yet; the servers are the same",
     "GPT-4.1 telecom and telecom solo (1,315 answers)": "no server of the telecom world with its data installs",
     "the part of rewards that grades sentences to the user": "the store's part is compared",
     "the simulated users": "they are models; the recorded path alone can be sent again",
@@ -162,7 +161,7 @@ def main(folder: Path, reexecuted: Sequence[Path]) -> None:
     picture = figure(runs[DRAWN], documents)
     parts = (
         head(picture), sets(runs), kinds(runs), drawn_errors(runs[DRAWN]), partings(runs), answers(documents),
-        dangers(documents), beside(runs, documents), diagnosed(labels), proposers(runs), inputs(),
+        dangers(documents), beside(runs, documents), diagnoses(labels), proposers(runs), inputs(),
     )  # fmt: skip
     report = "\n".join(line for part in parts for line in (*part, ""))
     FOLDER.mkdir(exist_ok=True)
@@ -203,7 +202,7 @@ def interval(value: Share, digits: int = 0) -> str:
     return f"[{value.low:.{digits}%}, {value.high:.{digits}%}]"
 
 
-def solved(trials: Iterable[RecordedTrial]) -> Share:
+def solved_share(trials: Iterable[RecordedTrial]) -> Share:
     return share((trial.task, bool(trial.solved)) for trial in trials)
 
 
@@ -237,8 +236,14 @@ def sets(runs: Mapping[str, RecordedRun]) -> Iterator[str]:
         struck = [trial for trial in trials if any(call.failed for call in trial.calls)]
         rate = share((trial.task, bool(call.failed)) for trial in trials for call in trial.calls)
         again = [repeated(trial) for trial in trials]
-        yield from (name, len(trials), f"{rate.n:,}", f"{rate.k} ({rate.rate:.1%} {interval(rate, 1)})", k_of_n(solved(struck)))
-        yield from (k_of_n(solved(trial for trial in trials if trial not in struck)), *price(every))
+        yield from (
+            name,
+            len(trials),
+            f"{rate.n:,}",
+            f"{rate.k} ({rate.rate:.1%} {interval(rate, 1)})",
+            k_of_n(solved_share(struck)),
+        )
+        yield from (k_of_n(solved_share(trial for trial in trials if trial not in struck)), *price(every))
         yield from (sum(first for first, _ in again), sum(second for _, second in again))
 
     rows = [list(row(name, run.trials)) for name, run in runs.items()]
@@ -270,7 +275,7 @@ def by_cause(run: RecordedRun) -> Mapping[str, tuple[Sequence[ErrorRepair], Shar
     for name in ("chance", "the model"):
         errors = [(t, r) for t in run.trials for r in repairs(t) if r.call.answer.startswith(CHANCE) == (name == "chance")]
         struck = {id(trial) for trial, _ in errors}
-        with_, without = (solved(t for t in run.trials if (id(t) in struck) == hit) for hit in (True, False))
+        with_, without = (solved_share(t for t in run.trials if (id(t) in struck) == hit) for hit in (True, False))
         causes[name] = [repair for _, repair in errors], with_, without
     return causes
 
@@ -400,6 +405,9 @@ def answers(documents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield ""
     yield "Not re-executed:"
     yield ""
+    sent = {each["sha256"] for each in documents}
+    left = [name for digest, name in FILES.items() if digest not in sent and "telecom" not in name]
+    yield from ([f"- {'; '.join(left)}: not done yet. The servers are the same."] if left else [])
     yield from (f"- {what}: {why}." for what, why in NOT_DONE.items())
 
 
@@ -443,12 +451,12 @@ def beside(runs: Mapping[str, RecordedRun], documents: Sequence[Mapping[str, Any
 
     def rows() -> Iterator[Sequence[object]]:
         for name, text in EARLIER.items():
-            yield name, *_compared(COUNTED, text, counted(runs[name].trials))
+            yield name, *_compared(COUNTED, text, counts_of(runs[name].trials))
         yield f"{DRAWN}: what chance drew", *_compared(DRAWN_NUMBERS, EARLIER_DRAWN, drawn_numbers(runs[DRAWN]))
         yield f"{FOUR}: its trials beside each other", *_compared(PAIR_NUMBERS, EARLIER_PAIRS, pair_numbers(runs[FOUR]))
         for name, text in EARLIER_REPLAYS.items():
             if name in replays:
-                yield f"{name}, re-executed", *_compared(REPLAYED, text, replayed(replays[name]))
+                yield f"{name}, re-executed", *_compared(REPLAYED, text, replay_counts(replays[name]))
 
     yield from table("Beside another count", words, ("Set", "Numbers", "Equal", "Differing: there, here"), rows())
     yield ""
@@ -463,11 +471,11 @@ def _compared(names: Sequence[str], theirs: str, ours: Sequence[str]) -> tuple[i
     return len(both), len(both) - len(differing), "; ".join(differing) or "–"
 
 
-def counted(trials: Sequence[RecordedTrial]) -> tuple[str, ...]:
+def counts_of(trials: Sequence[RecordedTrial]) -> tuple[str, ...]:
     """Return our numbers in the order of `COUNTED`."""
     every = [repair for trial in trials for repair in repairs(trial)]
     struck = [trial for trial in trials if any(call.failed for call in trial.calls)]
-    with_, without = (solved(struck), solved(trial for trial in trials if trial not in struck))
+    with_, without = (solved_share(struck), solved_share(trial for trial in trials if trial not in struck))
     mended = [repair for repair in every if repair.calls is not None]
     prices = list[str]()
     for amounts, digits in (([repair.calls or 0 for repair in mended], 1), ([repair.whole or 0 for repair in mended], 0)):
@@ -483,7 +491,7 @@ def counted(trials: Sequence[RecordedTrial]) -> tuple[str, ...]:
     )
 
 
-def replayed(documents: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def replay_counts(documents: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return our numbers in the order of `REPLAYED`."""
     sums = Counter[str]()
     for each in documents:
@@ -497,14 +505,14 @@ def replayed(documents: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     return answers_, ends, *twice, wrong, str(sums["anew changed"]), anew
 
 
-def diagnosed(labels: Mapping[str, Sequence[RecordedTrial]]) -> Iterator[str]:
+def diagnoses(labels: Mapping[str, Sequence[RecordedTrial]]) -> Iterator[str]:
     theirs = {trial.task: trial.blames[0].step for trial in labels[LABELS]}
     hits = {name: [0, 0] for name in ("the first write that no right call names, else the agent's last message", "that write",
             "the first write", "the last write", "the first error")}  # fmt: skip
     for trial in labels[FAILED]:
         writes = [call for call in trial.calls if not is_read(call.tool)]
-        named = {key_of(*each) for each in trial.expected or ()}
-        wrong = [call.asked for call in writes if call.key not in named]
+        expected = {key_of(*each) for each in trial.expected or ()}
+        wrong = [call.asked for call in writes if call.key not in expected]
         last = [place for place, turn in enumerate(trial.turns) if turn.role == AGENT][-1]
         errors = [call.asked for call in trial.calls if call.failed]
         made = [call.asked for call in writes]
@@ -567,7 +575,7 @@ def figure(run: RecordedRun, documents: Sequence[Mapping[str, Any]]) -> Picture:
         top.grid(axis="x", color=PALE, lw=0.6)
         for world, axes in zip(("airline", "retail"), worlds, strict=True):
             ranked = sorted(
-                doubled(documents, world).items(), key=lambda item: (item[1]["changed"] / item[1]["effects"], item[0])
+                twice_by_tool(documents, world).items(), key=lambda item: (item[1]["changed"] / item[1]["effects"], item[0])
             )
             for place, (_, counts) in enumerate(ranked):
                 begin = 0.0
@@ -588,7 +596,7 @@ def figure(run: RecordedRun, documents: Sequence[Mapping[str, Any]]) -> Picture:
         return finish(drawing, "strong-models", title, caption)
 
 
-def doubled(documents: Sequence[Mapping[str, Any]], world: str) -> Mapping[str, Counter[str]]:
+def twice_by_tool(documents: Sequence[Mapping[str, Any]], world: str) -> Mapping[str, Counter[str]]:
     """Return what became of effects that were delivered twice, by tool of this world."""
     tools = defaultdict[str, Counter[str]](Counter)
     for row in (row for each in documents if world in FILES[each["sha256"]] for row in each["danger"]):

@@ -44,6 +44,13 @@ def test_the_tools_are_as_dangerous_as_the_page_says_and_say_nothing_of_it() -> 
     assert all(row[10].startswith(("0 of", "– of")) for row in rows)
 
 
+def test_the_page_says_how_many_files_were_re_executed() -> None:
+    section = REPORT.partition("## Re-executed on servers that install")[2].partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| ")][2:]
+    words = {10: "Ten", 11: "Eleven", 12: "Twelve", 13: "Thirteen"}
+    assert f"{words[len(rows)]} files were re-executed on the servers that install." in PAGE
+
+
 def test_the_report_says_that_its_trials_were_recorded_elsewhere_and_stays_small() -> None:
     assert "RECORDED ELSEWHERE" in REPORT
     assert len(REPORT) < 60_000

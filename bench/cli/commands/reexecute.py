@@ -159,7 +159,7 @@ def claim_of(tool: Mapping[str, Any]) -> str:
 def as_json(run: RecordedRun, trials: Sequence[Reexecuted], tools: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the counts as JSON, without any text of the file. Of the server it has what each tool says of itself."""
 
-    def named(key: tuple[str, Delivered], danger: ToolDanger) -> dict[str, Any]:
+    def row_of(key: tuple[str, Delivered], danger: ToolDanger) -> dict[str, Any]:
         return {"tool": key[0], "delivered": key[1], **asdict(danger), "says": claim_of(tools.get(key[0], {}))}
 
     checked = [trial for trial in trials if trial.state is not None and trial.trial.state is not None]
@@ -177,7 +177,7 @@ def as_json(run: RecordedRun, trials: Sequence[Reexecuted], tools: Mapping[str, 
         "equal_ends": sum(not _contradicts(trial) for trial in checked),
         "effects": sum(len(trial.effects) for trial in trials),
         "trials_with_differing_answers": sum(bool(trial.differing) for trial in trials),
-        "danger": [named(key, each) for key, each in danger_of(trials).items()],
+        "danger": [row_of(key, each) for key, each in danger_of(trials).items()],
     }
     return json.dumps(document, indent=1)
 
