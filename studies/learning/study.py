@@ -16,7 +16,7 @@ from bench.read.analysis.arms import UNUSABLE
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import Pair, holm, in_common, mean_of
 from bench.read.claims.break_even import BreakEven, break_even, rate_in_words
-from bench.read.claims.sample_size import pairs_for_the_family
+from bench.read.claims.sample_size import pairs_after_correction
 from bench.read.render.cells import AdjustedP
 from bench.read.render.drawing import Picture
 from bench.read.render.labels import model_label
@@ -153,7 +153,7 @@ def break_even_by_rejections(trials: pd.DataFrame, name: str, other: str) -> Bre
 def _needed(row: Payoff, family: int) -> str | int:
     if row.verdict != "cannot be told" or len(row.tokens.by_instance) < 2:
         return "–"
-    return pairs_for_the_family(mean_of(list(row.tokens.by_instance.values())), family, LEVEL) or "unknown"
+    return pairs_after_correction(mean_of(list(row.tokens.by_instance.values())), family, LEVEL) or "unknown"
 
 
 def _payoffs_table(run: Run) -> Table:
@@ -179,7 +179,7 @@ def _payoffs_table(run: Run) -> Table:
         "p < 0.05 by the sign-flip test over instances, after Holm's correction over all rows and both measures",
         "cheaper from: the rejections a trial from which the cut takes fewer tokens (break-even), by first passes without a "
         "rejection and by the tokens asked again for a rejection, over the trials in which both have them",
-        "to decide: the instances at which this difference in tokens would be found with a power of 80%",
+        "to decide: the instances at which this difference in tokens would be found with a power of 80% at the corrected level",
     )
     return table_of("study-learning-pays", "Does a learned or a derived cut pay?", columns, rows, notes)
 

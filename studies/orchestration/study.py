@@ -23,7 +23,8 @@ from bench.common.errors import ResultsError
 from bench.read.analysis.arms import UNUSABLE
 from bench.read.analysis.factors import ArmName, factors_between
 from bench.read.analysis.frames import Run
-from bench.read.analysis.statistics import holm, mean_of, required_pairs
+from bench.read.analysis.statistics import holm, mean_of
+from bench.read.claims.sample_size import pairs_after_correction
 from bench.read.render.cells import AdjustedP, Cell, Number
 from bench.read.render.drawing import Picture
 from bench.read.render.table import Table, TableColumn, table_of
@@ -71,7 +72,7 @@ def corrected(pairs: Sequence[PatternPair], gaps: Sequence[ProposerGap]) -> tupl
     """Return them with their p after Holm's correction over all of them that differ anywhere, and with what would decide."""
     asked = [*(each.risen for each in pairs), *(each.grows for each in gaps)]
     p = holm({place: each.p for place, each in enumerate(asked) if any(each.by_instance.values())})
-    needed = [_needed(each, len(p)) for each in asked]
+    needed = [pairs_after_correction(mean_of(list(each.by_instance.values())), len(p), LEVEL) for each in asked]
     return (
         [replace(each, p=p.get(place), needed=needed[place]) for place, each in enumerate(pairs)],
         [replace(each, p=p.get(place), needed=needed[place]) for place, each in enumerate(gaps, len(pairs))],
@@ -118,13 +119,6 @@ def _trials(run: Run) -> pd.DataFrame:
         damage=damage,
         is_solved=(usable["outcome"] == "solved").astype(float),
     )
-
-
-def _needed(risen: Rises, family: int) -> int | None:
-    """Return the instances at which this difference would be found at the first step of Holm's correction."""
-    pilot = mean_of(list(risen.by_instance.values()))
-    enough = required_pairs(pilot.mean, pilot, level=LEVEL / max(1, family)) if pilot.mean else None
-    return enough.cautious if enough else None
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,16 @@ from bench.read.claims.ranges import PublishedRange
 
 
 def pairs_for_the_family(difference: Mean, family: int, level: float) -> int | None:
-    """Return the pairs at which a test in a family of this size finds this difference. The number is large enough for the size
-    of the difference, and for a sign-flip p that survives Holm's first step, 2 / 2^n <= level / family."""
+    """Return the pairs at which a test in a family of this size can find this difference: enough for its size at 5%, and enough
+    for a sign-flip p that survives Holm's first step, 2 / 2^n <= level / family."""
     enough = required_pairs(difference.mean, difference) if difference.mean else None
     return max(math.ceil(math.log2(2 * family / level)), enough.cautious) if enough else None
+
+
+def pairs_after_correction(difference: Mean, family: int, level: float) -> int | None:
+    """Return the pairs at which a test finds this difference at the first step of Holm's correction, level / family."""
+    enough = required_pairs(difference.mean, difference, level=level / max(1, family)) if difference.mean else None
+    return enough.cautious if enough else None
 
 
 def values_for_the_mean(mean: Mean, wanted: PublishedRange) -> int | None:

@@ -13,12 +13,12 @@ from records import accepted, called, committed, fault, recovered, rejected, run
 
 from bench.common.errors import ResultsError
 from bench.read.analysis.frames import Run
-from bench.read.analysis.statistics import mean_of, share_of
+from bench.read.analysis.statistics import mean_of, required_pairs, share_of
 from bench.read.claims.claim import DirectionClaim, RatioClaim
 from bench.read.claims.comparable import SIMULATED
 from bench.read.claims.published import Published, load_published
 from bench.read.claims.ranges import PublishedRange
-from bench.read.claims.sample_size import pairs_for_the_family, trials_for_the_rate, trials_without_one
+from bench.read.claims.sample_size import pairs_after_correction, pairs_for_the_family, trials_for_the_rate, trials_without_one
 from bench.read.claims.table import claims_tables, tallies, verdict_finding, verdict_lines
 from bench.read.claims.trace import claim_named, trace
 from bench.read.claims.verdicts import VERDICTS, Judgement, counts, family_of, judge_all, levels, structural
@@ -403,6 +403,15 @@ def test_the_pairs_for_a_family_are_enough_for_the_test_and_for_the_spread() -> 
     assert pairs_for_the_family(mean_of([5.0]), 10, 0.05) is None
     assert pairs_for_the_family(mean_of([0.0, 0.0]), 10, 0.05) is None
     assert pairs_for_the_family(mean_of([5.0, 5.0]), 10, 0.05) is None
+
+
+def test_more_pairs_decide_where_more_is_asked() -> None:
+    pilot = mean_of([100.0, 300.0, -100.0, 200.0])
+    needed = [pairs_after_correction(pilot, family, 0.05) for family in (1, 10, 100)]
+    plain = required_pairs(125.0, pilot)
+    assert plain is not None and needed[0] == plain.cautious
+    assert None not in needed and needed == sorted(set(needed))
+    assert pairs_after_correction(mean_of([0.0, 0.0]), 10, 0.05) is None is pairs_after_correction(mean_of([5.0]), 1, 0.05)
 
 
 def test_the_trials_for_a_rate_are_those_of_the_normal_approximation() -> None:
