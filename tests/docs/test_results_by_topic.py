@@ -184,7 +184,7 @@ def test_what_is_said_of_the_smaller_model_on_incidents_is_how_its_trials_ended(
     assert not missing(
         "results/paper",
         f"{run.trials['outcome'].eq('solved').sum()} of {len(run.trials)} trials without a fault, and gives up in "
-        f"{run.trials['outcome'].eq('gave_up').sum()}. Of its {len(replies)} distinct replies {unfit.sum()} do not",
+        f"{run.trials['outcome'].eq('gave_up').sum()}. Of its {len(replies)} distinct outputs {unfit.sum()} do not",
         f"and {content.sum()} more are rejected for what they say",
     )
 
