@@ -75,7 +75,9 @@ def test_a_rerun_of_a_trial_of_a_model_that_sends_nothing_twice_is_the_trial(tmp
 
 @pytest.mark.endurance
 @pytest.mark.parametrize(
-    "path", sorted([*ROOT.glob("configs/*.toml"), *ROOT.glob("studies/comparisons/*.toml")]), ids=lambda path: path.stem
+    "path",
+    sorted([*ROOT.glob("configs/*.toml"), *ROOT.glob("studies/*/*.toml")]),
+    ids=lambda path: f"{path.parent.name}-{path.stem}",
 )
 def test_a_rerun_of_a_trial_of_each_config_is_the_trial(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)

@@ -6,7 +6,7 @@ import csv
 import lzma
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from statistics import fmean
 
@@ -45,6 +45,13 @@ def by_instance(values: Iterable[tuple[str, float]]) -> float:
     for instance, value in values:
         each[instance].append(value)
     return fmean(map(fmean, each.values()))
+
+
+def rise(these: Iterable[Row], those: Iterable[Row], measure: Callable[[Row], float], *shared: str) -> float:
+    """How much more is measured in these trials than in their twins among those, as the mean over instances."""
+    twins = {tuple(row[name] for name in ("instance", "repetition", *shared)): row for row in those}
+    pairs = [(row, twins.get(tuple(row[name] for name in ("instance", "repetition", *shared)))) for row in these]
+    return by_instance((row["instance"], measure(row) - measure(twin)) for row, twin in pairs if twin)
 
 
 # Boundaries
@@ -120,7 +127,7 @@ def pairs_of(config: str) -> Iterable[tuple[Row, Row]]:
     return [(row, controls[tuple(row[name] for name in places)]) for row in struck]
 
 
-@pytest.mark.parametrize("config", ["pattern_failure"])
+@pytest.mark.parametrize("config", ["pattern_failure", "pattern_failure_further", "pattern_failure_children"])
 def test_which_failure_damages_which_pattern_is_recounted(config: str) -> None:
     counts = defaultdict[Place, list[int]](lambda: [0, 0])
     for row, control in pairs_of(config):
@@ -157,3 +164,15 @@ def test_how_often_a_call_is_tried_again_is_recounted() -> None:
                 if (row["scenario"], row["plan"], row["architecture"]) == arm
             )
             assert beyond == pytest.approx(float(shown[title]), abs=TOLERANCE), shown
+
+
+def test_what_an_order_of_undoing_leaves_behind_is_recounted() -> None:
+    trials = [row for row in rows_of("pattern_failure_undo") if row["plan"] != "none"]
+    (shown,) = table_of("study-pattern-failure-undo-order")
+    as_done, reverse = (
+        [row for row in trials if row["architecture"] == name]
+        for name in ("scatter_gather_saga_as_done", "scatter_gather_saga_keyed")
+    )
+    for kind in ("uncompensated", "lost"):
+        more = rise(as_done, reverse, lambda row: int(row[f"damage_{kind}"]))  # noqa: B023
+        assert more == pytest.approx(float(shown[f"{kind.capitalize()} more"]), abs=TOLERANCE)
