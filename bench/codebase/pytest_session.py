@@ -68,7 +68,12 @@ class ImpactSession:
         self.layout = self._layout_of(config, [word for word in arguments if word not in requested])
         self._requested = sorted({os.path.relpath(folder / word, self.rootpath) for word in requested} - {"."})
         self.decision = self.state.decide(self.layout) if mode == "select" else ValidityDecision({}, ())
-        if self.decision.kept and self.state.has_new_effects(config.getini("python_files")):
+        listed = [word for word in config.getini("testpaths") if folder == self.rootpath and not Path(word).is_absolute()]
+        named = [folder / word.partition("::")[0] for word in requested] or [
+            each for word in listed for each in folder.glob(word)
+        ]
+        collected = [path.resolve() for path in named or [folder]]
+        if self.decision.kept and self.state.has_new_effects(config.getini("python_files"), collected):
             self.decision = ValidityDecision({}, (*self.decision.kept, *self.decision.invalid), self.decision.stale)
         self.kept: list[str] = []
         self.outcomes: dict[str, tuple[str, str]] = {}

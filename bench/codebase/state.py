@@ -136,18 +136,20 @@ class ExecutionState(Workspace):
         surface = self.store.surface(module.skeleton) if module is not None else None
         return surface is not None and not acting(surface)
 
-    def has_new_effects(self, patterns: Sequence[str]) -> bool:
+    def has_new_effects(self, patterns: Sequence[str], folders: Sequence[Path]) -> bool:
         """Return whether a file of tests, which no execution knows, may do more than bind names while it is collected.
 
         Args:
             patterns: The patterns of the names of files of tests.
+            folders: The folders and files from which tests are collected.
 
         Returns:
             Whether tests of other files may see what it does.
         """
         known = {fact.name for fact in self.store.facts().values() if fact.kind == "effects" and fact.value != ABSENT}
         tree = self.present().python_files()
-        for path in tree - known:
+        collected = [each for each in tree - known if any((self.root / each).is_relative_to(folder) for folder in folders)]
+        for path in collected:
             if any(fnmatch.fnmatch(os.path.basename(path), pattern) for pattern in patterns):
                 module = self.present().module(path)
                 surface = self.store.surface(module.skeleton) if module is not None else None

@@ -81,6 +81,18 @@ def test_an_import_that_another_file_made_counts(tmp_path: Path) -> None:
     assert "test_b.py::test_b FAILED" in impact(root)[0]
 
 
+@pytest.mark.parametrize("words", [("tests",), ("tests/test_a.py",), ()], ids=["folder", "file", "testpaths"])
+def test_a_file_that_no_session_collects_runs_no_test_again(tmp_path: Path, words: tuple[str, ...]) -> None:
+    other = {"others/test_z.py": "import table\ntable.TABLE[0] = 1\ndef test_z(): pass\n"}
+    files = {"table.py": "TABLE = {}\n", "tests/test_a.py": "import table\ndef test_sees(): assert not table.TABLE\n"}
+    root = repository(tmp_path / "r", files | other | {"pytest.ini": "[pytest]\ntestpaths = tests\npythonpath = .\n"})
+    impact(root, *words)
+    assert impact(root, *words)[:2] == ([], 1)
+    write(root, {"tests/test_0.py": other["others/test_z.py"]})
+    ran, kept, _ = impact(root, *words)
+    assert (len(ran), kept) == ((0, 1) if words == ("tests/test_a.py",) else (2, 0))
+
+
 def test_a_new_test_and_a_new_body_run_no_test_of_another_file(tmp_path: Path) -> None:
     tests = {
         "test_a.py": "import pytest as t, pkg.part\n@t.mark.parametrize('n', [1])\ndef test_a(n):\n    assert pkg.part.VALUE\n",
