@@ -8,12 +8,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from bench.common.escaping import escape_terminal
 from bench.read.render.cells import Cell, Linked, text_of
@@ -28,6 +29,7 @@ THOUSANDS = re.compile(r"(?<![\d.])\d{4,}")
 SIDES = {"holds": "stands", "contradicted": "falls", "counterexample": "falls", "decided by sizes": "sizes"}
 """How a verdict begins, and the side that its colour and sign show."""
 WITHIN_INTERVAL = re.compile(r"(?<=[\d%]), (?=-?\d)")
+INTERVAL = r"\[-?\d[^\[\]]*\]"
 
 
 def rendered(template: str, style: str, script: str = "", folder: Path = FOLDER, **shown: Any) -> str:
@@ -44,6 +46,7 @@ def rendered(template: str, style: str, script: str = "", folder: Path = FOLDER,
             grouped=grouped,
             side_of=_side_of,
             numeric=_numeric,
+            prose=_prose,
             **shown,
         )
     )
@@ -73,6 +76,18 @@ def _shown(value: object) -> object:
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
     return WITHIN_INTERVAL.sub(",\N{NO-BREAK SPACE}", escape_terminal(value))
+
+
+def _prose(text: str, names: Sequence[str]) -> Markup:
+    """Return a sentence whose names are set as code, and whose intervals are fainter than their numbers."""
+    longest_first = "|".join(re.escape(escape(name)) for name in sorted(names, key=len, reverse=True)) or r"(?!)"
+    return Markup(
+        re.sub(
+            rf"(?<![\w.&#-])(?<!the )({longest_first})(?![\w-]|\.\w)|({INTERVAL})",
+            lambda match: f"<code>{match[1]}</code>" if match[1] else f'<span class="interval">{match[2]}</span>',
+            escape(_shown(text)),
+        )
+    )
 
 
 def _policy(style: str, script: str) -> str:

@@ -16,11 +16,16 @@ from bench.read.report.history import history_facts, listed, sandbox_said, sessi
 from bench.read.report.results import Results
 from bench.read.report.summary import Summary, SummaryFinding, summary_of
 from bench.read.report.table_part import OPEN, SECTIONS
+from bench.record.config import FAULT_FREE
 from bench.record.manifest import Manifest
 from bench.record.plan_entries import EVERY, FaultEntry
 
 READ_FIRST = ("What is said", "Verdict", "Ours", "Published", "N", "Model", "Claim")
 """The columns of a table of verdicts that a page shows open, in this order."""
+NAMED = ("architecture", "scenario", "model", "plan")
+"""The columns whose values are set apart in the page's sentences."""
+TALLY = "claims"
+"""The table that the tally of the paper's claims leads to."""
 LONG_TABLES = frozenset({"claims_levels", "failure_differences", "subtasks"})
 MOST_ROWS = 25
 """Tables that compare everything with everything, and how many of their rows `report.md` shows at most. The page can be sorted
@@ -45,7 +50,7 @@ class Section:
 class Page:
     """The text of a report. `warnings` are what a reader must know before any number. `standing` says whether the paper's
     claims hold ("" if none was judged). `first` is the figure beside the summary (None if there is none). `facts` describe the
-    run, line by line."""
+    run, line by line. `names` are the architectures, packs, models and plans that the sentences name."""
 
     title: str
     warnings: tuple[str, ...]
@@ -54,6 +59,12 @@ class Page:
     facts: tuple[tuple[str, str], ...]
     sections: tuple[Section, ...]
     standing: str = ""
+    names: tuple[str, ...] = ()
+
+    @property
+    def findings(self) -> tuple[SummaryFinding, ...]:
+        """The summary's findings without the tally of the paper's claims, which `standing` has."""
+        return tuple(each for each in self.summary.findings if not (self.standing and each.table == TALLY))
 
     @property
     def opened(self) -> tuple[Section, ...]:
@@ -111,6 +122,7 @@ def page_of(
         facts=(*_facts(run), *more_facts),
         sections=_sections(tables, pictures[1:]),
         standing=standing,
+        names=tuple(name for column in NAMED for name in run.names(column) if name != FAULT_FREE),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as some
@@ -11,7 +12,7 @@ from hypothesis import strategies as some
 from bench.read.render.table import Table
 from bench.read.report.html import rendered
 from bench.read.report.page import Page, Section
-from bench.read.report.summary import Summary
+from bench.read.report.summary import Summary, SummaryFinding
 from bench.read.report.table_part import OPEN, SECTIONS
 
 VERDICTS = ("Claim", "Verdict", "What is said", "Ours", "Reason")
@@ -32,6 +33,13 @@ def test_each_table_with_rows_stands_once_on_a_page_and_no_empty_one_does(kinds:
     further = Counter(table.name for section in made.further for table in section.tables)
     assert opened + further == Counter(table.name for table in tables if table.rows)
     assert all(len(section.tables) <= OPEN[section.name] for section in made.opened)
+
+
+def test_the_tally_of_the_papers_claims_is_told_once() -> None:
+    findings = (SummaryFinding("They cost less.", "first_round"), SummaryFinding("Of the 2 claims 2 hold.", "claims"))
+    without = replace(page([]), summary=Summary("", "", findings, ()))
+    assert [each.table for each in without.findings] == ["first_round", "claims"]
+    assert [each.table for each in replace(without, standing="2 of 2 claims stand.").findings] == ["first_round"]
 
 
 def test_an_open_table_of_verdicts_begins_with_the_sentence_and_all_its_columns_stand_in_the_fold() -> None:
