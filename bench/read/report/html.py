@@ -80,7 +80,7 @@ def _shown(value: object) -> object:
 
 def _prose(text: str, names: Sequence[str]) -> Markup:
     """Return a sentence whose names are set as code, and whose intervals are fainter than their numbers."""
-    longest_first = "|".join(re.escape(escape(name)) for name in sorted(names, key=len, reverse=True)) or r"(?!)"
+    longest_first = "|".join(re.escape(escape(_shown(name))) for name in sorted(names, key=len, reverse=True)) or r"(?!)"
     return Markup(
         re.sub(
             rf"(?<![\w.&#-])(?<!the )({longest_first})(?![\w-]|\.\w)|({INTERVAL})",

@@ -11,7 +11,7 @@ from bench.read.report.html import rendered, source
 from bench.worlds.read.scorecard import Scorecard
 from bench.worlds.read.scorecard.pictures import pictures
 from bench.worlds.read.scorecard.tables import tables
-from bench.worlds.read.scorecard.words import ABOUT, INTERVALS, SIMULATED, findings, provenance
+from bench.worlds.read.scorecard.words import ABOUT, INTERVALS, SIMULATED, findings, headline, provenance
 
 
 def title(card: Scorecard) -> str:
@@ -32,6 +32,8 @@ def as_html(card: Scorecard) -> str:
         source("page.css"),
         folder=Path(__file__).parent,
         title=title(card),
+        headline=headline(card),
+        names=[name for row in card.rows for name in (row.world, row.system, row.model)],
         warnings=warnings(card),
         about=ABOUT,
         intervals=INTERVALS,

@@ -82,6 +82,20 @@ def findings(card: Scorecard) -> Iterator[str]:
                 yield f"On {world}{with_model}, {' '.join(sentences_of(rows[0], [row.system for row in rows]))}"
 
 
+def headline(card: Scorecard) -> str:
+    """Return how often the best and the worst system finished right after crashes in the first world, or "" if none was
+    killed."""
+    killed = [(struck.right, row) for row in card.rows for struck in [row.struck_by(ALL_CRASHES)] if struck and struck.right.n]
+    in_first = sorted(
+        ((right, row.system) for right, row in killed if row.world == killed[0][1].world), key=lambda pair: -(pair[0].rate or 0)
+    )
+    if not in_first:
+        return ""
+    (best, system), (worst, other) = in_first[0], in_first[-1]
+    begins = f"On {killed[0][1].world}, {system} finished {best.k} of {plural(best.n, 'trial')} right after crashes"
+    return f"{begins}, and {other} {worst.k} of {worst.n}" if len(in_first) > 1 else begins
+
+
 def _control(row: ScorecardRow, systems: Sequence[str]) -> Iterator[str]:
     many = len(systems) > 1
     if not row.control.n:

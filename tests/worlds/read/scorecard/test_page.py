@@ -27,7 +27,7 @@ from bench.worlds.read.scorecard.compare_table import as_json, compare_table
 from bench.worlds.read.scorecard.page import as_html, as_markdown
 from bench.worlds.read.scorecard.pictures import pictures
 from bench.worlds.read.scorecard.tables import UNMEASURED, glance, in_short, tables
-from bench.worlds.read.scorecard.words import findings, own_logs
+from bench.worlds.read.scorecard.words import findings, headline, own_logs
 
 
 @pytest.fixture(scope="module")
@@ -158,10 +158,27 @@ def test_the_short_table_says_what_its_kinds_of_damage_mean(card: Scorecard) -> 
 
 def test_the_page_begins_with_one_row_a_system(card: Scorecard, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bench.worlds.read.scorecard.page.pictures", lambda _: [])
-    for shown in (as_html(card), as_markdown(card)):
-        texts = ("Recovery at a glance", "In words", "The tables below have the 95% interval", "What a crash does to the world")
-        places = [shown.index(text) for text in texts]
-        assert places == sorted(places)
+    many = replace(card, rows=tuple(replace(row, world=f"{row.world}{n}") for n in range(3) for row in card.rows))
+    for shown in (as_html(many), as_markdown(card)):
+        assert in_order(shown, "Recovery at a glance", "In words", "The tables below have", "What a crash does to the world")
+
+
+def test_few_sentences_stand_before_the_first_table(card: Scorecard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.worlds.read.scorecard.page.pictures", lambda _: [])
+    assert in_order(as_html(card), "In words", "The tables below have", "Recovery at a glance")
+
+
+def in_order(page: str, *texts: str) -> bool:
+    places = [page.index(text) for text in texts]
+    return places == sorted(places) and all(page.count(f"<h2>{text}</h2>") <= 1 for text in texts)
+
+
+def test_the_title_is_how_often_the_best_and_the_worst_system_finished_right(card: Scorecard, tmp_path: Path) -> None:
+    assert headline(card) == "On shop, careful finished 8 of 8 trials right after crashes, and agent 0 of 8"
+    assert headline(replace(card, rows=card.rows[:1])) == "On shop, agent finished 0 of 8 trials right after crashes"
+    elsewhere = replace(card.rows[1], world="other")
+    assert headline(replace(card, rows=(card.rows[0], elsewhere))).startswith("On shop, agent finished 0 of 8")
+    assert not headline(scorecard_of([run_of(tmp_path, [lived(), lived("answers", by=(ACK,))])]))
 
 
 def test_what_was_not_measured_is_a_word_and_never_a_number(card: Scorecard) -> None:
