@@ -60,7 +60,7 @@ LONGEST, LONGEST_VALUE, LONGEST_ASKED = 300, 60, 100
 
 def sentence(probe: ProbeRead) -> str:
     """Return the conclusion in one sentence."""
-    return f"{_outcome(probe)}{_unseen(probe)}."
+    return "; ".join(filter(None, (outcome(probe), unseen(probe)))) + "."
 
 
 def lines(probe: ProbeRead, page: str) -> list[str]:
@@ -217,7 +217,8 @@ def _lacking(probe: ProbeRead) -> str:
     return f"{again} cells are equal in a second run: there are {len(probe.run_again)}"
 
 
-def _outcome(probe: ProbeRead) -> str:
+def outcome(probe: ProbeRead) -> str:
+    """Return whether the agent does damage, and the worst case."""
     cells, name = len(probe.with_verdict), probe.name
     if probe.conclusion == "cannot":
         why = probe.problems[-1] if probe.problems else "the clean runs have not ended"
@@ -246,10 +247,11 @@ def _interval(cell: CellRead) -> str:
     return f" ({share.low:.0%} to {share.high:.0%})" if share.low is not None and share.high is not None else ""
 
 
-def _unseen(probe: ProbeRead) -> str:
-    unseen = [call.name for call in (probe.planned.calls if probe.planned else ()) if call.call_class == "unseen"]
-    named = f"{', '.join(unseen[:3])}{' and others' if len(unseen) > 3 else ''}"
-    return f"; no witness saw what {named} did, which the journal alone judges" if unseen else ""
+def unseen(probe: ProbeRead) -> str:
+    """Return which calls' effects no witness saw, or ""."""
+    calls = [call.name for call in (probe.planned.calls if probe.planned else ()) if call.call_class == "unseen"]
+    named = f"{', '.join(calls[:3])}{' and others' if len(calls) > 3 else ''}"
+    return f"no witness saw what {named} did, which the journal alone judges" if calls else ""
 
 
 def _worst(probe: ProbeRead) -> Iterator[str]:
