@@ -1,1 +1,1 @@
-"""Counterfactuals: a recorded trial is run again on the same draws, with something in it changed."""
+"""Counterfactuals: a recorded trial is run again on the same draws, with a change in the agent or in the faults."""

@@ -1,4 +1,5 @@
-"""The commonest agent: it keeps nothing, so that each process begins the work anew, and its effects have no key."""
+"""Find agents that keep nothing: each new process begins the work anew, and the effects have no key. Most agents are of this
+kind."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ REMEDY = (
 
 @dataclass(frozen=True)
 class BeganAnew:
-    """How often an agent began its work anew.
+    """A count of how often an agent began its work anew.
 
     times      processes that began with the same effect as the first, although a process before them had gone on to another
     lives      processes after the first that made an effect: restarts
@@ -31,7 +32,7 @@ class BeganAnew:
 
     @staticmethod
     def of(record: TrialRecord) -> BeganAnew:
-        """Count in a trial."""
+        """Count how often the agent of one trial began anew."""
         calls = [call for call in of_kind(record.events, ToolCalled) if call.access != "read" and call.effect]
         by_life: dict[int, list[tuple[str, str]]] = defaultdict(list)
         for call in calls:
@@ -46,7 +47,7 @@ class BeganAnew:
 
 
 def began_anew_lines(records: Sequence[TrialRecord]) -> list[str]:
-    """Return in words how often the agents of these trials began anew, and what to change; nothing if none did."""
+    """Return lines that say how often the agents of these trials began anew, and what to change. Empty if none did."""
     counts = [each for each in map(BeganAnew.of, records) if each.times]
     if not counts:
         return []

@@ -1,4 +1,4 @@
-"""A trial under some strikes of its plan, as a config that anyone can run."""
+"""Write a trial, under some of its plan's strikes, as a config that anyone can run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.run.trial.faults import Fault
 
 
 def config_text(config: Config, suffix: str, faults: Sequence[Fault], head: Sequence[str]) -> str:
-    """Return a config with one plan and its control, in TOML.
+    """Return the text of a config with one plan and its control, in TOML.
 
     It has the same draws as the given config, because seed, names and each fault's place in its plan are the same.
 

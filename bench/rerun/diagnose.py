@@ -1,5 +1,5 @@
-"""Which part of an agent is to blame for a failed trial: the trial is run again on the same draws, with sets of its parts
-mended.
+"""Find the part of an agent that is to blame for a failed trial. The trial is run again on the same draws, with sets of its
+parts mended.
 
 A set is sufficient if the failure is gone and no other has come by the faults that the trial met. Harm from a fault that only
 the mended trial meets blames no part. All minimal sufficient sets are found, by running every set
@@ -41,7 +41,7 @@ MendedSet = frozenset[MendedPart]
 
 @dataclass(frozen=True)
 class FailedEntry:
-    """A failure: a kind of damage and the effect that it struck, or how the trial ended."""
+    """One failure of a trial: a kind of damage with the damaged effect, or a wrong end of the trial."""
 
     kind: str
     what: str
@@ -80,7 +80,7 @@ class Rerun:
 
 @dataclass(frozen=True)
 class EntryDiagnosis:
-    """The diagnosis of one entry.
+    """The diagnosis of one failure of a trial (`FailedEntry`).
 
     start    where mending starts
     asked    the parts that could be mended for it
@@ -104,7 +104,7 @@ class EntryDiagnosis:
 
     @property
     def contributing(self) -> MendedSet:
-        """The parts that are in some minimal sufficient set."""
+        """The parts that are in at least one minimal sufficient set."""
         return frozenset().union(*self.minimal)
 
 
@@ -131,7 +131,7 @@ class Diagnosis:
 
     @property
     def blamed(self) -> MendedSet:
-        """The parts that contribute to any of its entries."""
+        """The parts that contribute to at least one failure of the trial."""
         return frozenset().union(*(entry.contributing for entry in self.entries))
 
     @property
@@ -140,8 +140,9 @@ class Diagnosis:
 
     @property
     def is_proved(self) -> bool:
-        """Whether all replies were recorded for the state in which they were asked for, except the mended proposer's. Outside
-        of a world nothing is proved, since a right proposer always solves the task and two parts are never asked."""
+        """Whether all replies were recorded in the state in which they were asked for. The replies of a mended proposer are
+        excepted. Outside of a world nothing is proved, since a right proposer always solves the task, and two parts are never
+        tried."""
         return self.in_world and self.is_explained and not self.sources["transplanted"] and not self.sources["simulated"]
 
     @property
@@ -150,12 +151,12 @@ class Diagnosis:
 
     @property
     def is_outside(self) -> bool:
-        """Whether its agent works through no boundary of ours, as a command does."""
+        """Whether the agent works without a boundary of ours, as a command does."""
         return self.not_asked.get("verifier") == OUTSIDE
 
 
 def is_failed(record: TrialRecord) -> bool:
-    """Return whether a trial ended with damage or unsolved, and was graded."""
+    """Return whether a trial was graded and ended with damage or unsolved."""
     return record.outcome not in UNJUDGED and (record.outcome != "solved" or bool(TrialFailure.of(record).damage))
 
 
@@ -201,8 +202,8 @@ async def diagnose(original: Original, agent: RerunAgent | None = None) -> Diagn
 async def _minimal(
     reruns: Reruns, entry: FailedEntry, whole: Rerun, start: Start, parts: Sequence[MendedPart], met: FaultPlan
 ) -> tuple[tuple[MendedSet, ...], MendedSet]:
-    """Return all minimal sets of these parts that suffice under the faults that the trial met, the smallest first. Return also
-    the parts of the sets that could not be judged."""
+    """Return all minimal sets of these parts that suffice under the faults of the trial, the smallest first. Also return the
+    parts of the sets that could not be judged."""
     unjudged: MendedSet = frozenset()
 
     async def suffices(mended: MendedSet) -> bool:
@@ -216,7 +217,7 @@ async def _minimal(
 
 
 def _suffices(entry: FailedEntry, whole: Rerun, again: Rerun) -> bool:
-    """Return whether the entry is gone and no other has come."""
+    """Return whether the failure is gone and no other failure has appeared."""
     if again.outcome in UNJUDGED or entry in again.entries:
         return False
     is_worse = ENDINGS.index(again.outcome) > ENDINGS.index(whole.outcome)
@@ -224,7 +225,7 @@ def _suffices(entry: FailedEntry, whole: Rerun, again: Rerun) -> bool:
 
 
 class Reruns:
-    """The reruns of one trial. Each is made once."""
+    """The reruns of one trial. Each rerun is made once."""
 
     def __init__(self, original: Original, agent: RerunAgent):
         self._original, self.agent = original, agent
@@ -233,7 +234,7 @@ class Reruns:
         self.unjudged = 0
 
     async def of(self, parts: MendedSet, start: Start, plan: FaultPlan) -> Rerun:
-        """Run the trial with these parts mended, under this plan."""
+        """Run the trial under this plan, with these parts mended."""
         key = parts, start, plan
         if key not in self.known:
             made = self.known[key] = await rerun(self._original.arm, self.agent, parts, start, plan)
@@ -243,7 +244,7 @@ class Reruns:
 
 
 async def rerun(arm: RerunArm, agent: RerunAgent, parts: MendedSet, start: Start, plan: FaultPlan) -> Rerun:
-    """Run a trial under these faults, with some of the agent's parts mended from `start` on."""
+    """Run the trial under these faults, with some of the agent's parts mended from `start` on."""
     spec, matrix = arm.spec, arm.matrix
     resolved = matrix.arm(spec)
     environment = resolved.scenario.environment
@@ -258,7 +259,7 @@ async def rerun(arm: RerunArm, agent: RerunAgent, parts: MendedSet, start: Start
 
 
 def _with_reasons(matrix: Matrix) -> Matrix:
-    """Return the same trials, in which a repair that is told of its rejection is told the reason."""
+    """Return the same trials with a change: a repair that is told of its rejection is also told the reason."""
     settings = {name: entry.settings for name, entry in matrix.architectures.items()}
     told = {name: replace(each, repair="reason") for name, each in settings.items() if each.repair == "none"}
     entries = {name: replace(matrix.architectures[name], settings=each) for name, each in told.items()}
@@ -279,7 +280,7 @@ def _entries(result: TrialResult, environment: Any) -> EntryCounts:
 
 
 def _not_asked(original: Original, agent: RerunAgent, whole: Rerun) -> dict[MendedPart, str]:
-    """Return part -> why it cannot be mended."""
+    """Return part -> the reason why it cannot be mended."""
     not_asked: dict[MendedPart, str]
     if original.arm.matrix.arm(original.arm.spec).scenario.environment is None:
         not_asked = {**whole.not_mended, "commit": NO_WORLD, "pattern": NO_WORLD}
@@ -289,7 +290,7 @@ def _not_asked(original: Original, agent: RerunAgent, whole: Rerun) -> dict[Mend
 
 
 def _parting(record: TrialRecord, control: TrialRecord) -> Start:
-    """Return where a trial left its control."""
+    """Return the place at which a trial first differs from its control."""
     pairs = zip(record.events, control.events, strict=False)
     shorter = min(len(record.events), len(control.events))
     events = next((number for number, pair in enumerate(pairs) if timeless(pair[0]) != timeless(pair[1])), shorter)
@@ -297,14 +298,14 @@ def _parting(record: TrialRecord, control: TrialRecord) -> Start:
 
 
 def _at_request(record: TrialRecord, number: int) -> Start:
-    """Return where this request of the model is; requests count from 0."""
+    """Return the place of this request to the model. Requests count from 0."""
     asked = [place for place, event in enumerate(record.events) if isinstance(event, Called) and event.asked]
     return Start(asked[number] if number < len(asked) else len(record.events), number)
 
 
 def counts(diagnoses: Collection[Diagnosis]) -> dict[MendedPart, dict[str, int]]:
-    """Return part -> number of entries for which it is necessary, only contributing, cleared, not judged, or could not be
-    mended."""
+    """Return part -> the number of failures for which the part is necessary, only contributes, is cleared, is not judged, or
+    could not be mended."""
     entries = [entry for diagnosis in diagnoses for entry in diagnosis.entries]
 
     def verdict(part: MendedPart, entry: EntryDiagnosis) -> str:

@@ -1,4 +1,4 @@
-"""A diagnosis in words: a finding in a sentence, counts by part, three trials, and what to do; or all of it as JSON."""
+"""A diagnosis in words: the finding in a sentence, counts by part, three trials, and advice. The same is available as JSON."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ KEYS_ALONE = "the commit was not asked, since a key does not hold an effect to t
 
 
 def advice_line(part: MendedPart, diagnoses: Sequence[Diagnosis]) -> str:
-    """Return what to do about a part that some of the diagnoses blame."""
+    """Return a line on what to do about a part that some of the diagnoses blame."""
     blaming = [each for each in diagnoses if part in each.blamed]
     advice = ADVICE[part] if any(each.in_world for each in blaming) else ADVICE_OUTSIDE.get(part, ADVICE[part])
     is_command = all(each.is_outside for each in blaming)
@@ -45,12 +45,12 @@ def advice_line(part: MendedPart, diagnoses: Sequence[Diagnosis]) -> str:
 
 
 def anew_lines(diagnoses: Sequence[Diagnosis]) -> list[str]:
-    """Return how often agents that are commands began anew, and what to change; nothing if none did."""
+    """Return lines on how often agents that are commands began anew, and on what to change. Empty if none did."""
     return began_anew_lines([each.record for each in diagnoses if each.in_world and each.is_outside])
 
 
 def lines_of(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> list[str]:
-    """Return what diagnosing a run showed, in at most 12 lines.
+    """Return the diagnosis of a run in at most 12 lines.
 
     Args:
         run: Its name.
@@ -104,19 +104,19 @@ def finding(which: str, run: str, diagnoses: Sequence[Diagnosis]) -> str:
 
 
 def most_blamed(diagnoses: Sequence[Diagnosis]) -> MendedPart | None:
-    """Return the part that most of the trials blame; None if none is blamed."""
+    """Return the part that most trials blame; None if no part is blamed."""
     blamed = Counter(chain.from_iterable(_sorted(each.blamed) for each in diagnoses))
     return max(blamed, key=lambda part: (blamed[part], -PARTS.index(part)), default=None)
 
 
 def not_asked_lines(diagnoses: Sequence[Diagnosis]) -> list[str]:
-    """Return which parts could not be mended, and in how many of the trials."""
+    """Return lines on the parts that could not be mended, with the number of trials."""
     asked_nothing: dict[tuple[str, ...], int] = Counter(tuple(each.not_asked) for each in diagnoses if each.not_asked)
     return [f"  not asked in {times} of {len(diagnoses)} trials: {', '.join(parts)}" for parts, times in asked_nothing.items()]
 
 
 def replies_line(diagnoses: Sequence[Diagnosis]) -> str:
-    """Return where the replies came from, and in worlds how many diagnoses are proved."""
+    """Return a line on the origin of the replies, and in worlds on how many diagnoses are proved."""
     in_worlds = [each for each in diagnoses if each.in_world]
     proved, explained = sum(each.is_proved for each in in_worlds), sum(each.is_explained for each in in_worlds)
     proofs = f"{proved} of {explained} explanations are proved; " if in_worlds else ""
@@ -132,7 +132,7 @@ def replies_line(diagnoses: Sequence[Diagnosis]) -> str:
 
 
 def trial_lines(diagnosis: Diagnosis) -> list[str]:
-    """Return what diagnosing one trial showed, entry by entry."""
+    """Return the diagnosis of one trial, failure by failure."""
     record = diagnosis.record
     lines = [f"trial {record.id}: {_place(record)}", f"It ended {TrialFailure.of(record).words}."]
     if diagnosis.undiagnosable:
@@ -148,7 +148,7 @@ def trial_lines(diagnosis: Diagnosis) -> list[str]:
 
 
 def _alike(entries: Sequence[EntryDiagnosis]) -> list[list[EntryDiagnosis]]:
-    """Group the entries with the same diagnosis."""
+    """Group the failures that have the same diagnosis."""
     groups: dict[object, list[EntryDiagnosis]] = {}
     for entry in entries:
         groups.setdefault((entry.minimal, entry.start, entry.in_control), []).append(entry)
@@ -156,12 +156,12 @@ def _alike(entries: Sequence[EntryDiagnosis]) -> list[list[EntryDiagnosis]]:
 
 
 def _why(entry: EntryDiagnosis) -> str:
-    """Return why mending starts at that event."""
+    """Return the reason why mending starts at that event."""
     return "the first wrong proposal" if entry.in_control else "where the trial left its control"
 
 
 def verdict_of(entry: EntryDiagnosis) -> str:
-    """Return in words which sets of parts explain an entry."""
+    """Return in words which sets of parts explain a failure."""
     later = "; mended, the trial goes on to a fault that it had not met, and is harmed by it" if entry.later else ""
     keys = f"; {KEYS_ALONE}" if entry.entry.kind == "stale" and "commit" not in entry.asked else ""
     return f"{_verdict_of(entry)}{later}{keys}"
@@ -178,7 +178,7 @@ def _verdict_of(entry: EntryDiagnosis) -> str:
 
 
 def as_json(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> str:
-    """Return all that diagnosing a run showed."""
+    """Return the whole diagnosis of a run as JSON."""
     document = {"run": run, "failed": failed, "counts": counts(diagnoses), "trials": [_as_json(each) for each in diagnoses]}
     return json.dumps(document, indent=2, ensure_ascii=False)
 
@@ -227,7 +227,7 @@ def _share(verdict: Mapping[str, int]) -> int:
 
 
 def _shown(diagnoses: Sequence[Diagnosis]) -> list[Diagnosis]:
-    """Return trials to show: first one for each set of blamed parts, then others."""
+    """Return the trials to show: first one trial for each set of blamed parts, then further trials."""
     diagnosable = [each for each in diagnoses if not each.undiagnosable]
     unlike = list({each.blamed: each for each in reversed(diagnosable)}.values())[::-1]
     return [*unlike, *(each for each in diagnosable if each not in unlike)][:SHOWN]

@@ -1,4 +1,5 @@
-"""How often two sides that consume the same events commit something else, beyond what two seeds of one side differ in.
+"""Measure how often two models or prompts commit something different at the same events, beyond the difference between two
+seeds of the same model or prompt.
 
 The sides are models, prompts or architectures. The share of pairs of the two sides that differ, less the mean of the shares of
 pairs of two seeds of each side, is taken by instance. It can be below zero.
@@ -49,7 +50,7 @@ class Divergence:
 
 @dataclass(frozen=True)
 class ComparedEvent:
-    """What each side committed at one event, with each seed."""
+    """The outputs that each side committed at one event, with each seed."""
 
     instance: str
     these: Sequence[Any]
@@ -57,7 +58,7 @@ class ComparedEvent:
 
 
 def with_state(replies: Iterable[tuple[str, BankedReply]], *, of_prompts: bool) -> Iterator[tuple[str, BankedReply, str]]:
-    """Yield (model, reply, name of the state for both sides). For prompts the name is the state's number within its
+    """Yield (model, reply, name of the state on both sides). For prompts the name is the number of the state within its
     judgment."""
     asked: Counter[tuple[str, str, str, int, str]] = Counter()
     for model, reply in replies:
@@ -67,7 +68,7 @@ def with_state(replies: Iterable[tuple[str, BankedReply]], *, of_prompts: bool) 
 
 
 def committed(reply: BankedReply, strength: str) -> object:
-    """Return what a boundary of this strength commits of a reply. None means nothing."""
+    """Return what a boundary of this strength commits of a reply. None means that nothing is committed."""
     if reply.rejected and strength == "business_rule":
         return None
     if reply.output is None:
@@ -76,7 +77,7 @@ def committed(reply: BankedReply, strength: str) -> object:
 
 
 def courses(folder: Path) -> dict[str, tuple[str, ...]]:
-    """Return trial -> its effects in order, each as its tool and arguments."""
+    """Return trial -> its effects in order, each as a tool with arguments."""
     records = latest(record for record in read_records(folder) if isinstance(record, TrialRecord))
     return {
         record.id: tuple(
@@ -114,7 +115,8 @@ def _within(event: ComparedEvent, differ: Differ) -> float:
 
 
 def beyond_spread(events: Sequence[ComparedEvent], differ: Differ = ne) -> list[float]:
-    """Return for each event the share of pairs of the two sides that differ, less that of two seeds of one side."""
+    """Return for each event the share of pairs in which the two sides differ, minus the share of pairs in which two seeds of
+    one side differ."""
     return [_between(event, differ) - _within(event, differ) for event in events]
 
 
@@ -128,7 +130,7 @@ def _first(these: Sequence[str], those: Sequence[str]) -> int:
 
 
 def mean_by_instance(instances: Sequence[str], values: Sequence[float]) -> MeanContrast:
-    """Return the mean over instances of each instance's mean."""
+    """Return the mean over instances of the mean within each instance."""
     by_instance: dict[str, list[float]] = {}
     for instance, value in zip(instances, values, strict=True):
         by_instance.setdefault(instance, []).append(value)

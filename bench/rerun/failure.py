@@ -1,4 +1,4 @@
-"""How a trial failed."""
+"""How a trial failed: its outcome, and its damage."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class TrialFailure:
 
     @property
     def times(self) -> int:
-        """How often anything was damaged."""
+        """The number of damaged effects, of all kinds."""
         return sum(self.damage.values())
 
     def beyond(self, control: TrialFailure) -> frozenset[str]:
-        """Return the kinds of damage that happened more often than in the control."""
+        """Return the kinds of damage that occurred more often than in the control."""
         return frozenset(kind for kind, times in self.damage.items() if times > control.damage.get(kind, 0))
 
     @property

@@ -1,4 +1,4 @@
-"""What rejections teach: a policy is learned from one run's trials, and judged in another run, on instances it has not seen.
+"""Learn a policy from the rejections in one run's trials, and judge it in another run, on instances that it has not seen.
 
 The learned part is the decomposition: which neighbouring subtasks share a call. A joint call reads shared documents once; but
 if one of its outputs is rejected, all are asked for again. Let p(i) be the chance that the first reply for subtask i is
@@ -35,7 +35,7 @@ from bench.scenario import Scenario, Subtask
 
 @dataclass
 class _Seen:
-    """Distinct first replies for one subtask, by prompt and reply: whether each was rejected, and its tokens."""
+    """The distinct first replies for one subtask, by prompt and reply. Each has its tokens, and whether it was rejected."""
 
     rejected: dict[object, bool] = field(default_factory=dict)
     tokens: dict[object, int] = field(default_factory=dict)
@@ -93,7 +93,7 @@ def learn(
 def of_pack(
     name: str, manifest: Manifest, trials: Sequence[TrialRecord], packs: Sequence[Path], count: int | None
 ) -> PackPolicy:
-    """Return what these trials teach about one scenario. Raise as `learn` does."""
+    """Return the policy that these trials teach for one scenario. Raise as `learn` does."""
     drawn = sample(manifest.scenarios[name].instances, count, "learning", manifest.config.seed, name.partition(":")[0])
     scenarios = [load_pack(name, packs, instance) for instance in drawn]
     if (names := tuple(subtask.name for subtask in scenarios[0].task.subtasks)) != manifest.scenarios[name].subtasks:
@@ -128,7 +128,8 @@ def _look_at(trial: TrialRecord, seen: Mapping[str, _Seen]) -> None:
 
 
 def _cheapest(scenarios: Sequence[Scenario], seen: Mapping[str, _Seen]) -> tuple[tuple[str, ...], ...]:
-    """Return the cheapest cut of the list of subtasks into calls; of equal cuts, the one with more calls."""
+    """Return the cheapest way to cut the list of subtasks into calls. If two ways cost the same, return the way with more
+    calls."""
     subtasks = scenarios[0].task.subtasks
     best: list[tuple[Fraction, int, tuple[tuple[str, ...], ...]]] = [(Fraction(0), 0, ())]
     for end in range(1, len(subtasks) + 1):
@@ -142,7 +143,7 @@ def _cheapest(scenarios: Sequence[Scenario], seen: Mapping[str, _Seen]) -> tuple
 
 
 def _price(scenarios: Sequence[Scenario], names: Sequence[str], seen: Mapping[str, _Seen]) -> Fraction:
-    """Return the expected tokens of an accepted call for these subtasks."""
+    """Return the expected tokens until a call for these subtasks is accepted."""
     asked = [_prompt_tokens(scenario, [scenario.task.subtask(name) for name in names]) for scenario in scenarios]
     together = [scenarios[0].task.subtask(name) for name in names]
     read = dict.fromkeys(name for subtask in together for name in subtask.reads if name in seen and name not in names)

@@ -1,4 +1,4 @@
-"""The five parts of an agent, and why a part of it cannot be mended."""
+"""The five parts of an agent, and the reasons why a part cannot be mended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The five parts of an agent that a rerun can mend: the proposer at the model, the others where the agent has them.
+"""The five parts of an agent that a rerun can mend. The proposer is mended at the model, and the other parts where the agent
+has them.
 
 proposer   gives the right output, as the pack declares it
 verifier   checks every proposal against its schema, the policy and the pack's rules
@@ -47,7 +48,7 @@ WHOLE = Form(strength="business_rule", commit="compare_and_swap", signal="typed"
 
 @dataclass(frozen=True)
 class Start:
-    """Where mending starts: this many events, and this many requests of the model, stay as they were."""
+    """The place at which mending starts: this many events, and this many requests to the model, stay as they were."""
 
     events: int = 0
     requests: int = 0
@@ -55,7 +56,7 @@ class Start:
 
 @dataclass(frozen=True)
 class RerunAgent:
-    """What is run again.
+    """The agent that is run again.
 
     work          the architecture
     boundary      makes its boundary, which the remedied pattern uses too
@@ -83,12 +84,12 @@ class RerunAgent:
 
 
 def is_ours(part: ArchitecturePart) -> bool:
-    """Return whether the function of an architecture stands in this suite."""
+    """Return whether the function of an architecture is part of this suite."""
     return part.path.partition(".")[0] == "bench"
 
 
 def with_remedies(form: Form) -> Form:
-    """Return the form with its author's remedies. The boundary stays as it is."""
+    """Return the form of a pattern with the remedies by its author. The boundary stays as it is."""
     strength = form.strength or ("business_rule" if form.remedies else "schema")
     commit = form.commit or ("compare_and_swap" if form.remedies else "plain")
     return replace(form, remedies=True, strength=strength, commit=commit, signal=form.tells)
@@ -96,7 +97,7 @@ def with_remedies(form: Form) -> Form:
 
 @dataclass
 class MendedAgent:
-    """An agent in one trial, with some parts mended from a start on.
+    """An agent in one trial. Some of its parts are mended from a start on.
 
     model        the model that it asks
     in_world     whether its task has a world
@@ -143,7 +144,7 @@ class MendedAgent:
         return len(world.acting.log.events) >= self.start.events
 
     def _make_under_keys(self, world: WorldActions) -> None:
-        """Make each effect of an agent without a boundary under a key. An undo renews the key."""
+        """Give a key to each effect of an agent without a boundary. An undo renews the key."""
         act = world.act
 
         async def keyed(
@@ -168,14 +169,14 @@ class MendedAgent:
 
 
 def _fits(boundary: Any, part: MendedPart, mended: object) -> bool:
-    """Return whether a mended part can replace this part of a boundary: it has all methods of the part that is there."""
+    """Return whether a mended part can replace this part of a boundary: it must have all methods of the present part."""
     kept = getattr(boundary, part, None)
     public = {name for name in dir(kept) if not name.startswith("_")}
     return is_dataclass(boundary) and kept is not None and public <= set(dir(mended))
 
 
 class _SwitchedPart:
-    """One part until the trial has come to its start, and another from then on."""
+    """A part that is exchanged for another when the trial comes to the start of mending."""
 
     def __init__(self, kept: Any, mended: Any, has_begun: Callable[[], bool]):
         self._kept, self._mended, self._has_begun = kept, mended, has_begun
@@ -185,7 +186,7 @@ class _SwitchedPart:
 
 
 class WatchedModel:
-    """A model that counts its replies by source. From a request on, a right proposer answers instead.
+    """A model that counts its replies by their source. From a given request on, a right proposer answers instead.
 
     mended_from   number of requests that the model answers first; None: all
     asked         number of requests so far
@@ -233,8 +234,8 @@ class WatchedModel:
         return "recorded" if context.attempt == 1 and bank.knows(place) else "transplanted"
 
     def _is_wrong(self, request: Request, reply: Reply) -> bool:
-        """Return whether a reply to a judgment differs from the right one. Free-text notes, and replies to an outside agent,
-        never do."""
+        """Return whether a reply to a judgment differs from the right reply. Notes in free text never differ, nor do replies to
+        an outside agent."""
         context, environment = request.context, self._scenario.environment
         right = {**self._scenario.reference, **context.references}
         asked = [subtask for subtask in self._scenario.task.subtasks if subtask.name in context.subtasks]

@@ -1,4 +1,4 @@
-"""The minimal sufficient sets of parts, found by running every set that holds no smaller sufficient set."""
+"""Find the minimal sufficient sets of parts. Every set is tried that contains no smaller sufficient set."""
 
 from __future__ import annotations
 

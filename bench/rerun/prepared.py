@@ -1,4 +1,5 @@
-"""What a run's manifest must hold for its study from the beginning: a study can have `prepare(matrix)` in its `prepare.py`."""
+"""What a study needs in its run's manifest from the beginning. A study can have a function `prepare(matrix)` in its
+`prepare.py`."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from bench.run.experiment.matrix import Matrix
 
 
 def prepared(matrix: Matrix) -> dict[str, Any]:
-    """Return what the manifest of a run must hold for its study.
+    """Return what the study of a run needs in the run's manifest.
 
     Args:
         matrix: The experiment.

@@ -35,8 +35,7 @@ from bench.record.verify import sound_records, sources
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A run as it was read from its folder. Column `plan` names the fault plan, our tokenizer counts tokens, and times are in
-    seconds.
+    """A run as it was read from its folder. `plan` names the fault plan, our tokenizer counts tokens, times are in seconds.
 
     trials    `rejections`: how often verification turned something away; what is judged together counts once;
               `first_round_*`: the mean of its first rounds; `price_*`: all rounds after its effective faults, divided by the

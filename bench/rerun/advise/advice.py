@@ -1,4 +1,5 @@
-"""The advice, by its author's five steps of selection: runtime, dimensions, state first, predicates, artifact.
+"""The advice on a pattern. It follows the five steps of selection by the patterns' author: runtime, dimensions, state first,
+predicates, artifact.
 
 The predicates say which patterns supply what the work demands. Of their arms the steps lead to the arm that did the least
 damage under the failures of the work, and of several such arms to the cheapest. If several cost the same, it is the arm that
@@ -47,7 +48,7 @@ ALIKE = 0.001
 
 @dataclass(frozen=True)
 class Demand:
-    """What the work demands in one dimension, and why. `what` is "" if it demands nothing."""
+    """The demand of the work in one dimension, and the reason. `what` is "" if there is no demand."""
 
     dimension: str
     what: str
@@ -56,7 +57,7 @@ class Demand:
 
 @dataclass(frozen=True)
 class Backing:
-    """The evidence for a recommendation: an arm compared with another, under the measured failures of the work.
+    """The evidence for a recommendation: one arm compared with another, under the measured failures of the work.
 
     ours, theirs   the arms
     damaged        the share of trials with any damage, of each arm
@@ -73,7 +74,7 @@ class Backing:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The result of the advised arm in a run that the advice has not seen.
+    """The result of the advised arm in a run that the advice did not use.
 
     harmless   number of arms that damaged nothing there; `close`: those within 10% of the cheapest
     ratio      its tokens divided by those of the cheapest harmless arm; None if no arm was harmless
@@ -95,7 +96,7 @@ class HeldOut:
 
     @property
     def best(self) -> str:
-        """Return the arm that did the least damage for each fault."""
+        """Return the arm that did the least damage per fault."""
         return min(self.harm, key=lambda arm: self.harm[arm])
 
     @property
@@ -104,18 +105,18 @@ class HeldOut:
 
     @property
     def coin(self) -> float:
-        """Return the damage for each fault of an arm that is drawn, in the mean."""
+        """Return the mean damage per fault of an arm that is drawn at random."""
         return sum(self.harm.values()) / len(self.harm)
 
     @property
     def holds(self) -> bool:
-        """Whether it damaged nothing, within 10% of the best price of the harmless arms."""
+        """Whether the advised arm damaged nothing and cost at most 10% more than the cheapest arm without damage."""
         return self.damaged.k == 0 and self.ratio is not None and self.ratio <= 1.1
 
 
 @dataclass(frozen=True)
 class Advice:
-    """The advice, with its measurements.
+    """The advice, with the measurements behind it.
 
     arm            the advised arm; `pattern`: the arm without its remedies
     kept           the patterns that supply all demands, or, if none does, the state's demand and most others
@@ -196,7 +197,7 @@ def advise(workload: WorkloadEntry, evidence: Evidence) -> Advice:
 
 
 def _demands(workload: WorkloadEntry) -> Iterator[Demand]:
-    """Yield the demands. State comes first: coordination is built around it, and control bounds it."""
+    """Yield the demands. The demand on state comes first, since coordination depends on state, and state limits control."""
     work, crashes = workload.work, workload.failures.get("crash", 0.0)
     if work.log_is_truth:
         yield Demand("state", "log", "a log of events is the truth")
@@ -219,8 +220,8 @@ def _demands(workload: WorkloadEntry) -> Iterator[Demand]:
 
 
 def _kept(wanted: list[str], patterns: list[str]) -> list[str]:
-    """Return the patterns that supply all demands. If none does, those that supply the state's demand and most of the
-    others."""
+    """Return the patterns that meet all demands. If no pattern does, return the patterns that meet the demand on state and most
+    of the others."""
     if complete := [pattern for pattern in patterns if set(wanted) <= set(SUPPLIES[pattern])]:
         return complete
     states = [what for what in wanted if what in STATES]
@@ -230,7 +231,7 @@ def _kept(wanted: list[str], patterns: list[str]) -> list[str]:
 
 
 def _told_apart(harm: Mapping[str, Mapping[str, float]], arm: str) -> list[str]:
-    """Return the arms whose damage is told from this arm's: p < 0.05 by the sign-flip test over instances, after Holm's
+    """Return the arms whose damage differs from this arm's damage: p < 0.05 by the sign-flip test over instances, after Holm's
     correction over all arms that differ anywhere."""
 
     def by_pair(name: str) -> dict[Pair, float]:
@@ -252,7 +253,7 @@ def _compared(evidence: Evidence, ours: str, theirs: str, failures: tuple[str, .
 
 
 def held_out(advice: Advice, evidence: Evidence, plan: str) -> HeldOut:
-    """Judge advice by a run that it has not seen.
+    """Judge advice by a run that the advice did not use.
 
     Args:
         advice: The advice.

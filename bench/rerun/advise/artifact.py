@@ -1,4 +1,4 @@
-"""The advice as a few lines on the terminal, and as the validation artifact, which says what would refute it."""
+"""The advice as a few lines for the terminal, and as the validation artifact, a page that says what would refute the advice."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HEAD = """| arm | compared with | damaged effects, in trials | damaged effects o
 
 
 def lines_of(workload: WorkloadEntry, advice: Advice, evidence: Evidence, judged: HeldOut | None) -> Iterator[str]:
-    """Yield the advice, one fact a line, at most eleven lines."""
+    """Yield the advice in at most eleven lines, one fact per line."""
     verb = "did no damage" if not advice.damaged.k else "did the least damage"
     yield f"{workload.name}: build {advice.arm}. It {verb}, in {share(advice.damaged)} trials."
     yield f"measured in {evidence.scenario} of {evidence.run}{', SIMULATED: no model answered' if evidence.simulated else ''}"
@@ -37,7 +37,7 @@ def lines_of(workload: WorkloadEntry, advice: Advice, evidence: Evidence, judged
 
 
 def _doubts(advice: Advice) -> Iterator[str]:
-    """Yield where the measurements contradict the steps, and what they do not decide."""
+    """Yield lines on measurements that contradict the steps, and on questions that the measurements leave open."""
     if advice.by_steps != advice.arm:
         harm = " and ".join(f"{arm} {advice.harm[arm]:.2f}" for arm in (advice.by_steps, advice.arm))
         yield f"the steps lead to {advice.by_steps}, which did more damage: in a run {harm} effects"
@@ -51,7 +51,7 @@ def share(value: Share) -> str:
 
 
 def told(backing: Backing) -> str:
-    """Return the evidence for a recommendation, in a line."""
+    """Return a line with the evidence for a recommendation."""
     sides = zip((backing.ours, backing.theirs), backing.damaged, backing.effects, strict=True)
     damaged = ", ".join(f"{arm} damaged {effects} effects in {share(rate)} trials" for arm, rate, effects in sides)
     rates = ", ".join(f"{name} {rate_in_words(rate)}" for name, rate in backing.break_even.items())
@@ -59,7 +59,7 @@ def told(backing: Backing) -> str:
 
 
 def judged_line(judged: HeldOut) -> str:
-    """Return the result of the advice on the held-out run."""
+    """Return a line with the result of the advice on the held-out run."""
     verdict = "holds" if judged.holds else "does not hold"
     lowest = f"{judged.ratio:.2f} times the lowest price" if judged.ratio else "no price to compare"
     price = f"{lowest} of the {judged.harmless} of {judged.arms} arms without damage"
@@ -72,7 +72,7 @@ def judged_line(judged: HeldOut) -> str:
 
 
 def judged_harm(judged: HeldOut) -> Iterator[tuple[str, float]]:
-    """Yield the damage for each delivered fault of the advised, the best, the worst and a drawn arm."""
+    """Yield the damage per delivered fault of four arms: the advised arm, the best, the worst, and an arm drawn at random."""
     yield from (("advised", judged.harm[judged.arm]), (f"best ({judged.best})", judged.harm[judged.best]))
     yield from ((f"worst ({judged.worst})", judged.harm[judged.worst]), ("a coin", judged.coin))
 

@@ -1,4 +1,5 @@
-"""What a run measured of each pattern, bare and with its remedies: which failures damage it, and what they cost."""
+"""What a run measured of each pattern, without and with its remedies: the failures that damage it, and the cost of these
+failures."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ COLUMNS = ["scenario", "architecture", "plan", "instance", "repetition", "outcom
 
 @dataclass(frozen=True)
 class Evidence:
-    """The trials of one world of a run.
+    """The trials of one world in a run.
 
     simulated   whether all its models are simulated
     """
@@ -46,12 +47,13 @@ class Evidence:
 
     @cached_property
     def patterns(self) -> dict[str, str]:
-        """Each pattern that the run has in both forms -> its arm with remedies."""
+        """Each pattern that the run has both without and with remedies -> its arm with remedies."""
         variants = {name: entry.base for name, entry in self.config.architecture.items() if entry.remedies and entry.base}
         return {base: name for name, base in variants.items() if {base, name} <= set(self.config.architectures)}
 
     def arms(self, keys: bool) -> dict[str, str]:
-        """Return the arms that can be built, with their patterns: bare, and with `keys` also with remedies.
+        """Return the arms that can be built, with their patterns. Arms have no remedies; with `keys`, arms with remedies are
+        added.
 
         Raises ResultsError if the run lacks one of these forms.
         """
@@ -68,17 +70,18 @@ class Evidence:
         return self.trials[(self.trials["architecture"] == arm) & self.trials["plan"].isin(plans)]
 
     def damaged(self, arm: str, plans: Sequence[str]) -> Share:
-        """Return the share of trials with any damage."""
+        """Return the share of trials with damage of any kind."""
         trials = self.of(arm, plans)
         return exact_share_by_instance(trials["instance"].tolist(), (trials[DAMAGE].sum(axis=1) > 0).tolist())
 
     def effects(self, arm: str, plans: Sequence[str]) -> int:
-        """Return how many effects were damaged, of all kinds."""
+        """Return how many effects were damaged, over all kinds of damage."""
         return int(self.of(arm, plans)[DAMAGE].to_numpy().sum())
 
     def harm(self, arm: str, failures: Mapping[str, float]) -> dict[str, float]:
-        """Return instance -> the damaged effects of a run with this many of each failure: those without a failure, and what
-        each delivered failure adds. An instance that no such failure struck counts as the others."""
+        """Return instance -> the expected number of damaged effects in a run with these failures. `failures` says how many of
+        each failure a run has. The number is the damage without a failure, plus what each delivered failure adds. An instance
+        that was never struck by a failure gets the mean of the other instances."""
         place = ["architecture", "plan", "instance"]
         damage = self.trials.assign(damage=self.trials[DAMAGE].sum(axis=1)).groupby(place)
         mean: Any = damage["damage"].mean()
@@ -94,7 +97,7 @@ class Evidence:
         return {str(instance): float(value) for instance, value in total.dropna().items()}
 
     def harm_by_fault(self, arm: str, plan: str) -> float:
-        """Return the damaged effects for each delivered fault."""
+        """Return the number of damaged effects per delivered fault."""
         return self.effects(arm, [plan]) / max(1, int(self.of(arm, [plan])["faults_delivered"].sum()))
 
     def solved(self, arm: str, plan: str) -> float:
@@ -102,7 +105,7 @@ class Evidence:
         return float((self.of(arm, [plan])["outcome"] == "solved").mean())
 
     def tokens(self, arm: str, plan: str) -> float:
-        """Return the mean tokens of a trial."""
+        """Return the mean number of tokens of a trial."""
         return float(self.of(arm, [plan])["tokens"].mean())
 
     def passes(self, arm: str) -> dict[Pair, float]:
@@ -111,7 +114,7 @@ class Evidence:
         return dict(zip(_pairs(trials), trials["tokens"].astype(float), strict=True))
 
     def rounds(self, arm: str, plan: str) -> dict[Pair, float]:
-        """Return pair -> the tokens that one failure cost beyond the control, for trials that a failure struck."""
+        """Return pair -> the tokens that one failure cost more than the control, for trials that a failure struck."""
         trials, passes = self.of(arm, [plan]), self.passes(arm)
         struck = trials[trials["faults_delivered"] > 0]
         return {
@@ -120,7 +123,7 @@ class Evidence:
         }
 
     def price(self, arm: str, failures: dict[str, float]) -> float:
-        """Return the tokens of a run with this many of each failure: a pass, and a round for each failure."""
+        """Return the tokens of a run with these failures: one pass, and one round for each failure."""
         passes = self.passes(arm)
         total = sum(passes.values()) / len(passes)
         for plan, count in failures.items():
@@ -129,7 +132,7 @@ class Evidence:
         return total
 
     def break_even(self, ours: str, theirs: str, plan: str) -> BreakEven | None:
-        """Return from how many such failures a run on the first arm takes fewer tokens than on the second."""
+        """Return from how many of these failures a run on the first arm takes fewer tokens than a run on the second."""
         passes = in_common(self.passes(ours), self.passes(theirs))
         return break_even(passes, in_common(self.rounds(ours, plan), self.rounds(theirs, plan)))
 

@@ -39,7 +39,7 @@ class WorkEntry(ConfigEntry):
 
 
 class EvidenceEntry(ConfigEntry):
-    """Where the work was measured."""
+    """The run in which the work was measured."""
 
     run: str = Field(max_length=300)
     """A run's name under results/ or reports/, or its folder."""
@@ -48,14 +48,14 @@ class EvidenceEntry(ConfigEntry):
 
 
 class HeldOutEntry(EvidenceEntry):
-    """A run that judges the advice. The advice never looks at it."""
+    """A run that judges the advice. The advice does not use it."""
 
     plan: str = Field(max_length=300)
     """Its fault plan."""
 
 
 class WorkloadEntry(ConfigEntry):
-    """A workload as its file holds it."""
+    """A workload, in the form that its file has."""
 
     name: str = Field(min_length=1, max_length=100)
     runtime: Runtime | None = None
@@ -68,7 +68,7 @@ class WorkloadEntry(ConfigEntry):
 
     @property
     def goes_by(self) -> Runtime:
-        """The runtime that follows from the work."""
+        """The runtime that follows from the properties of the work."""
         if self.work.person_waits:
             return "conversational"
         return "long-horizon" if self.work.lasts_minutes >= DAY else "autonomous"

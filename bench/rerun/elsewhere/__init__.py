@@ -1,1 +1,1 @@
-"""Runs that others recorded: read, counted and re-executed. They are never pooled with ours."""
+"""Runs that other people recorded. They are read, counted and re-executed, and never pooled with ours."""

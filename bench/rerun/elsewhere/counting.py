@@ -1,4 +1,5 @@
-"""What trials that others recorded say of tool errors, repairs, repetitions, and how far two trials of a task part."""
+"""Count the tool errors, repairs and repetitions in trials that other people recorded, and how far two trials of a task
+differ."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def kind_of(call: RecordedCall) -> str:
 
 @dataclass(frozen=True)
 class ErrorRepair:
-    """What followed an error.
+    """The calls that followed a tool error.
 
     calls    from the error to the same tool's next success; None if the tool never succeeded again in the trial
     same     from the error to the next success of the same call; None if it never succeeded again
@@ -61,7 +62,7 @@ def repairs(trial: RecordedTrial) -> Iterator[ErrorRepair]:
 
 
 def repeated(trial: RecordedTrial) -> tuple[int, int]:
-    """Return how many calls repeat an earlier call of the trial, and how many of them repeat one whose last answer was an
+    """Return how many calls repeat an earlier call of the trial, and how many of these repeat a call whose last answer was an
     error."""
     last, again, after_error = dict[tuple[str, str], RecordedCall](), 0, 0
     for call in trial.calls:
@@ -74,15 +75,15 @@ def repeated(trial: RecordedTrial) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Parting:
-    """How two trials of a task differ. `first`: the number of the first differing call, from 0; None if all calls are the
-    same."""
+    """The difference between two trials of a task. `first` is the number of the first call that differs, from 0; None if all
+    calls are the same."""
 
     first: int | None
     same_effects: bool
 
 
 def parting(this: RecordedTrial, that: RecordedTrial, reads: Container[str]) -> Parting:
-    """Return how two trials of one task part. Tools in `reads` have no effect, nor have calls that failed."""
+    """Return how two trials of one task differ. Tools in `reads` have no effect, and calls that failed have none either."""
     these, those = ([call.key for call in trial.calls] for trial in (this, that))
     first = next((n for n, (a, b) in enumerate(zip(these, those, strict=False)) if a != b), None)
     if first is None and len(these) != len(those):
@@ -100,7 +101,8 @@ an effect that they do not name; a named effect that was not made."""
 
 
 def decisions(trial: RecordedTrial, reads: Container[str]) -> Counter[str]:
-    """Return a trial's decisions on effects by kind. All are right if the end is. To do nothing, rightly, is one decision."""
+    """Return the decisions on effects in a trial, by kind. If the end is right, all decisions are right. A trial that rightly
+    does nothing has made one decision."""
     named = Counter(key_of(tool, arguments) for tool, arguments in trial.expected or () if tool not in reads)
     if trial.state or (trial.state is None and trial.solved):
         return Counter({"right": max(1, named.total())})

@@ -1,4 +1,4 @@
-"""Read a file of trials that others recorded, in whichever of the known formats it is."""
+"""Read a file of trials that other people recorded. The format is recognized among the known formats."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_MEMBERS = 10_000
 
 @dataclass(frozen=True)
 class RecordedFormat:
-    """A format: the members that only its objects have, the type of what is read, and how that becomes trials.
+    """A known format: the members that only its objects have, the type that is read, and the function that makes trials of it.
 
     each   whether the file holds a list of such objects, or one in each line
     """
@@ -128,7 +128,8 @@ def _value(where: str, content: bytes) -> Any:
 
 
 def _of_archive(where: str, content: bytes) -> RecordedRun | None:
-    """Return the run of an Inspect log, or None if the archive is another. Its files are counted before one is unpacked."""
+    """Return the run of an Inspect log, or None if the archive is something else. The files in the archive are counted before
+    any of them is unpacked."""
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             members = [each for each in archive.infolist() if not each.is_dir()]

@@ -1,4 +1,4 @@
-"""Recorded calls of others, sent to the user's own MCP server on copies of its store.
+"""Send the recorded tool calls of other people to the user's own MCP server, which works on copies of its store.
 
 What the server answers is compared with what was recorded, and its store at the end with the store after the calls that the
 task's authors name as right. Then each effect is delivered twice, lost, or done anew after a restart from nothing, with the
@@ -61,15 +61,15 @@ class ServerSettings:
 
     @property
     def has_store(self) -> bool:
-        """Whether the server works on a store that can be witnessed."""
+        """Whether the server works on a store that the probe's witnesses can read."""
         return any(STORE in text for text in (*self.words, *self.variables.values()))
 
     def is_read(self, tool: str) -> bool:
-        """Return whether a tool changes nothing, as the user says."""
+        """Return whether a tool changes nothing, according to the user."""
         return any(fnmatchcase(tool, pattern) for pattern in self.reads)
 
     def is_replayed(self, call: RecordedCall) -> bool:
-        """Return whether a recorded call reached a server and is sent again."""
+        """Return whether a recorded call reached a server, so that it is sent again."""
         came_from_server = self.withheld is None or not call.answer.startswith(self.withheld)
         return call.answered is not None and call.tool not in RESETS and came_from_server
 
@@ -87,7 +87,7 @@ class ServerSettings:
 
 
 def likeness(recorded: str, answered: str, apart: frozenset[str] = frozenset()) -> Literal["equal", "alike", "differs"]:
-    """Return whether two answers are equal (letter for letter, or as JSON), or alike.
+    """Return how alike two answers are: equal letter for letter, equal as JSON, or alike.
 
     Answers of two versions of a server are alike if they differ only in members of JSON that one of them lacks and that are
     null or in `apart`, or in the case of letters of another text.
@@ -118,7 +118,7 @@ def _are_alike(then: Any, now: Any, apart: frozenset[str]) -> bool:
 
 @dataclass(frozen=True)
 class DifferingAnswer:
-    """An answer that differs from the recorded one. `place`: the call's number in its trial, from 0."""
+    """An answer that differs from the recorded answer. `place` is the number of the call in its trial, from 0."""
 
     place: int
     tool: str
@@ -128,7 +128,7 @@ class DifferingAnswer:
 
 @dataclass(frozen=True)
 class StoreEnd:
-    """The store's digest after some calls, and which of them were refused."""
+    """The digest of the store after some calls, and the calls that were refused."""
 
     digest: str
     refused: tuple[bool, ...]
@@ -136,7 +136,7 @@ class StoreEnd:
 
 @dataclass(frozen=True)
 class Consequence:
-    """What became of a trial whose effect was delivered in another way, with the recorded suffix behind it.
+    """The result of a trial in which one effect was delivered in another way, and the rest of the recorded calls followed.
 
     refused   whether the second delivery was answered by an error
     changed   whether the store at the end differs from the clean end
@@ -152,7 +152,7 @@ class Consequence:
 
 @dataclass(frozen=True)
 class Reexecuted:
-    """A trial, re-executed.
+    """A trial after its calls were sent again.
 
     answers       how many were compared
     alike         how many of them are not equal, but alike
@@ -174,7 +174,8 @@ class Reexecuted:
 
 
 class Reexecution:
-    """Re-executes trials, one after another. `tools`: what the server lists, known after the first trial."""
+    """Sends the calls of trials again, one trial after another. `tools` are the tools that the server lists, known after the
+    first trial."""
 
     def __init__(self, settings: ServerSettings, folder: Path):
         self._settings, self._folder = settings, folder
@@ -183,7 +184,7 @@ class Reexecution:
         self.tools: Mapping[str, Object] = {}
 
     async def trials(self, run: RecordedRun, trials: Sequence[RecordedTrial], danger: bool) -> AsyncIterator[Reexecuted]:
-        """Yield each trial, re-executed; with `danger` also with its effects delivered in other ways.
+        """Yield each trial after its calls were sent again. With `danger`, its effects are also delivered in other ways.
 
         Raises:
             ConfigError: The server cannot be used, or a tool that is named as a read changed the store.
@@ -228,8 +229,8 @@ class Reexecution:
     async def _replay(
         self, calls: Sequence[ReplayedCall], after: Callable[[int], bool] = lambda _: False
     ) -> tuple[list[ToolAnswer | None], list[str]]:
-        """Send calls to a new process on a new copy of the store. Return the answers, None where the server lacks the tool, and
-        the store's digests after those calls for which `after` holds, and at the end."""
+        """Send calls to a new process that works on a new copy of the store. Return the answers (None if the server lacks the
+        tool), and the digests of the store after each call that `after` selects, and at the end."""
         if self._stores:
             await self._stores.reset()
         answers, digests = list[ToolAnswer | None](), list[str]()
@@ -284,7 +285,8 @@ class Reexecution:
         return (await self._end(writes)).digest if known else None
 
     async def _end(self, writes: Sequence[ReplayedCall]) -> StoreEnd:
-        """Return what comes of calls that can change the store. The same calls are sent once."""
+        """Return the state to which these calls lead, of which only calls that can change the store are sent. The same calls
+        are sent only once."""
         key = json.dumps(writes, sort_keys=True)
         if key not in self._ends:
             answers, digests = await self._replay(writes) if writes else ([], [self._first])
@@ -302,7 +304,7 @@ class Reexecution:
         return Consequence(calls[place][0], how, refused, changed, changed if solved else None)
 
     def _writes(self, calls: Sequence[ReplayedCall]) -> list[ReplayedCall]:
-        """Return the calls that can change the store: the others need not be sent again."""
+        """Return the calls that can change the store. Other calls need not be sent again."""
         return [call for call in calls if not self._settings.is_read(call[0])]
 
     def _is_refusal(self, answer: ToolAnswer | None) -> bool:
@@ -321,7 +323,7 @@ def _kind(path: Path) -> StoreKind:
 
 @dataclass(frozen=True)
 class ToolDanger:
-    """What an effect of one tool did when it was delivered in another way."""
+    """The results of delivering the effects of one tool in another way."""
 
     effects: int
     refused: int

@@ -1,4 +1,4 @@
-"""What `bench import` says of trials that others recorded, one fact a line."""
+"""The output of `bench import` on trials that other people recorded, one fact per line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.rerun.elsewhere.trials import MARK, RecordedRun
 
 
 def recorded_lines(path: Path, run: RecordedRun) -> Iterator[str]:
-    """Yield the lines on a file of trials."""
+    """Yield lines that describe a file of recorded trials."""
     trials, calls = run.trials, [call for trial in run.trials for call in trial.calls]
     named = f"model {one_line(run.model, 80)}" if run.model else "the file names no model"
     yield f"{path}: {run.form}, {named}, {MARK} (SHA-256 {run.sha256})"

@@ -1,4 +1,4 @@
-"""A user's MCP server over stdio, asked one call after another."""
+"""A user's MCP server over stdio, called once after another."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ MOST_LINES = 10_000
 
 @dataclass(frozen=True)
 class ToolAnswer:
-    """What a tool answered: the texts of its content, and whether it failed."""
+    """The answer of a tool: the texts of its content, and whether the call failed."""
 
     text: str
     failed: bool
 
 
 class AskedServer:
-    """One process of a server. Use it as an asynchronous context manager.
+    """One process of an MCP server. Use it as an asynchronous context manager.
 
     Args:
         words: The server's command.

@@ -1,4 +1,4 @@
-"""The common form of trials that others recorded: messages, calls of tools with their answers, and the outcome.
+"""The common form of trials that other people recorded: messages, tool calls with their answers, and the outcome.
 
 A reader makes `RecordedTurn`s. `trial_of` pairs the calls in them with their answers, in the same strict way for every format.
 """
@@ -23,7 +23,7 @@ AGENT = "assistant"
 
 @dataclass(frozen=True)
 class AskedCall:
-    """A call as a message asks for it. `by`: who asked."""
+    """A tool call, as a message asks for it. `by` names who asked."""
 
     id: str
     tool: str
@@ -59,13 +59,13 @@ class RecordedTurn:
 
 
 def key_of(tool: str, arguments: Mapping[str, Any]) -> tuple[str, str]:
-    """Return a call's tool and its arguments in one order."""
+    """Return the tool of a call and its arguments in a canonical order."""
     return tool, json.dumps(arguments, sort_keys=True)
 
 
 @dataclass(frozen=True)
 class RecordedCall:
-    """A call of a tool and its answer. `asked` and `answered` are places in the trial's turns, `answered` is None for a call
+    """A tool call and its answer. `asked` and `answered` are places in the turns of the trial. `answered` is None for a call
     without an answer."""
 
     tool: str
@@ -78,7 +78,7 @@ class RecordedCall:
 
     @cached_property
     def key(self) -> tuple[str, str]:
-        """Its tool and its arguments, so that two calls can be compared."""
+        """The tool and the arguments of the call, in a form in which two calls can be compared."""
         return key_of(self.tool, self.arguments)
 
 
@@ -92,7 +92,7 @@ class Blame:
 
 @dataclass(frozen=True)
 class RecordedTrial:
-    """A trial of somebody else's.
+    """A trial that other people recorded.
 
     solved     None if the file does not say
     state      whether the final state was right, as the file says; None if it does not
@@ -115,14 +115,14 @@ class RecordedTrial:
 
     @property
     def provider_tokens(self) -> int | None:
-        """The prompts' and the replies' tokens as the provider counted them, or None if the file has none."""
+        """The tokens of the prompts and of the replies as the provider counted them; None if the file has no counts."""
         counted = [sum(turn.provider) for turn in self.turns if turn.provider]
         return sum(counted) if counted else None
 
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """The trials of one file. `model` is empty if the file names none. `sha256` names the file's content."""
+    """The trials of one file. `model` is empty if the file names no model. `sha256` is the digest of the file's content."""
 
     form: str
     trials: tuple[RecordedTrial, ...]
@@ -169,7 +169,8 @@ def trial_of(where: str, turns: Sequence[RecordedTurn], task: str, number: str, 
 
 
 def require_unique(where: str, trials: Iterable[RecordedTrial]) -> tuple[RecordedTrial, ...]:
-    """Return the trials. Raises ResultsError if two have the same task and number: one of them would count twice."""
+    """Return the trials. Raises ResultsError if two trials have the same task and number, since one of them would count
+    twice."""
     known, kept = set[tuple[str, str]](), list[RecordedTrial]()
     for trial in trials:
         if (trial.task, trial.number) in known:

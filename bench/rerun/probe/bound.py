@@ -1,4 +1,5 @@
-"""What is run again before anything is claimed. What follows from it says `bench.read.probe.run`, from the records alone."""
+"""Which cells are run again before the probe draws a conclusion. `bench.read.probe.run` draws the conclusion from the records
+alone."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ UNJUDGED = frozenset[CellVerdict](("not_applicable", "no_verdict"))
 
 
 def same_verdict(former: CellJudged, later: CellJudged) -> bool:
-    """Return whether two runs of a cell came out the same: the verdict, and the effects that differ."""
+    """Return whether two runs of a cell have the same verdict and the same damaged effects."""
     return former.verdict == later.verdict and _kinds(former) == _kinds(later)
 
 
@@ -24,5 +25,5 @@ def _kinds(judged: CellJudged) -> set[tuple[str, str, int]]:
 
 
 def drawn(cells: Sequence[ProbeCell], subject: str) -> list[ProbeCell]:
-    """Return the cells that are run again for a bound: ten, or all of fewer. They are the same each time."""
+    """Return the cells that are run again for a bound: ten, or all if there are fewer. The choice is the same each time."""
     return random.Random(f"redrawn {subject}").sample(list(cells), min(CELLS_AGAIN, len(cells)))

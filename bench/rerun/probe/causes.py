@@ -1,4 +1,4 @@
-"""Which call each call of a cell is, and why a call was made again beyond the clean count."""
+"""Identify each call of a cell, and say why calls were repeated more often than in the clean runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CleanCalls = Mapping[tuple[str, int], PlannedCall]
 
 
 def name_calls(course: AgentCourse, clean: CleanCalls) -> AgentCourse:
-    """Return the course with its calls named as in the clean runs, and with what was repeated and why.
+    """Return the course of the agent with each call named as in the clean runs, and with the repeated calls and their causes.
 
     A call that the clean runs lack gets the next number of its tool, and a class by what the witnesses saw in this course.
     """
@@ -45,7 +45,8 @@ def name_of(call: GatewayCall, number: int) -> str:
 
 
 def class_of(call: GatewayCall, course: AgentCourse) -> CallClass:
-    """Return the class of a call by what the witnesses saw. Of calls in flight together, those that claim to read did."""
+    """Return the class of a call by what the witnesses saw. If calls were in flight together, a call counts as a read if its
+    tool claims to read."""
     if call.door_kind == "model":
         return "model"
     for reading in course.readings:
@@ -55,7 +56,7 @@ def class_of(call: GatewayCall, course: AgentCourse) -> CallClass:
 
 
 def cause_of(former: GatewayCall, again: GatewayCall, course: AgentCourse) -> RepeatCause:
-    """Return why a call was made again: the agent died, or a reply of the model came since, or a client made it again."""
+    """Return why a call was repeated: the agent died, the model replied in between, or a client repeated it."""
     if again.life > former.life:
         return "restart"
     replies = (call.given for call in course.calls if call.door_kind == "model" and not call.given_otherwise)

@@ -1,4 +1,4 @@
-"""The cells of a probe: each point of each call, struck once; the gravest first."""
+"""The cells of a probe. Each cell strikes one call at one point, once. The gravest cells come first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STREAMED: frozenset[StrikePoint] = frozenset(("stream_before", "stream_half"))
 
 @dataclass(frozen=True)
 class ProbeCell:
-    """One point of one call of the clean run, in a wire form.
+    """One cell: a call of the clean run, the point at which it is struck, and the form of the answer on the wire.
 
     plan  names it; `call` is the name of the call
     """
@@ -32,7 +32,8 @@ class ProbeCell:
 
 
 def cells_of(clean: Clean, *, all_forms: bool = False, only: Sequence[str] = ()) -> list[ProbeCell]:
-    """Return the cells: those of calls whose effect a witness saw before all others, and of both the gravest first.
+    """Return the cells. Cells of calls with an effect that a witness saw come before all others, and in both groups the gravest
+    come first.
 
     Args:
         clean: What the clean runs show.
@@ -65,7 +66,7 @@ def _forms(call: GatewayCall, point: StrikePoint) -> tuple[str, ...]:
 
 
 def _has_earlier(clean: Clean, call: GatewayCall, identity: str) -> bool:
-    """Return whether the same read was made before, and an effect came between."""
+    """Return whether the same read was made earlier, and a call with an effect came in between."""
     reference = clean.reference
     earlier = [made.number for made, same, _ in reference.own_calls() if same == identity and made.number < call.number]
     effects = [made.number for made in reference.calls if made.call_class == "effect" and made.number < call.number]

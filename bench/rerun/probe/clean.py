@@ -1,4 +1,4 @@
-"""What the clean runs show: the calls and their classes, the effects as their calls made them, and what varies."""
+"""What the clean runs show: the calls and their classes, the effect of each call, and the values that vary."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ SHOWN = 3
 
 @dataclass(frozen=True)
 class CleanEffect:
-    """What a call changed in the clean run, as it made it. `name` is the call's; of a group in flight, its calls' names."""
+    """The change that a call made in the clean run. `name` is the name of the call, or the names of all calls of a group in
+    flight."""
 
     name: str
     identities: frozenset[str]
@@ -36,7 +37,7 @@ class CleanEffect:
 
 @dataclass(frozen=True)
 class Clean:
-    """The clean state, and how it came.
+    """The clean state of the stores, and the calls that led to it.
 
     masks, columns  what varies
     calls           the calls of the reference run, by which call each is and how often it was made so far
@@ -62,13 +63,13 @@ class Clean:
 
     @property
     def varying(self) -> list[str]:
-        """What varies, as a person reads it."""
+        """The values that vary, in words for a person."""
         columns = (".".join(part for part in column if part) for column in self.columns)
         return [*sorted(columns), *self.masks.names]
 
 
 def clean_of(courses: Sequence[AgentCourse]) -> Clean:
-    """Return what the clean runs show: two, and a third that let calls through one by one. All of them count.
+    """Return what the clean runs show. There are two of them, and a third that lets calls through one by one. All three count.
 
     Raises:
         ConfigError: The runs differ.
@@ -100,12 +101,12 @@ def clean_of(courses: Sequence[AgentCourse]) -> Clean:
 
 
 def identified(course: AgentCourse, masks: Masks) -> AgentCourse:
-    """Return the course with its calls told apart by these masks."""
+    """Return the course of the agent with each call identified, without the values that these masks hide."""
     return replace(course, identities=tuple(masks.identity(call.door, call.tool, value) for call, value in _arguments(course)))
 
 
 def objection(course: AgentCourse, number: int, checked: bool) -> str:
-    """Return why a clean run does not count, in one line; "" if it counts.
+    """Return in one line why a clean run does not count; "" if it counts.
 
     Args:
         course: The run.
@@ -153,7 +154,8 @@ def _parsed(text: str) -> JsonValue:
 
 
 def planned_calls(course: AgentCourse) -> dict[tuple[str, int], PlannedCall]:
-    """Return the calls of a clean run, by which call each is and how often it was made so far."""
+    """Return the calls of a clean run. Each has its identity, and a number that says how often the same call was made
+    before."""
     tools = Counter[tuple[str, str]]()
     calls: dict[tuple[str, int], PlannedCall] = {}
     for call, identity, nth in course.own_calls():

@@ -1,4 +1,4 @@
-"""What differs between the end of a cell and the clean state, effect by effect."""
+"""Compare the end of a cell with the clean state, effect by effect."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def is_done(call: GatewayCall) -> bool:
 
 
 def times_done(course: AgentCourse) -> Counter[str]:
-    """Count how often each call was done, as its server answered; a call that was passed on twice was done twice."""
+    """Count how often each call was done according to its server's answers. A call that was delivered twice was done twice."""
     times = Counter[str]()
     for call, identity, _ in course.own_calls():
         times[identity] += is_done(call) * (2 if call.point == "twice" else 1)
@@ -35,7 +35,7 @@ def times_done(course: AgentCourse) -> Counter[str]:
 
 @dataclass
 class _Gathered:
-    """The rows of one finding, as they are collected."""
+    """The rows of one finding, while they are collected."""
 
     times: int
     rows: list[RowDifference]
@@ -44,7 +44,7 @@ class _Gathered:
 
 @dataclass(frozen=True)
 class _Version:
-    """An added row of the clean runs as an effect left it, the `at`-th that changed it."""
+    """An added row of the clean runs in the state in which an effect left it. The effect was the `at`-th to change the row."""
 
     row: RowDifference
     at: int
@@ -53,7 +53,7 @@ class _Version:
 
 
 class CellComparison:
-    """The rows of a cell beside the clean rows.
+    """Compares the rows of a cell with the rows of the clean runs.
 
     An added row whose key the store made is known by its other columns, and a column that refers to such a key by the row that
     it refers to.
@@ -93,7 +93,7 @@ class CellComparison:
         held.calls |= {number for number in makers if self._calls[number][1] in identities} or makers
 
     def _makers(self, row: RowDifference) -> set[int]:
-        """Return the numbers of the calls that were in flight when the row changed."""
+        """Return the numbers of the calls in flight when the row changed."""
         return {number for step in self._steps.get(place_of(row), ()) for number in step.calls}
 
     # Rows that were added.
@@ -152,7 +152,7 @@ class CellComparison:
         missing: dict[RowPlace, RowDifference],
         surplus: Counter[tuple[str, str]],
     ) -> None:
-        """Say of a row that stands for no clean row what it is: a second one, another value, or neither."""
+        """Return what a row is that matches no clean row: a second copy of a row, a row with another value, or neither."""
         twin = next((version for version in alike if self._equal(version, row)), None)
         if twin:
             maker = self._versions[place_of(twin.row)][0][0]
@@ -179,7 +179,7 @@ class CellComparison:
         return versions[0][0].name if versions else ""
 
     def _labels(self, rows: ChangedRows) -> Mapping[Cell, frozenset[_Label]]:
-        """Return the values that are keys of added rows -> the rows that have them, by what else stands in them."""
+        """Return the values that are keys of added rows -> the rows with these keys, by the rest of their content."""
         made = defaultdict[Cell, set[_Label]](set)
         for row in rows.values():
             for value in _own_keys(row):
@@ -187,7 +187,7 @@ class CellComparison:
         return {value: frozenset(labels) for value, labels in made.items()}
 
     def _likeness(self, row: RowDifference) -> str:
-        """Return what rows have in common that are equal apart from keys that the store made, and from what varies."""
+        """Return a value that is equal for rows which differ only in keys that the store made, and in values that vary."""
         keys, cells = key_columns(row), columns_of(row)
         rest = {
             name: value
@@ -197,7 +197,8 @@ class CellComparison:
         return json.dumps(rest, sort_keys=True)
 
     def _sign(self, row: RowDifference, made: Mapping[Cell, frozenset[_Label]]) -> str:
-        """Return what equal rows have in common. What varies is left out, or stands as what it refers to."""
+        """Return a value that is equal for equal rows. Values that vary are left out, or are replaced by the row to which they
+        refer."""
         keys, shown = key_columns(row), dict[str, Cell | list[_Label]]()
         for name, value in columns_of(row).items():
             if not self._varies(row, name):
@@ -207,18 +208,19 @@ class CellComparison:
         return json.dumps(shown, sort_keys=True)
 
     def _varies(self, row: RowDifference, column: str) -> bool:
-        """Return whether a column varies in clean runs. Where bytes that are no text vary, their number can vary as well."""
+        """Return whether a column varies in clean runs. If the bytes of a binary file vary, their number can vary as well."""
         columns = self._clean.columns
         if (row.store, row.table, column) in columns:
             return True
         return column == "size" and not row.table and (row.store, "", "digest") in columns and _is_binary(row)
 
     def _refers_alike(self, normal: Cell, now: Cell) -> bool:
-        """Return whether two values are keys of rows that are alike."""
+        """Return whether two values are the keys of rows that are alike."""
         return not self._clean_made.get(normal, frozenset()).isdisjoint(self._made.get(now, ()))
 
     def _equal(self, version: _Version, row: RowDifference) -> bool:
-        """Return whether a row is a clean row in this version, maybe under another key that the store made."""
+        """Return whether a row equals a clean row in this version, with the same key or with another key that the store
+        made."""
         here, there, keys = columns_of(row), columns_of(version.state), key_columns(row)
         for name in {**here, **there}:
             normal, now = there.get(name), here.get(name)
@@ -233,8 +235,8 @@ class CellComparison:
         return not other or not self._is_named(row, self._maker(version.row))
 
     def _is_named(self, row: RowDifference, effect: str) -> bool:
-        """Return whether the calls that made a row named its key: then it is no second one of another key. A call that is equal
-        to the effect's cannot have named two keys."""
+        """Return whether the calls that made a row named its key. The row is then no second copy under another key. A call that
+        equals the effect's call cannot have named two keys."""
         same = {identity for held in self._clean.effects if held.name == effect for identity in held.identities}
         makers = [self._calls[number] for number in self._makers(row) if number in self._calls]
         if any(identity in same for _, identity in makers):
@@ -300,7 +302,7 @@ class CellComparison:
                     self._add("doubled" if stands > 1 else "lost", effect.name, stands, row)
 
     def _telling(self, row: RowDifference) -> Iterator[str]:
-        """Yield the columns by which a file is compared: its kind and mode, and the one that says most of its content."""
+        """Yield the columns by which files are compared: kind and mode, and the column that says most of the content."""
         yield from ("kind", "mode")
         for name in ("text", "appended", "size", "digest"):
             cells = (row.before or {}).get(name), (row.after or {}).get(name)
@@ -311,7 +313,8 @@ class CellComparison:
     def _times(
         self, steps: Sequence[tuple[CleanEffect, Cell, Cell]], stood: Cell, normal: Cell, now: Cell
     ) -> tuple[int, ...] | None:
-        """Return how often each effect on a column stands; None if this does not explain the value."""
+        """Return how often each effect was made, to explain the value of a column; None if no number of times explains the
+        value."""
         parts = [added_part(stood if former is None else former, later) for _, former, later in steps]
         likely = [self._times_of(effect) for effect, _, _ in steps]
         if all(isinstance(part, str) for part in parts) and isinstance(stood, str) and isinstance(now, str):
@@ -332,7 +335,7 @@ class CellComparison:
         return None
 
     def _times_of(self, effect: CleanEffect) -> int:
-        """Return how often an effect stands by the journal: how often its calls were done, in clean runs each."""
+        """Return how often an effect was made according to the journal: how often its calls were done, in clean runs each."""
         done, counts = self._done, self._clean.counts
         return 1 + max((done[identity] - counts[identity] for identity in effect.identities), default=0)
 
@@ -347,7 +350,7 @@ _NOWHERE = RowDifference("", "", "", None, None)
 
 
 def _own_keys(row: RowDifference) -> set[Cell]:
-    """Return the values in the key of an added row of a table."""
+    """Return the values in the key of a row that was added to a table."""
     if row.before is not None or row.table in ("", SEQUENCES):
         return set()
     cells = columns_of(row)
@@ -359,7 +362,7 @@ def _keys_made(rows: ChangedRows) -> set[Cell]:
 
 
 def _versions(effects: Sequence[CleanEffect]) -> Mapping[RowPlace, Sequence[tuple[CleanEffect, RowDifference]]]:
-    """Return, for each row, the effects on it, each with the row as it left it."""
+    """Return for each row the effects on it, each with the row as the effect left it."""
     versions = defaultdict[RowPlace, list[tuple[CleanEffect, RowDifference]]](list)
     for effect in effects:
         for row in effect.rows:

@@ -1,4 +1,4 @@
-"""What the formats share."""
+"""Types and functions that the formats share."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ NO_JSON = "(no JSON object)"
 
 
 class Read(BaseModel):
-    """What is read of an object; its other members are left alone."""
+    """The members that are read of an object. Other members are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 class ChatCall(Read):
-    """A call in a message of OpenAI's form."""
+    """A tool call inside a message in OpenAI's form."""
 
     id: ItemId
     name: str = Field(validation_alias=AliasPath("function", "name"))
@@ -32,7 +32,7 @@ class ChatCall(Read):
 
 
 class ChatMessage(Read):
-    """A message of OpenAI's form."""
+    """A chat message in OpenAI's form."""
 
     role: str
     content: str | None = None
@@ -42,12 +42,12 @@ class ChatMessage(Read):
 
 
 def asked_in(calls: Iterable[ChatCall] | None) -> tuple[AskedCall, ...]:
-    """Return the calls that a message asks for."""
+    """Return the tool calls that a message asks for."""
     return tuple(AskedCall(call.id, call.name, arguments_of(call.arguments)) for call in calls or ())
 
 
 def arguments_of(text: str) -> Mapping[str, Any]:
-    """Return the arguments that a model wrote as a text."""
+    """Return the arguments of a call, which a model wrote as a text."""
     try:
         value = json.loads(text or "{}")
     except (ValueError, RecursionError):
@@ -56,5 +56,5 @@ def arguments_of(text: str) -> Mapping[str, Any]:
 
 
 def name_of(where: str, ending: str) -> str:
-    """Return the name of a file without its folder and ending."""
+    """Return the name of a file without its folder and its ending."""
     return where.rpartition("/")[2].removesuffix(ending)

@@ -1,4 +1,5 @@
-"""mcp-chaos: a line for each event of a session. Inspect's .eval: a zip archive with a header and a file for each sample."""
+"""Two formats. In mcp-chaos a file has a line for each event of a session. Inspect's .eval is a zip archive with a header and a
+file for each sample."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ SLOW = "slow"
 
 
 def chaos_run(where: str, lines: Sequence[ChaosLine]) -> RecordedRun:
-    """Return the sessions of mcp-chaos. A fault is the answer of its call, but for `slow`, which delays it. A call that nothing
-    answered is counted as left out."""
+    """Return the sessions of mcp-chaos. A fault is recorded as the answer of its call; only `slow` delays the answer instead. A
+    call without an answer is counted as left out."""
     sessions, left_out = list[list[RecordedTurn]](), Counter[str]()
     for line in lines:
         if line.kind == "session_start" or not sessions:
@@ -48,7 +49,7 @@ def chaos_run(where: str, lines: Sequence[ChaosLine]) -> RecordedRun:
 
 
 def _without_open(turns: Sequence[RecordedTurn], left_out: Counter[str]) -> Sequence[RecordedTurn]:
-    """Return the turns in order: an answer stands behind its call, as calls of one client may overlap."""
+    """Return the turns in order. An answer stands behind its call even if calls of one client overlap."""
     answers: dict[str, list[RecordedTurn]] = {}
     for turn in turns:
         if turn.answers is not None:
@@ -108,7 +109,8 @@ RIGHT, WRONG = ("C", 1, 1.0, True), ("I", 0, 0.0, False)
 
 
 def inspect_run(where: str, header: InspectHeader, samples: Sequence[InspectSample]) -> RecordedRun:
-    """Return the samples of an Inspect log. A sample is solved if all its scores say so, and not if one of them denies it."""
+    """Return the samples of an Inspect log. A sample is solved if all its scores say that it is, and unsolved if one of them
+    says that it is not."""
     trials = []
     for sample in samples:
         values = [score.value for score in (sample.scores or {}).values()]

@@ -46,8 +46,8 @@ MINI_CODE = re.compile(r"\s*<returncode>(-?\d{1,6})</returncode>")
 
 
 def mini_run(where: str, run: MiniRun) -> RecordedRun:
-    """Return a trajectory of mini-SWE-agent: a block of shell in a reply is a call, and the next message its answer, as is the
-    message that ends the trial. The answer's return code says whether it failed."""
+    """Return a trajectory of mini-SWE-agent. A block of shell in a reply is a call, and the next message is its answer; the
+    message that ends the trial is an answer too. The return code in the answer says whether the call failed."""
     turns, waiting = list[RecordedTurn](), ""
     for number, message in enumerate(run.messages):
         text = message.content or ""

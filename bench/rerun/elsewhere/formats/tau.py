@@ -35,7 +35,7 @@ class TauTrial(Read):
 
 
 def tau_run(where: str, values: Sequence[TauTrial]) -> RecordedRun:
-    """Return the trials of tau-bench. A reward that is composed of several is not read where the file has its parts."""
+    """Return the trials of tau-bench. If the file has the parts of a composed reward, the reward itself is not read."""
     return RecordedRun("tau-bench", require_unique(where, (_tau_trial(where, trial) for trial in values)))
 
 
@@ -102,7 +102,7 @@ class Tau2Run(Read):
 
 
 def tau2_run(where: str, run: Tau2Run) -> RecordedRun:
-    """Return the trials of tau2-bench. A simulation without a trial's number has its own id in the number's place."""
+    """Return the trials of tau2-bench. If a simulation has no trial number, its own id takes the place of the number."""
     tasks = {task.id: task.actions for task in run.tasks}
     ids = Counter(simulation.id for simulation in run.simulations)
     if twice := next((id_ for id_, count in ids.items() if count > 1), None):
