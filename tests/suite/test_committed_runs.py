@@ -36,8 +36,9 @@ SMALLER_HUMANEVAL = "humaneval_one_call-qwen2.5-coder-0.5b-instruct"
 BANK, SMALLER_BANK = "judgment_bank-qwen2.5-coder-1.5b-instruct", "judgment_bank-qwen2.5-coder-0.5b-instruct"
 DESK_BANK, PARAPHRASE = "support_desk_bank-qwen2.5-coder-1.5b-instruct", "paraphrase-qwen2.5-coder-1.5b-instruct"
 PATCHING = "patching-qwen2.5-coder-1.5b-instruct"
-AGENTS = "scorecard_live-qwen2.5-coder-1.5b-instruct"
-"""Processes that are killed and started again: which reply comes first is the machine's, so it is not replayed."""
+AGENTS, IMPATIENT = "scorecard_live-qwen2.5-coder-1.5b-instruct", "sre_agent"
+"""Processes that are killed and started again: which reply comes first is the machine's, so it is not replayed. And a framework
+whose client did not wait for some replies, which are not recorded."""
 SMALLER, SYSTEMS = "paper-qwen2.5-coder-0.5b-instruct", "systems-qwen2.5-coder-1.5b-instruct"
 BESIDE, FAIR = "incidents_systems-qwen2.5-coder-1.5b-instruct", "fair_systems-qwen2.5-coder-1.5b-instruct"
 ALONE = (
@@ -87,6 +88,7 @@ RUNS = {
     PARAPHRASE: 36,
     PATCHING: 24,
     AGENTS: 40,
+    IMPATIENT: 20,
 }
 """Each committed run and its trials."""
 ALL = ", every system"
@@ -104,7 +106,7 @@ def short_and_long(names: Iterable[str]) -> list[Any]:
 @pytest.fixture(
     scope="module",
     params=[
-        *short_and_long(name for name in RUNS if name != AGENTS),
+        *short_and_long(name for name in RUNS if name not in (AGENTS, IMPATIENT)),
         *(f"{name}{ONCE}" for name in IN_PART),
         *(pytest.param(f"{name}{ALL}", marks=pytest.mark.slow) for name in (SYSTEMS, BESIDE, FAIR)),
     ],

@@ -18,7 +18,7 @@ CONFIGS = {
     for pattern in ("configs/*.toml", "studies/*/*.toml")
     for path in ROOT.glob(pattern)
 }
-NOT_REPLAYED = ("scorecard_live-qwen2.5-coder-1.5b-instruct",)
+NOT_REPLAYED = ("scorecard_live-qwen2.5-coder-1.5b-instruct", "sre_agent")
 """Its agents are processes that are killed and started again: which reply comes first is the machine's."""
 REPLAYED = Size(instances=6, repetitions=2)
 LARGE = (
