@@ -39,6 +39,10 @@ def damage(row: Row) -> int:
     return sum(int(count) for name, count in row.items() if name.startswith("damage_"))
 
 
+def solved(row: Row) -> float:
+    return float(row["outcome"] == "solved")
+
+
 def by_instance(values: Iterable[tuple[str, float]]) -> float:
     """The mean over instances of the mean of each instance."""
     each = defaultdict[str, list[float]](list)
@@ -113,6 +117,42 @@ def test_the_damage_of_the_log_and_of_the_state_machine_is_recounted() -> None:
         for column, pattern in (("Event log", "event_driven"), ("State machine", "state_machine")):
             counts = by_arm[model, plan, pattern + ("_remedied" if row["Form"] == "with remedies" else "")]
             assert fmean(counts) == pytest.approx(float(row[column]), abs=TOLERANCE), row
+
+
+def test_what_approval_prevents_is_recounted() -> None:
+    trials, table = rows_of("approval"), table_of("study-approval")
+    assert len(table) == 50
+    for shown in table:
+        model = shown["Model"].partition(" ")[0]
+        plan = "none" if shown["Reviewer"] == "careful" else shown["Reviewer"].replace(" ", "_")
+        of = [row for row in trials if (row["scenario"], row["model"]) == (shown["Scenario"], model)]
+        unasked = [row for row in of if (row["architecture"], row["plan"]) == ("never", "none")]
+        asked = [row for row in of if (row["architecture"], row["plan"]) == (shown["Asks"], plan)]
+        for column, sign, measure in (
+            ("Less damage", -1, damage),
+            ("More solved", 1, solved),
+            ("Minutes waited", 1, lambda row: float(row["waiting_for_people_minutes"])),
+            ("Tokens more", 1, lambda row: float(row["tokens"])),
+        ):
+            assert sign * rise(asked, unasked, measure) == pytest.approx(float(shown[column]), abs=1e-6), shown
+
+
+def test_what_drifts_where_a_model_is_exchanged_is_recounted() -> None:
+    dead = [row for row in rows_of("model_exchange") if int(row["lives"]) > 1]
+    table = table_of("study-model-exchange")
+    assert len(table) == 12
+    for shown in table:
+        form = {"bare": "", "pinned": "_pinned", "with remedies": "_remedied"}[shown["Form"]]
+        arm = (shown["The agent dies"].replace(" ", "_"), shown["Pattern"].replace(" ", "_") + form)
+        by_model = defaultdict[str, dict[Place, float]](dict)
+        for row in dead:
+            if (row["plan"], row["architecture"]) == arm:
+                by_model[row["model"]][row["instance"], row["repetition"]] = float(row["drifted"])
+        exchanged, *kept = (by_model[name] for name in ("exchanged", "errs_as_0.5b", "errs_as_1.5b"))
+        places = [place for place in exchanged if all(place in each for each in kept)]
+        assert fmean(exchanged[place] for place in places) == pytest.approx(float(shown["Drifted, exchanged"]), abs=TOLERANCE)
+        spread = fmean(each[place] for each in kept for place in places)
+        assert spread == pytest.approx(float(shown["Drifted, kept"]), abs=TOLERANCE), shown
 
 
 # Patterns
