@@ -25,5 +25,7 @@ autodoc_default_options = {"members": True, "exclude-members": "model_config, Se
 
 html_theme = "furo"
 html_title = "recovery-bench"
+html_static_path = ["style"]
+html_css_files = ["tables.css"]
 html_copy_source = False
 html_show_sphinx = False

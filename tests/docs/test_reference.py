@@ -92,10 +92,12 @@ def test_each_generated_part_of_a_page_has_its_generator() -> None:
     assert [text for text in pages if "<!-- generated:" in filled(text) or INSTEAD in filled(text)] == []
 
 
-def test_a_link_to_what_is_no_page_becomes_a_path_and_others_stay(tmp_path: Path) -> None:
+def test_a_link_to_what_is_no_page_becomes_a_path_and_others_and_figures_stay(tmp_path: Path) -> None:
     page = tmp_path / "docs" / "reference" / "page.md"
     text = "[a](../b.md) [the run](../../results/one) [c](d.md) [it](../../e.md#part)"
     assert inside(text, page, tmp_path / "docs") == "[a](../b.md) the run (`results/one`) [c](d.md) it (`e.md`)"
+    figure = "![it](../../reports/one.png)"
+    assert inside(figure, page, tmp_path / "docs") == figure
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 INSTEAD = "*`nox -s docs` makes this part from the code, and builds it into `build/docs`.*"
 GENERATED = re.compile(rf"^<!-- generated: (\w+) -->\n{re.escape(INSTEAD)}$", re.MULTILINE)
-RELATIVE = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+[^)#]+)(?:#[^)]*)?\)")
+RELATIVE = re.compile(r"(?<!!)\[([^\]]+)\]\(((?:\.\./)+[^)#]+)(?:#[^)]*)?\)")
 
 
 def filled(text: str) -> str:
@@ -22,7 +22,7 @@ def filled(text: str) -> str:
 
 
 def inside(text: str, page: Path, pages: Path) -> str:
-    """The text of a page, in which no link leads out of the folder of pages."""
+    """The text of a page, in which no link leads out of the folder of pages. Figures from elsewhere stay: Sphinx copies them."""
 
     def resolved(link: re.Match[str]) -> str:
         target = (page.parent / link[2]).resolve()

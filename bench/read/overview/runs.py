@@ -161,7 +161,7 @@ def index_page(index: Index) -> str:
         "".join((*map(source, SCRIPTS), source("runs.js", HERE))),
         folder=HERE,
         count=len(index.runs),
-        sums=[f"{whose}: {len(runs)} with {spent(runs).text}" for whose, runs in index.groups.items()],
+        sums=[f"{whose}: {plural(len(runs), 'run')}, {spent(runs).text}" for whose, runs in index.groups.items()],
         runs=_runs_table([*chain(*index.groups.values())]),
         unread=index.unread,
         others=index.others,

@@ -42,7 +42,7 @@ def test_runs_that_git_tracks_came_along_and_are_added_up_apart(tmp_path: Path) 
     assert [line.split(",")[0] for line in out.splitlines() if " run, " in line] == ["yours: 1 run", "came along: 1 run"]
     assert out.index("mine") < out.index("theirs")
     page = (tmp_path / "reports" / "index.html").read_text()
-    assert "yours: 1 with 12 trials" in page and "came along: 1 with 12 trials" in page
+    assert "yours: 1 run, 12 trials" in page and "came along: 1 run, 12 trials" in page
 
 
 def test_runs_are_found_by_their_tags(tmp_path: Path) -> None:
