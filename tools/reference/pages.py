@@ -22,7 +22,7 @@ def filled(text: str) -> str:
 
 
 def inside(text: str, page: Path, pages: Path) -> str:
-    """The text of a page, in which no link leads out of the folder of pages. Figures from elsewhere stay: Sphinx copies them."""
+    """The text of a page, in which no link leads out of the folder of pages. Figures stay, since Sphinx copies them."""
 
     def resolved(link: re.Match[str]) -> str:
         target = (page.parent / link[2]).resolve()

@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from bench.common.errors import ResultsError
+from bench.common.wording import plural
 from bench.read.analysis.arms import arms_of, missing_trials, require_receipts
 from bench.read.analysis.frames import Run, load_run
 from bench.read.analysis.metrics import COST, LEAST_PRICED, PRICE, TOKENS
