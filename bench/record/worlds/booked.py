@@ -24,7 +24,7 @@ def unbooked(events: Sequence[Event]) -> str | None:
     booked = len(of_kind(events, ToolCalled)) + sum(death.point == "before" for death in deaths)
     if taken != booked:
         return f"the world's door took {taken} calls, and {booked} are in the record"
-    killed = sum(end.why == "crash" for end in ends)
+    killed = sum((end.why == "crash") + end.parts_killed for end in ends)
     if killed != len(deaths):
         return f"{killed} processes were killed as planned, and {len(deaths)} crashes are in the record"
     return None

@@ -28,6 +28,7 @@ class ProcessEnded:
     requests    tool calls that the world took from it
     output      digest of the end of its stdout and stderr, one stream; `written` counts all its bytes
     own_log     digest of the new content of its log, `log.jsonl` in its folder; None if there is none
+    parts_killed   of the agent's processes, those that a planned kill ended while the others went on; 0 in older records
     """
 
     life: Count
@@ -39,6 +40,7 @@ class ProcessEnded:
     output: str
     written: Count
     own_log: str | None
+    parts_killed: Count = 0
     kind: Literal["process_ended"] = "process_ended"
 
 

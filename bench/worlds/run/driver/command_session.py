@@ -87,7 +87,7 @@ class CommandSession(AgentBody):
         self._left = command.bounds.seconds
         self._asked = 0
         self._refused: Problem | None = None
-        self._part_crash = 0
+        self._part_crash = self._parts_killed = 0
         self._turn = asyncio.Lock()
         self._acting.process.body = self
 
@@ -146,8 +146,10 @@ class CommandSession(AgentBody):
                     output=log.store_text(life.output.text),
                     written=life.output.written,
                     own_log=log.store_text(last_line) if last_line is not None else None,
+                    parts_killed=self._parts_killed,
                 )
             )
+        self._parts_killed = 0
         if self._session:
             self._session.log_set_aside()
         process.step()
@@ -246,6 +248,7 @@ class CommandSession(AgentBody):
     def kill(self) -> None:
         if self.asker:
             kill_part(self.asker)
+            self._parts_killed += 1
         else:
             self._kill_all()
 
