@@ -12,7 +12,7 @@ from bench.common.files import write_whole
 
 
 class JunitCase(NamedTuple):
-    """One question of a gate: whose it is, what it asks, and why it failed; "" where it passed."""
+    """One question of a gate: which part it concerns, the question, and why it failed; "" if it passed."""
 
     of: str
     what: str

@@ -46,7 +46,7 @@ class RunProgress:
         return self._so_far.endings.alike
 
     def saw(self, ended: TrialResult | SoFar) -> None:
-        """Show a trial that ended, or the sums over trials that ran elsewhere."""
+        """Show a trial that ended, or the sums over trials that another process ran."""
         before = self._so_far.trials
         if isinstance(ended, SoFar):
             self._so_far.join(ended)

@@ -1,4 +1,5 @@
-"""Which folders of packs the user named for a run or a config, so that a later command need not be told again.
+"""The folders of packs that the user named for a run or a config. They are remembered, so that a later command need not name
+them again.
 
 A pack is code. So the folders stand in a file of the user's own, and not in the run: whoever sends a run must not choose what
 is imported here. The file's name is a digest of the place's path, and only a `--scenarios` that the user typed gets into it.

@@ -1,4 +1,4 @@
-"""How a folder of code is made from templates, whole or not at all, and which command checks it."""
+"""Make a folder of code from templates, completely or not at all, and name the command that checks it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def copy_template(template: Path, folder: Path) -> None:
 
 
 def made_pack(name: str, into: Path, write: Callable[[Path], None]) -> Path:
-    """Make a pack's folder by `write`, whole or not at all."""
+    """Make a pack's folder by calling `write`, completely or not at all."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise PackError(f"'{name}' cannot be the name; use lower-case letters, digits and underscores, a letter first")
     folder = into / name

@@ -56,7 +56,7 @@ def _entries_of(word: str) -> Entries:
 
 
 def declared(entries: Entries, concurrency: int | None) -> Entries:
-    """Return the entries with this number of calls at a time. Raises ConfigError if there are no entries."""
+    """Return the entries of models with this number of calls at a time. Raises ConfigError if there are no entries."""
     if concurrency is None:
         return entries
     if not entries:

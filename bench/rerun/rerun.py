@@ -41,7 +41,7 @@ WORST = "worst"
 
 @dataclass(frozen=True)
 class RerunArm:
-    """A trial that can be run under any plan."""
+    """A recorded trial with its arm, which can be run under any fault plan."""
 
     spec: TrialSpec
     matrix: Matrix
@@ -70,7 +70,7 @@ class Original:
         return self.arm.spec.plan
 
     async def again(self, plan: FaultPlan | None = None) -> TrialResult:
-        """Run the trial again, under its own faults if no others are given."""
+        """Run the trial again, under its own faults unless other faults are given."""
         return await self.arm.run(plan or self.plan)
 
 
@@ -106,7 +106,7 @@ def originals_of(folder: Path, records: Sequence[TrialRecord], packs: Sequence[P
 
 
 def why_not_rerun(record: TrialRecord, manifest: Manifest) -> str:
-    """Return why the agent of a trial cannot be started from here, or ""."""
+    """Return why the agent of a trial cannot be started by this command; "" if it can."""
     name = record.architecture
     if name in manifest.config.architecture or name in ARCHITECTURES or is_path(name):
         return ""
@@ -114,7 +114,8 @@ def why_not_rerun(record: TrialRecord, manifest: Manifest) -> str:
 
 
 def differs(original: TrialRecord, rerun: TrialRecord) -> str:
-    """Return in words where a rerun leaves the original; "" if all events, the outcome and the grade are equal.
+    """Return in words the first place at which a rerun differs from the original; "" if events, outcome and grade are all
+    equal.
 
     Seconds are left out: a live model's come from another machine. An event's origin is left out too: it follows from the other
     events, and older runs do not have it. So is what a process printed, which can hold times and paths.
@@ -184,7 +185,7 @@ def _entries(manifest: Manifest, folder: Path) -> dict[str, Mapping[str, Any]]:
 
 
 def _answers_anew(parameters: ModelParameters) -> bool:
-    """Return whether a model, or every model to which it passes requests on, is simulated and no recording."""
+    """Return whether a model is simulated, or passes requests only to models that are, and no recording is involved."""
     if parameters.recording:
         return False
     if parameters.kind == "routed":

@@ -34,7 +34,8 @@ Strategy = Callable[["Seen", Random], StrikeSet | None]
 
 @dataclass(frozen=True, order=True)
 class TrialHarm:
-    """The harm in a trial: damage beyond the control, then being unsolved, then tokens spent."""
+    """The harm in a trial. Damage beyond the control counts first, then whether the trial is unsolved, then the tokens
+    spent."""
 
     damage: int
     unsolved: bool
@@ -47,7 +48,7 @@ class TrialHarm:
 
 @dataclass(frozen=True)
 class Tried:
-    """A schedule, its harm, and the strikes that its trial made possible for the first time."""
+    """A schedule of faults, its harm, and the strikes that first became possible in its trial."""
 
     schedule: StrikeSet
     harm: TrialHarm
@@ -55,7 +56,7 @@ class Tried:
 
 
 class Seen:
-    """All that a search knows: what was tried, and each strike that some trial made possible."""
+    """The state of a search: the schedules that were tried, and each strike that some trial made possible."""
 
     def __init__(self) -> None:
         self.tried: dict[StrikeSet, Tried] = {}
@@ -114,8 +115,9 @@ async def search(run: RunPlan, menu: FaultPlan, trials: int, seed: int, strategy
 
 
 def guided(seen: Seen, draw: Random) -> StrikeSet | None:
-    """Choose a single strike until each effect had one. Then alternate: the worst schedule plus an untried strike near its
-    strikes, and a bad schedule plus a strike at the effect that it was tried with least."""
+    """Choose the next schedule. At first it is a single strike, until each effect was struck once. Then the choice alternates
+    between the worst schedule with an untried strike near its strikes, and a bad schedule with a strike at the effect that it
+    was combined with least often."""
     alone = [place for place in seen.places if frozenset({place}) not in seen.tried]
     covered = {_effect(place) for place in seen.places if frozenset({place}) in seen.tried}
     if first := [place for place in alone if _effect(place) not in covered]:
@@ -159,7 +161,8 @@ def _effect(place: PlacedStrike) -> tuple[str, str]:
 
 
 def at_random(seen: Seen, draw: Random) -> StrikeSet | None:
-    """Draw up to `MOST_STRIKES` of the places seen, evenly. Return None if `MOST_DRAWS` draws bring nothing new."""
+    """Draw at most `MOST_STRIKES` of the places seen, all with the same chance. Return None if `MOST_DRAWS` draws give no new
+    schedule."""
     places = list(seen.places)
     for _ in range(MOST_DRAWS if places else 0):
         size = draw.randint(1, min(MOST_STRIKES, len(places)))
@@ -169,7 +172,7 @@ def at_random(seen: Seen, draw: Random) -> StrikeSet | None:
 
 
 def under(menu: FaultPlan, schedule: StrikeSet) -> FaultPlan:
-    """Return the plan under which exactly these strikes are made, for certain."""
+    """Return the plan under which exactly these strikes happen with certainty."""
     struck: Mapping[int, list[Strike]] = {number: [] for number in range(len(menu.faults))}
     for number, strike in sorted(schedule, key=lambda struck: (struck[0], struck[1].target, struck[1].key, struck[1].attempt)):
         struck[number].append(strike)

@@ -1,4 +1,4 @@
-"""The fewest faults that still break a trial: delta debugging over the strikes that it met.
+"""Find the fewest faults that still break a trial, by delta debugging over the strikes that occurred in it.
 
 A. Zeller and R. Hildebrandt, Simplifying and isolating failure-inducing input, IEEE TSE 28(2), 2002. The result is 1-minimal:
 without any one of its strikes the trial does not fail in this way. Another set can have fewer.
@@ -101,7 +101,7 @@ async def shrink(original: Original, kind: str = "", seen: Callable[[TrialRecord
 
 
 async def minimal(items: Sequence[Item], fails: Callable[[Sequence[Item]], Awaitable[bool]]) -> Sequence[Item]:
-    """Return a 1-minimal subsequence of `items` that still fails, by ddmin. Nothing is asked twice.
+    """Return a 1-minimal subsequence of `items` that still fails, by ddmin. No subsequence is tested twice.
 
     Args:
         items: What fails together.
@@ -132,6 +132,6 @@ async def minimal(items: Sequence[Item], fails: Callable[[Sequence[Item]], Await
 
 
 def restricted(plan: FaultPlan, strikes: Sequence[PlacedStrike]) -> FaultPlan:
-    """Return the plan with only these strikes. Its draws stay the same."""
+    """Return the plan with only these strikes. The random draws stay the same."""
     kept = {number: tuple(strike for at, strike in strikes if at == number) for number in range(len(plan.faults))}
     return replace(plan, faults=tuple(replace(fault, only=kept[number]) for number, fault in enumerate(plan.faults)))

@@ -80,7 +80,7 @@ class MendedTask:
         return None
 
     def _heard(self, rejected: Rejected | None, names: Collection[str]) -> Rejected | None:
-        """Keep a rejection for the further attempts at its subtask. What is accepted has none."""
+        """Keep a rejection for the further attempts at its subtask. An accepted output has no rejection to keep."""
         for name in names:
             self._rejected.pop(name, None)
         if rejected:

@@ -1,5 +1,6 @@
-"""`bench check`: is a pack sound? Its reference answer is right and its wrong answers are wrong, its verifier catches faults,
-nothing that a model sees gives the answer away, keyword rules do not solve it, and every architecture can."""
+"""`bench check`: is a pack sound? Its reference answer must be right and its wrong answers wrong. Its verifier must catch
+faults, and nothing that a model sees may give the answer away. Keyword rules must not solve it, and every architecture must be
+able to."""
 
 from __future__ import annotations
 
@@ -91,7 +92,7 @@ def _safely(check: Callable[[TaskHooks], Soundness], hooks: TaskHooks) -> Soundn
 
 
 def _weighed(results: Mapping[str, Soundness]) -> Mapping[str, Soundness]:
-    """Return the results with each excess as a problem if too many instances have it, else as a detail of all."""
+    """Return the results. If too many instances have a defect, it is a problem; else it is a detail of the whole pack."""
     having, of = sum(bool(result.excess) for result in results.values()), len(results)
     if having >= TOO_MANY * of:
         return {

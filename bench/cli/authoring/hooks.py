@@ -16,13 +16,13 @@ class TaskHooks(Hooks):
     """The functions of a task's subtasks, its grader and its baseline. Each method raises HookFailed."""
 
     def objection(self, subtask: Subtask, outputs: Answer) -> str | None:
-        """Return what the first check that objects to a subtask's output says. Every check is asked."""
+        """Return the text of the first check that objects to a subtask's output. Every check is called."""
         context = self._context(subtask, outputs)
         objections = [self._check(check, subtask, outputs[subtask.name], context) for check in subtask.checks]
         return next((objection for objection in objections if objection is not None), None)
 
     def weakness(self, subtask: Subtask, output: Output) -> str | None:
-        """Return why `sufficient` finds an output too weak; None if it does not."""
+        """Return the reason why `sufficient` finds an output too weak; None if it does not."""
         if subtask.sufficient is None:
             return None
         what = f"`sufficient` of '{subtask.name}'"
@@ -39,7 +39,7 @@ class TaskHooks(Hooks):
         return output
 
     def finding(self, subtask: Subtask, output: Output) -> Finding | None:
-        """Return what `finds` says against an earlier subtask, or None."""
+        """Return the objection of `finds` to an earlier subtask, or None."""
         if subtask.finds is None:
             return None
         what = f"`finds` of '{subtask.name}'"

@@ -199,14 +199,14 @@ def _field(name: str, values: Sequence[CellValue], path: Path) -> Field:
 
 
 def _alike(value: CellValue, other: CellValue) -> bool:
-    """Return whether a pack of rows grades both answers alike: numbers are compared to nine digits."""
+    """Return whether a pack of rows gives both answers the same grade. Numbers are compared to nine digits."""
     if isinstance(value, int | float) and isinstance(other, int | float) and float in (type(value), type(other)):
         return math.isclose(value, other, rel_tol=1e-9, abs_tol=1e-9)
     return plain(value) == plain(other)
 
 
 def plain(value: CellValue) -> CellValue:
-    """Return a text without differences of case and space; other values unchanged."""
+    """Return a text with case and space made uniform; other values unchanged."""
     return " ".join(value.split()).casefold() if isinstance(value, str) else value
 
 

@@ -132,7 +132,7 @@ def _slips_through(scenario: Scenario, subtask: Subtask, effect: TextEffect, num
 
 
 def _undone(scenario: Scenario) -> Iterator[str]:
-    """Yield each effect that says it breaks an output, and after which some reply reads as before."""
+    """Yield each effect that should break an output, and after which some reply reads as before."""
     for effect in (entry for entry in EFFECTS if isinstance(entry, TextEffect) and entry.breaks_form):
         for subtask in scenario.task.subtasks:
             value = scenario.reference[subtask.name]

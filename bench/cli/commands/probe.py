@@ -114,7 +114,7 @@ def _init(file: Path) -> None:
 
 
 def _agree(settings: ProbeSettings, secrets: Secrets, yes: bool) -> None:
-    """Show the commands, which come from files that anybody can have written, and ask whether to run them."""
+    """Show the commands and ask whether to run them, because anybody can have written the files that name them."""
     from bench.rerun.probe.preview import commands_lines  # noqa: PLC0415
 
     out.print("these commands are run, again and again:")
@@ -138,7 +138,7 @@ def _clean(settings: ProbeSettings) -> None:
 
 
 def _opened(settings: ProbeSettings, secrets: Secrets, folder: Path, asked: Asked, aside: bool) -> ProbeWriter | None:
-    """Begin the run, or go on with it; None if it is complete."""
+    """Begin the run or continue it; None if it is complete."""
     from bench.record.store import set_aside  # noqa: PLC0415
     from bench.rerun.probe.writing import ProbeWriter, is_of_another  # noqa: PLC0415
 

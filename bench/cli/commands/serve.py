@@ -114,7 +114,8 @@ def _watch(console: Terminal, so_far: SoFar) -> Callable[[TrialResult], None]:
 
 
 def _token() -> str:
-    """Return the token. Raises ConfigError if the environment's token cannot be sent in a header."""
+    """Return the token that clients must send as their API key. Raises ConfigError if the environment's token cannot be sent in
+    a header."""
     token = os.environ.get(TOKEN, "") or secrets.token_urlsafe(24)
     if not (token.isascii() and token.isprintable()) or " " in token:
         raise ConfigError(f"{TOKEN}: a token is letters, digits and signs, without a space; give it another")

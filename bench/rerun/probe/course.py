@@ -1,4 +1,4 @@
-"""One course of the agent, from its start to its end, as its record holds it."""
+"""One course of the agent, from its start to its end, as it is recorded."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class AgentCourse:
 
     @property
     def rows(self) -> ChangedRows:
-        """The rows that differ from the state at the reset, at the end."""
+        """The rows that differ at the end from the state at the reset."""
         return rows_after(self.readings)
 
     def steps(self) -> Mapping[RowPlace, list[StoresRead]]:
-        """Return the readings that showed a change of each row."""
+        """Return for each row the readings of the stores that showed a change of the row."""
         steps: dict[RowPlace, list[StoresRead]] = {}
         for reading in self.readings:
             for row in reading.changed:
@@ -58,7 +58,8 @@ class AgentCourse:
         return steps
 
     def own_calls(self) -> Iterator[tuple[GatewayCall, str, int]]:
-        """Yield each call that belongs to no other one, with which call it is and how often that was made so far."""
+        """Yield each call that is no part of another call. Each comes with its identity, and with how often this identity was
+        called before."""
         times = Counter[str]()
         for call, identity in zip(self.calls, self.identities, strict=True):
             if call.continues is None:
@@ -67,7 +68,7 @@ class AgentCourse:
 
 
 def rows_after(readings: Sequence[StoresRead]) -> ChangedRows:
-    """Return the rows that differ from the state at the reset after these readings."""
+    """Return the rows that differ from the state at the reset, after these readings of the stores."""
     rows: dict[RowPlace, RowDifference] = {}
     for reading in readings:
         for row in reading.changed:

@@ -25,7 +25,7 @@ MOST_FILES, DEEPEST, MOST_STORES, MOST_BYTES = 5_000, 4, 5, 2**20
 
 @dataclass(frozen=True)
 class FileLine:
-    """A line of the file: what is written, and why. `table` is the table that it stands in."""
+    """A line of the file: the setting, and the reason for it. `table` is the table to which the line belongs."""
 
     written: str
     why: str
@@ -73,7 +73,7 @@ def _agent(folder: Path, home: Path) -> Iterator[FileLine]:
 
 
 def _command(folder: Path) -> tuple[str, str]:
-    """Return a command that a folder's files name, and where it stands; "" if they name none."""
+    """Return a command that the files of a folder name, and the file that names it; "" if none does."""
     for name, program in PROGRAMS:
         if (folder / name).is_file():
             return f"{program} {name}", f"{name} is here"
@@ -127,7 +127,8 @@ def _model(environment: Mapping[str, str]) -> Iterator[FileLine]:
 
 
 def _databases(folder: Path) -> Iterator[Path]:
-    """Yield the SQLite files in a folder, at most DEEPEST folders down. Of MOST_FILES files the beginning is read."""
+    """Yield the SQLite files in a folder, at most DEEPEST levels down. Only the first bytes of at most MOST_FILES files are
+    read."""
     for path in islice(_files(folder, DEEPEST), MOST_FILES):
         try:
             with opened(path) as file:
@@ -138,7 +139,7 @@ def _databases(folder: Path) -> Iterator[Path]:
 
 
 def _files(folder: Path, deep: int) -> Iterator[Path]:
-    """Yield the files of a folder, then those of the folders in it. No link is followed, and nothing hidden is looked at."""
+    """Yield the files of a folder, then the files of its subfolders. Links are not followed, and hidden files are skipped."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:
@@ -179,5 +180,5 @@ def _scheme(address: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text as TOML has it."""
+    """Return a text in the notation of TOML."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

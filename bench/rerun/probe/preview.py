@@ -1,4 +1,4 @@
-"""What a probe is about to do: what it copies, starts and resets, and what its cells will take."""
+"""A preview of a probe: what it copies, starts and resets, and how long its cells will take."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def commands_lines(settings: ProbeSettings, secrets: Secrets) -> Iterator[str]:
 
 
 def plan_lines(settings: ProbeSettings, secrets: Secrets) -> Iterator[str]:
-    """Yield what is copied, what is started, and what is reset."""
+    """Yield lines on what the probe copies, starts and resets."""
     subject = settings.subject
     yield "copied:"
     for store in settings.stores:
@@ -44,7 +44,7 @@ def plan_lines(settings: ProbeSettings, secrets: Secrets) -> Iterator[str]:
 
 
 def estimate(cell: CellRun, planned: CellsPlanned, model: ModelParameters | None, workers: int) -> str:
-    """Return what the cells will take, by the clean run that planned them, in one line."""
+    """Return in one line what the cells will take, estimated from the clean run in which they were planned."""
     cells = len(planned.cells)
     seconds = cells * planned.seconds / workers
     took = f"{seconds:.0f} s" if seconds < MINUTE else f"{seconds / MINUTE:.1f} minutes"

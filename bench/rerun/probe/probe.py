@@ -1,4 +1,4 @@
-"""A whole probe: clean runs, the cells with their controls, and what is run again before anything is claimed."""
+"""A whole probe: clean runs, cells with their controls, and the runs that are repeated before a conclusion is drawn."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Probe:
         self._until: float | None = None
 
     async def runs(self) -> AsyncGenerator[CellRun, None]:
-        """Yield each run of the agent as it ends. Close this iterator if it is left early: then nothing is left behind.
+        """Yield each run of the agent as it ends. If you stop early, close this iterator, so that nothing is left behind.
 
         Raises:
             ConfigError: The subject cannot be probed: clean runs fail or differ, or too many cells in a row cannot be run.
@@ -117,8 +117,8 @@ class Probe:
     # Clean runs.
 
     async def _clean(self, workers: Sequence[Worker]) -> AsyncIterator[CellRun]:
-        """Make the clean runs that are missing. The first two are made by two workers if there are two: they differ in all that
-        a worker has of its own."""
+        """Make the clean runs that are missing. If there are two workers, each makes one of the first two runs, so that the
+        runs differ in everything that belongs to a worker."""
         kept = [run for run in self._kept if run.plan == CLEAN][:FEWEST]
         courses = [_course_of(run) for run in kept]
         checked = self._subject.agent.done is not None
@@ -161,7 +161,7 @@ class Probe:
         )
 
     def _keep(self, run: CellRun) -> None:
-        """Take over a run of a former session."""
+        """Take over a run of an earlier session."""
         assert run.judged
         if run.plan == CONTROL:
             self._void(run.judged.voids)
@@ -177,7 +177,7 @@ class Probe:
     # Cells.
 
     async def _all(self, workers: Sequence[Worker], cells: Iterable[tuple[ProbeCell, int]]) -> AsyncIterator[CellRun]:
-        """Run these cells, each with the number of its run, and yield each run as it ends."""
+        """Run these cells, each with its run number, and yield each run as it ends."""
         queue = iter(list(cells))
         ended: asyncio.Queue[CellRun | None] = asyncio.Queue()
         tasks = [asyncio.create_task(self._work(number, worker, queue, ended)) for number, worker in enumerate(workers)]
@@ -202,7 +202,7 @@ class Probe:
     async def _work(
         self, number: int, worker: Worker, queue: Iterable[tuple[ProbeCell, int]], ended: asyncio.Queue[CellRun | None]
     ) -> None:
-        """Run cells with one worker. Every tenth is a control, and so is the last."""
+        """Run cells with one worker. Every tenth run is a control, and so is the last."""
         since = list(self._unproved) if number == 0 else []
         problems, made = 0, 0
         for cell, first in queue:
@@ -229,7 +229,7 @@ class Probe:
             await self._control(worker, since, ended)
 
     def _is_settled(self, plan: str) -> bool:
-        """Return whether a cell need not be run again: it was run and is not damaged, or its damage came again."""
+        """Return whether a cell needs no further run: it ran without damage, or its damage was seen a second time."""
         runs = self._judged.get(plan, ())
         judged = [run for run in runs if run.verdict not in UNJUDGED]
         again = not any(run.is_damage for run in judged) or any(same_verdict(*pair) for pair in pairwise(judged))
@@ -257,8 +257,8 @@ class Probe:
     async def _blame(
         self, worker: Worker, cell: ProbeCell, since: list[tuple[str, int]], ended: asyncio.Queue[CellRun | None]
     ) -> int:
-        """Run a damaged cell again with sets of parts mended, until the minimal sufficient sets are known. Return how many runs
-        this took."""
+        """Run a damaged cell again with sets of parts mended, until the minimal sufficient sets are known. Return the number of
+        runs."""
         calls, made = self._calls[cell.plan], 0
 
         async def suffices(mended: frozenset[GatewayMend]) -> bool:
@@ -281,8 +281,8 @@ class Probe:
         return made
 
     async def _control(self, worker: Worker, since: list[tuple[str, int]], ended: asyncio.Queue[CellRun | None]) -> None:
-        """Run the agent with nothing struck. If the rows are not those of clean runs, the cells since the last control have no
-        verdict."""
+        """Run the agent without a strike. If the rows differ from the clean runs, the cells since the last control lose their
+        verdicts."""
         assert self.clean
         repetition = self._controls
         self._controls += 1
@@ -298,7 +298,7 @@ class Probe:
         since.clear()
 
     def _add(self, run: CellRun) -> None:
-        """Keep the verdict of a run, without the rows, which can be many."""
+        """Keep the verdict of a run. The rows are not kept, since there can be many."""
         assert run.judged
         findings = tuple(replace(finding, rows=()) for finding in run.judged.findings)
         if run.judged.is_damage and not run.judged.mended:
@@ -312,7 +312,7 @@ class Probe:
                 runs[repetition] = replace(runs[repetition], verdict="no_verdict", why="the control after it was not the same")
 
     async def _for_a_bound(self, workers: Sequence[Worker], again: Sequence[ProbeCell]) -> AsyncIterator[CellRun]:
-        """Make more clean runs, and run some cells again, as a bound needs."""
+        """Make further clean runs and repeat some cells, as many as a bound needs."""
         assert self.clean
         for number in range(self._clean_made, CLEAN_RUNS):
             course = name_calls(await workers[number % len(workers)].run(self.clean.masks), self.clean.calls)
@@ -328,7 +328,7 @@ class Probe:
 
 
 def _shared(subject: Subject) -> str:
-    """Return what of a subject all workers would share; "" if nothing."""
+    """Return in words what all workers would share of a subject; "" if nothing."""
     services = [service.name for service in subject.services if "{port}" not in service.url or not service.command]
     servers = [server.name for config in subject.configs for server in config.servers if server.url]
     return next(iter([*services, *servers]), "")

@@ -1,4 +1,4 @@
-"""The file `probe.toml`, as its owner writes it: the agent, the doors through which it acts, and its stores."""
+"""The file `probe.toml`, as its owner writes it: the agent, its tool servers, services and model, and its stores."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ REFERENCE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
 
 
 class StoreEntry(ConfigEntry):
-    """A store on which the agent acts: `sqlite`, `postgres`, `folder` or `file`; or the agent's own `memory`. The probe works
-    on a copy. The copy's path or address stands for the owner's wherever that stands in the agent's command, its MCP config
-    and its variables."""
+    """A store on which the agent acts: `sqlite`, `postgres`, `folder` or `file`; or the agent's own `memory`. The probe
+    works on a copy. In the agent's command, its MCP config and its variables, the path or address of the copy replaces the
+    owner's."""
 
     sqlite: str | None = None
     """The file of an SQLite database."""
@@ -83,7 +83,7 @@ class StoreEntry(ConfigEntry):
 
     @property
     def place(self) -> str:
-        """The path or address, as it is written."""
+        """The path or address, as the file gives it."""
         return self._places[self.kind]
 
     @property
@@ -152,8 +152,8 @@ class McpEntry(ConfigEntry):
 
 
 class ProbeFile(ConfigEntry):
-    """A probe: an agent, the doors through which it acts, and its stores. Paths begin in the folder in which the command is
-    run."""
+    """A probe: an agent, the servers through which it acts, and its stores. Paths are relative to the folder in which the
+    command is run."""
 
     agent: CommandText
     """The command that starts the agent on its task."""
@@ -215,8 +215,8 @@ def read_probe_file(path: Path) -> ProbeFile:
 
 
 class ProbeSettings:
-    """What a `probe.toml` and the owner's variables say together. Raises ConfigError where a file, folder or variable that they
-    name is not there.
+    """The settings that a `probe.toml` and the owner's variables give together. Raises ConfigError if a file, folder or
+    variable that they name does not exist.
 
     subject      what is probed
     stores       its stores; if it `is_taped`, only what the agent knows, since a tape stands for the others
@@ -268,7 +268,7 @@ class ProbeSettings:
         )
 
     def commands(self) -> Iterator[tuple[str, CommandWords]]:
-        """Yield each command that is run, and what it is for."""
+        """Yield each command that the probe runs, and its purpose."""
         agent, model = self.subject.agent, self.subject.model
         yield "the agent", agent.start
         if agent.resume != agent.start:
@@ -337,8 +337,8 @@ class ProbeSettings:
             yield StoreSettings(name, entry.kind, where, variables, entry.in_place, tuple(entry.ignore))
 
     def _digest(self) -> str:
-        """Return the digest of all that determines what the cells do, as far as files show it: the settings, the MCP configs,
-        the files that commands name, and the code beside these."""
+        """Return the digest of everything that determines what the cells do, as far as files show it: the settings, the MCP
+        configs, the files that commands name, and the code beside these files."""
         parts = [json.dumps(self._file.model_dump(mode="json"), sort_keys=True)]
         folder = self.subject.agent.folder
         words = [place for _, command in self.commands() for place in _places_in(command)]
@@ -350,7 +350,7 @@ class ProbeSettings:
         return digest_of("\0".join(parts))
 
     def _filled(self, key: str, text: str) -> str:
-        """Return a text with the owner's variables in the place of `$NAME`. Raises ConfigError for one that is not set."""
+        """Return a text in which the owner's variables replace `$NAME`. Raises ConfigError for a variable that is not set."""
 
         def value(reference: re.Match[str]) -> str:
             name = reference[1] or reference[2]
@@ -361,7 +361,7 @@ class ProbeSettings:
         return REFERENCE.sub(value, text)
 
     def _words(self, key: str, command: CommandText) -> CommandWords:
-        """Return a command's words. Raises ConfigError for a text that no shell could take apart."""
+        """Return the words of a command. Raises ConfigError for a text that no shell could split."""
         if not isinstance(command, str):
             return tuple(command)
         try:
@@ -377,7 +377,7 @@ class ProbeSettings:
 
 
 def _places_in(command: CommandWords) -> Iterator[Path]:
-    """Yield the places that a command may name, and those of the module in `python -m MODULE`."""
+    """Yield the paths that a command may name. For `python -m MODULE` these are the paths of the module."""
     for before, word in pairwise(("", *command)):
         yield Path(word)
         if before == "-m":
@@ -386,7 +386,7 @@ def _places_in(command: CommandWords) -> Iterator[Path]:
 
 
 def _code_in(folder: Path) -> Iterator[Path]:
-    """Yield the files of code in a folder and below, `MOST_CODE` at most. Installed packages, tests, results and hidden folders
+    """Yield the code files in a folder and below, at most `MOST_CODE`. Installed packages, tests, results and hidden folders
     are left out."""
     left = MOST_CODE
     for parent, folders, names in os.walk(folder):

@@ -33,7 +33,7 @@ def test_{name}(probed):
 
 
 def write_test(file: Path, settings: ProbeSettings, hidden: Secrets, plan: str, folder: Path) -> str:
-    """Run a cell once more, and write its tape and its test into a folder. A test that is there stays.
+    """Run a cell once more, and write its tape and its test into a folder. An existing test is not changed.
 
     Args:
         file: The `probe.toml`, as the test will name it.

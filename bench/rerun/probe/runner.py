@@ -1,4 +1,4 @@
-"""A worker: its own copies of the stores, its own gateway, and the courses of the agent that it runs on them."""
+"""A worker: it has its own copies of the stores and its own gateway, and runs the agent on them."""
 
 from __future__ import annotations
 
@@ -138,13 +138,13 @@ class Worker:
             return await self._course(journal, striker, life, lives, texts, environment, seconds)
 
     async def written_around(self) -> list[str]:
-        """Return a line for each store that is not as it was when it was copied: the agent has written to it."""
+        """Return a line for each store that changed since it was copied: the agent wrote to the original."""
         names = await self._stores.changed()
         return [f"store {name!r} itself changed: the agent wrote to it, not to its copy" for name in names]
 
     @property
     def handshakes(self) -> Mapping[str, dict[str, Any]]:
-        """What each MCP server answered to what is no call."""
+        """The answers of each MCP server to messages that are no calls."""
         return self._gateway.handshakes
 
     async def _live(
@@ -235,14 +235,14 @@ class Worker:
         )
 
     def _call_of(self, entry: JournaledCall, texts: Texts) -> GatewayCall:
-        """Return a call as it may be kept: the path of a service can hold a secret. What the owner says of a tool stands above
-        what the tool claims."""
+        """Return a call in the form in which it can be recorded: a service's path can hold a secret. What the owner says about
+        a tool overrides what the tool claims."""
         call = call_of(entry, texts)
         reads = True if any(fnmatchcase(f"{call.door}.{call.tool}", known) for known in self._subject.reads) else call.reads
         return replace(call, tool=self._shown(call.tool), reads=reads)
 
     async def _passes(self, words: CommandWords, environment: Mapping[str, str]) -> bool:
-        """Return whether a check of the owner's ends with exit code 0."""
+        """Return whether a check that the owner wrote ends with exit code 0."""
         words, variables = self._gateway.replaced(words, environment)
         process = self._started(words, self._subject.agent.folder, variables, "a check")
         with suppress(TimeoutError):
@@ -253,7 +253,7 @@ class Worker:
 
     @asynccontextmanager
     async def _services(self) -> AsyncIterator[None]:
-        """Start the services that the probe is to start, and wait until they are ready."""
+        """Start the services that the probe has to start, and wait until they are ready."""
         starts = [(service.name, service.command, service.url, service.health) for service in self._subject.services]
         if model := self._subject.model:
             starts.append(("the model's script", model.script, model.url, ""))
@@ -271,7 +271,8 @@ class Worker:
                 await process.close()
 
     def _tidy(self, value: JsonValue) -> JsonValue:
-        """Return a value as it may be kept: without secrets and what is hidden, and with the owner's names of the stores."""
+        """Return a value in the form in which it can be recorded: without secrets and hidden values, and with the owner's names
+        of the stores."""
         hide = frozenset(map(str.casefold, self._subject.hide))
         try:
             return self._tidied(value, hide)
@@ -294,7 +295,8 @@ class Worker:
         return self._shown(value)
 
     def _hidden(self, value: JsonValue) -> str:
-        """Return what stands for a value: equal for equal values, and only who has the key can tell which one it is."""
+        """Return a replacement for a hidden value. Equal values have equal replacements, and only the holder of the key can
+        find out the value."""
         content = json.dumps(value, sort_keys=True).encode()
         return f"{HIDDEN} {hashlib.blake2b(content, digest_size=10, key=self._key).hexdigest()}"
 
@@ -305,13 +307,14 @@ class Worker:
 
 
 def owners_names(replaces: Mapping[str, str], folder: Path) -> Mapping[str, str]:
-    """Return what stands for copies of stores -> the owner's names. A path can stand as it is seen from the agent's folder."""
+    """Return the names of the copies -> the owner's names. A path is also replaced in the form in which the agent's folder sees
+    it."""
     names = {new: old for old, new in reversed(list(replaces.items()))}
     return names | {os.path.relpath(new, folder.resolve()): old for new, old in names.items() if Path(new).is_absolute()}
 
 
 class _Lives:
-    """The lives of the agent in one course: the process that runs, the time that is left, and how the last one ended."""
+    """The lives of the agent in one course: the running process, the time that is left, and how the last life ended."""
 
     def __init__(self, seconds: float):
         self._left, self._process = seconds, None
@@ -393,7 +396,7 @@ def _free_port() -> int:
 
 
 async def _ready(name: str, url: str, health: str, process: AgentProcess) -> None:
-    """Wait until a service is ready. Raises ConfigError if it is not in time, or has ended."""
+    """Wait until a service is ready. Raises ConfigError if it is not ready in time, or has ended."""
     until = asyncio.get_running_loop().time() + HEALTHY
     while not await asyncio.to_thread(_answers, url, health):
         late = asyncio.get_running_loop().time() > until
@@ -406,7 +409,8 @@ async def _ready(name: str, url: str, health: str, process: AgentProcess) -> Non
 
 
 def _answers(url: str, health: str) -> bool:
-    """Return whether a service takes connections, or answers below 500 at its path of health."""
+    """Return whether a service accepts connections. If it has a health path, return whether that answers with a status below
+    500."""
     parts = urlsplit(url)
     host, port = parts.hostname or "127.0.0.1", parts.port or 80
     try:

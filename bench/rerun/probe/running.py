@@ -1,4 +1,4 @@
-"""Run what is missing of a probe: workers on copies of the stores, each run of the agent written as it ends."""
+"""Make the missing runs of a probe: workers run the agent on copies of the stores, and each run is written as it ends."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SECRET_BYTES = 32
 
 @dataclass(frozen=True)
 class Asked:
-    """What was asked for on the command line; `budget` is in seconds."""
+    """The options of the command line; `budget` is in seconds."""
 
     workers: int = 1
     all_forms: bool = False
@@ -36,14 +36,14 @@ class Asked:
 
 
 def work_folder() -> Path:
-    """Return the folder in which copies are made. TMPDIR names another."""
+    """Return the folder in which copies are made. The variable TMPDIR can name another folder."""
     return Path(tempfile.gettempdir())
 
 
 async def run_probe(
     settings: ProbeSettings, hidden: Secrets, writer: ProbeWriter, asked: Asked
 ) -> AsyncGenerator[CellRun, None]:
-    """Run what is missing, and yield each run of the agent once it is written. Close this iterator if it is left early.
+    """Make the missing runs, and yield each run of the agent after it is written. If you stop early, close this iterator.
 
     Raises:
         ConfigError: The subject cannot be probed.
@@ -82,13 +82,13 @@ async def run_probe(
 
 
 def clean_up(settings: ProbeSettings) -> Iterator[str]:
-    """Remove what killed probes left, and restore what they used in place. Yield what was done."""
+    """Remove the files that killed probes left, and restore the stores that they used in place. Yield a line for each step."""
     for orphan in list(orphans(settings.stores, work_folder())):
         yield clean(orphan)
 
 
 class _TidyWorker(Worker):
-    """A worker whose folder is removed at its end, and is found by its name if it was killed."""
+    """A worker whose folder is removed at its end. If the worker was killed, its folder is found by its name."""
 
     def __init__(self, settings: ProbeSettings, stores: Stores, hidden: Secrets, key: bytes, number: int):
         self._work = Place(work_folder(), f"agent{number}")
@@ -109,7 +109,7 @@ class _TidyWorker(Worker):
 
 
 def _kept(writer: ProbeWriter) -> Iterator[CellRun]:
-    """Yield the recorded runs as the probe had yielded them."""
+    """Yield the recorded runs in the form in which the probe had yielded them."""
     texts = read_texts(writer.folder) if writer.recorded else {}
     for record in writer.recorded:
         events = [event for event in record.events if not isinstance(event, Called | Answered | dict)]

@@ -1,4 +1,4 @@
-"""What must be in no output of a probe: values that its owner's files and variables hold."""
+"""The values that no output of a probe may contain: secrets in the owner's files and variables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LONGEST = 10_000
 
 
 class Secrets:
-    """Values that are blotted out of texts, the longest first."""
+    """Values that are removed from texts, the longest value first."""
 
     def __init__(self, values: Iterable[str]):
         self._values = sorted({value for value in values if len(value) >= SHORTEST}, key=lambda value: (-len(value), value))
@@ -43,7 +43,7 @@ class Secrets:
         return cls(_values(subject, environment, addresses))
 
     def blot(self, text: str) -> str:
-        """Return the text without them."""
+        """Return the text without the secrets."""
         if self._may_be_in(text.lower()):
             for value in self._values:
                 text = blotted(text, value)
@@ -57,7 +57,8 @@ class Secrets:
         )
 
     def blot_all(self, value: Any, texts: Mapping[str, str], into: Texts) -> Any:
-        """Return a value of a record without them. A digest among `texts` becomes that of the blotted text, kept in `into`."""
+        """Return a value of a record without the secrets. A digest that stands among `texts` becomes the digest of the text
+        without secrets, which is kept in `into`."""
         if isinstance(value, str):
             return into.keep(self.blot(texts[value])) if value in texts else self.blot(value)
         if isinstance(value, Mapping):
@@ -94,12 +95,12 @@ def _values(subject: Subject, environment: Mapping[str, str], addresses: Iterabl
 
 
 def _is_path(value: str) -> bool:
-    """Return whether a value names what is there, as PYENV_ROOT does, or several such places."""
+    """Return whether a value names an existing path or several existing paths, as PYENV_ROOT does."""
     return all(os.path.isabs(part) and os.path.exists(part) for part in value.split(os.pathsep))  # noqa: PTH110, PTH117  NUL
 
 
 def _in_words(command: Iterable[str]) -> Iterator[str]:
-    """Yield the values of `--api-key VALUE` and `--api-key=VALUE`."""
+    """Yield the secret values of options such as `--api-key VALUE` and `--api-key=VALUE`."""
     before = ""
     for word in command:
         name, _, value = word.partition("=")
@@ -111,7 +112,7 @@ def _in_words(command: Iterable[str]) -> Iterator[str]:
 
 
 def _in_url(url: str) -> Iterator[str]:
-    """Yield the password, and the values of secret parameters, of an address; those of a DSN in words besides."""
+    """Yield the password of an address and the values of its secret parameters. A DSN that consists of words is read too."""
     try:
         parts = urlsplit(url)
         password = parts.password

@@ -1,4 +1,4 @@
-"""The tape of a cell: recorded once with the real servers, stores and model, and played without them."""
+"""The tape of a cell. It is recorded once with the real servers, stores and model, and played without them."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ _TAPE: TypeAdapter[CellTape] = TypeAdapter(CellTape)
 
 
 async def record_tape(settings: ProbeSettings, hidden: Secrets, plan: str) -> tuple[CellTape, CellRun]:
-    """Run the agent as the cell with this plan needs it, and return its tape and the cell.
+    """Run the agent under this plan. Return the tape and the cell.
 
     Raises:
         ConfigError: There is no such cell, it cannot be run, or a tape cannot hold it.
@@ -122,7 +122,7 @@ def write_tape(path: Path, tape: CellTape) -> None:
 
 
 def read_tape(path: Path) -> CellTape:
-    """Return a tape. Raises ConfigError for a file that is none."""
+    """Return a tape from a file. Raises ConfigError if the file is no tape."""
     try:
         tape = _TAPE.validate_json(content_of(path, LARGEST))
     except (OSError, ValidationError, RecursionError) as error:
@@ -133,7 +133,7 @@ def read_tape(path: Path) -> CellTape:
 
 
 async def play(settings: ProbeSettings, tape: CellTape) -> CellRun:
-    """Play a cell from its tape: start the agent as it is now, and strike it again.
+    """Play a cell from its tape: start the present agent, and strike the same call again.
 
     Raises:
         ConfigError: The agent cannot be started, or the tape does not hold the cell.
@@ -156,7 +156,7 @@ async def play(settings: ProbeSettings, tape: CellTape) -> CellRun:
 
 
 def _offline(subject: Subject, tape: CellTape) -> Subject:
-    """Return the subject with nothing behind its doors but the tape."""
+    """Return the subject with a tape in place of its servers, services and model."""
     script = str(Path(sys.modules[PlayedTape.__module__].__file__ or "").with_name("tape_server.py"))
     configs = tuple(
         replace(
@@ -188,7 +188,7 @@ def _taped(course: AgentCourse, hidden: Secrets) -> list[TapedCall]:
 
 
 def _in_pieces(texts: Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, tuple[int, ...]]]:
-    """Return the pieces of texts, each once, and of each text the numbers of its pieces. A text is cut between its messages."""
+    """Return the distinct pieces of texts, and for each text the numbers of its pieces. A text is cut between its messages."""
     pieces = dict[str, int]()
     numbers = {
         digest: tuple(pieces.setdefault(piece, len(pieces)) for piece in _between_messages.split(text))

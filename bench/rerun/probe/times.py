@@ -1,4 +1,4 @@
-"""How often an effect stands in a value: in a number as its share, in a text as its part."""
+"""Find out how often an effect was applied to a value: a number is compared by its share, and a text by its parts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _long = re.compile(r"\(digest\) (\d+) bytes(?: of text)? [0-9a-f]+")
 
 
 def added_part(former: Cell, later: Cell) -> Cell:
-    """Return what an effect added to a value: a number, the text at its end, or the bytes by which a long value grew."""
+    """Return the part that an effect added to a value: a number, the text at its end, or the bytes by which a long value
+    grew."""
     if isinstance(former, str) and isinstance(later, str) and later.startswith(former) and not _long.fullmatch(later):
         return later.removeprefix(former)
     return size_grown(former, later)

@@ -14,7 +14,8 @@ from bench.rerun.probe.volatile import place_of
 
 
 def judge(clean: Clean, course: AgentCourse, call: str = "", point: StrikePoint | None = None, form: str = "") -> CellJudged:
-    """Return the verdict on a cell; without a point, on a control. The calls of the course are named."""
+    """Return the verdict on a cell. Without a point it is the verdict on a control. The calls of the course have their
+    names."""
     struck = next((made for made in course.calls if made.number == course.struck), None)
     findings = tuple(CellComparison(clean, course, point).findings())
     by = "witness"
@@ -42,7 +43,7 @@ def judge(clean: Clean, course: AgentCourse, call: str = "", point: StrikePoint 
 
 
 def _unclaimed(finding: CellFinding) -> str:
-    """Return why the journal's count of a call decides nothing. A read that is made again does no harm."""
+    """Return why the journal's count of a call gives no verdict. A repeated read does no harm."""
     count = "was not done" if not finding.times else f"was done {finding.times} times"
     return f"{finding.effect} {count}, no witness saw what it does, and its tool does not say whether it only reads"
 
@@ -92,14 +93,14 @@ def _undecided(clean: Clean, course: AgentCourse, findings: Sequence[CellFinding
 
 
 def _repeated(clean: Clean, course: AgentCourse) -> int:
-    """Return how many calls with an effect were done beyond the clean count."""
+    """Return how many more calls with an effect were done than in the clean runs."""
     effects = {identity for effect in clean.effects for identity in effect.identities}
     done, counts = times_done(course), clean.counts
     return sum(max(0, done[identity] - counts[identity]) for identity in effects)
 
 
 def _by_journal(clean: Clean, course: AgentCourse, struck: GatewayCall) -> Iterator[CellFinding]:
-    """Yield how often a call was done that no witness sees, if this is not as often as in the clean run."""
+    """Yield how often a call was done that no witness sees, if this differs from the clean runs."""
     if struck.point == "twice":
         return
     identity = course.identities[course.calls.index(struck)]

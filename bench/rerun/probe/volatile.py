@@ -1,4 +1,5 @@
-"""What differs between clean runs: parts of arguments and of prompts, and columns. A comparison leaves it out."""
+"""Find the values that differ between clean runs: parts of arguments, parts of prompts, and columns. Comparisons leave them
+out."""
 
 from __future__ import annotations
 
@@ -30,12 +31,12 @@ StoreColumn = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Masks:
-    """The parts of arguments that vary, by door and tool."""
+    """The parts of arguments that vary between clean runs, by server and tool."""
 
     parts: Mapping[tuple[str, str], Mapping[PartPath, frozenset[Template]]] = field(default_factory=dict)
 
     def identity(self, door: str, tool: str, arguments: JsonValue) -> str:
-        """Return which call this is: equal for calls of one tool whose arguments are equal apart from what varies."""
+        """Return the identity of a call: the same for calls of one tool whose arguments differ only in parts that vary."""
         what, parts = _with_path(tool, arguments)
         for steps, templates in self.parts.get((door, what), {}).items():
             parts = _replaced(parts, steps, templates)
@@ -43,7 +44,7 @@ class Masks:
 
     @property
     def names(self) -> list[str]:
-        """The varying parts, as a person reads them."""
+        """The parts that vary, in words for a person."""
         return sorted(
             f"{door}.{tool}: {'.'.join(map(str, steps)) or 'its arguments'}"
             for (door, tool), parts in self.parts.items()
@@ -72,13 +73,13 @@ def _by_tool(run: Iterable[tuple[GatewayCall, JsonValue]]) -> dict[tuple[str, st
 
 
 def _with_path(tool: str, arguments: JsonValue) -> tuple[str, JsonValue]:
-    """Return a tool and its arguments. The path of a service's call can vary, and so is one of them."""
+    """Return a tool and its arguments. The path of an HTTP service can vary, so it counts as an argument."""
     method, _, path = tool.partition(" ")
     return (method, [*path.split("/"), arguments]) if path.startswith("/") else (tool, arguments)
 
 
 def _unequal(earlies: Sequence[JsonValue], lates: Sequence[JsonValue]) -> tuple[list[JsonValue], list[JsonValue]]:
-    """Return what is left of two lists without their equal values."""
+    """Return two lists without the values that are equal in both."""
     kept, left = list[JsonValue](), defaultdict[str, list[JsonValue]](list)
     for late in lates:
         left[text_of(late)].append(late)
@@ -145,7 +146,8 @@ def place_of(row: RowDifference) -> RowPlace:
 
 
 def columns_of(row: RowDifference) -> Row:
-    """Return what stands in a row, or stood in it if it is gone. A key that is in no column stands under `KEY`."""
+    """Return the columns of a row; for a row that is gone, its former columns. A key that is in no column stands under
+    `KEY`."""
     cells = (row.before if row.after is None else row.after) or {}
     by_content = BY_CONTENT.fullmatch(row.key) or IN_LIST.fullmatch(row.key)
     return cells if by_content or _values_of(row) is not None else {**cells, KEY: row.key}

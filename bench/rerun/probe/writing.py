@@ -1,4 +1,4 @@
-"""A probe's run on disk: each cell is a trial in `results/NAME`, as of any run, without secrets."""
+"""Write a probe's run to disk. Each cell becomes a trial in `results/NAME`, as in any run, and secrets are left out."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class CellRun:
 
 
 def run_of(plan: str, repetition: int, course: AgentCourse, judged: CellJudged, more: Sequence[OfAKind] = ()) -> CellRun:
-    """Return a run of the agent as it is recorded, with its verdict and further events."""
+    """Return the record of a run of the agent, with its verdict and further events."""
     calls: list[tuple[float, OfAKind]] = [(call.arrived, call) for call in course.calls]
     readings = ((reading.started, reading) for reading in course.readings)
     happened = [event for _, event in sorted([*calls, *readings], key=lambda timed: timed[0])]
@@ -111,11 +111,11 @@ class ProbeWriter:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the run had ended with all that it needs when it was opened."""
+        """Whether the run already had everything it needs, with a regular end, when it was opened."""
         return self._was_complete
 
     def close(self) -> None:
-        """Close the files; nothing was run."""
+        """Close the files of a run in which nothing was run."""
         self._writer.close()
 
     def begin(self) -> None:
@@ -155,7 +155,7 @@ class ProbeWriter:
         )
 
     def _name_plans(self, plans: Iterable[str]) -> None:
-        """Name these plans in the manifest. It is written anew if it lacks one."""
+        """Add the names of these plans to the manifest. The manifest is written again if a name is missing."""
         config = self._manifest.config
         if new := [plan for plan in dict.fromkeys(plans) if plan not in config.plans]:
             named = config.model_copy(update={"plans": (*config.plans, *new)})
@@ -164,7 +164,7 @@ class ProbeWriter:
 
 
 def is_of_another(folder: Path, probed: Probed) -> bool:
-    """Return whether a folder holds another probe that came no further than its clean runs.
+    """Return whether a folder holds another probe that has only clean runs.
 
     Raises:
         ResultsError: The folder cannot be read, or holds cells of another probe.
@@ -182,7 +182,7 @@ def is_of_another(folder: Path, probed: Probed) -> bool:
 
 
 def _called(call: GatewayCall, number: int) -> Called:
-    """Return a request to the model as the ledger counts it."""
+    """Return a request to the model in the form in which the ledger counts it."""
     assert call.passed_on is not None
     seconds = 0.0 if call.answered is None else call.answered - call.passed_on
     failure = None if call.answer else "cut_off"

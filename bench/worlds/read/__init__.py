@@ -1,1 +1,1 @@
-"""What is made of the records of trials in worlds: steps, damage, tables, the scorecard."""
+"""Reads the records of trials in worlds: steps, damage, tables, the scorecard."""

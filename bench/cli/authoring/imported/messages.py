@@ -1,4 +1,4 @@
-"""A message of a model's prompt or reply, in whatever form a recorder wrote it.
+"""A message of a model's prompt or reply, in the various forms in which recorders write it.
 
 The forms are those of OpenTelemetry's semantic conventions (a role and parts, or a role and content), of OpenInference
 (`message.content`, `message_content.text`), and of the providers' own interfaces, which recorders copy.
@@ -60,7 +60,7 @@ class ImportedMessage:
 
     @property
     def words(self) -> str:
-        """All that a model reads of it or wrote: the text, then the tool calls."""
+        """The whole text that a model reads or wrote: the text of the message, then its tool calls."""
         return "\n".join(filter(None, (self.text, *(f"{call.tool}({call.arguments})" for call in self.calls))))
 
 
@@ -114,13 +114,13 @@ def _parts(value: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def are_parts(value: Any) -> bool:
-    """Whether a value is a list of parts of a message, and not data that are a list of tables too."""
+    """Whether a value is a list of message parts. A list of tables can also be plain data."""
     known = {*TEXTS[:-1], *CALLS, *RESULTS, *THOUGHTS, *SERVER, *MEDIA}
     return isinstance(value, list) and bool(value) and all(isinstance(part, dict) and _kind(part) in known for part in value)
 
 
 def _kind(part: Any) -> str:
-    """Return a part's type. Gemini's parts have none: their key names them."""
+    """Return the type of a part. Gemini's parts have no type: the key of the part names it."""
     if not isinstance(part, dict):
         return ""
     if part.get("thought") is True:
@@ -129,7 +129,8 @@ def _kind(part: Any) -> str:
 
 
 def _text(part: Any, kind: str, left_out: Counter[str]) -> str:
-    """Return the text of a part that is no tool call. What is no text becomes a mark, or its JSON, and is counted."""
+    """Return the text of a part that is no tool call. Content that is no text is replaced by a mark or by its JSON, and is
+    counted."""
     if isinstance(part, str):
         return part
     if isinstance(part, dict):

@@ -52,7 +52,7 @@ class ImportedStep:
 
 @dataclass(frozen=True)
 class ImportedRun:
-    """The steps of a run. `left_out` counts what stood in the file and was not read, or not read as it stood."""
+    """The steps of a run. `left_out` counts the contents of the file that were not read, or not read unchanged."""
 
     steps: tuple[ImportedStep, ...]
     left_out: Counter[str]
@@ -74,7 +74,7 @@ def as_shown(role: str, text: str) -> str:
 
 
 def summary_of(left_out: Counter[str]) -> list[str]:
-    """Return what was left out, a line for each thing, the most frequent first."""
+    """Return a line for each kind of content that was left out, the most frequent first."""
     lines = [f"{count} × {one_line(what, 160)}" for what, count in left_out.most_common(MOST_LINES)]
     more = len(left_out) - len(lines)
     return [*lines, f"{more} other things"] if more else lines
@@ -109,7 +109,7 @@ class RunInMaking:
     _calls: int = 0
 
     def expect(self, steps: int, calls: int = 0) -> None:
-        """Raise ResultsError if so many steps or tool calls are too many. A reader counts before it makes any."""
+        """Raise ResultsError if there are too many steps or tool calls. A reader counts them before it makes any."""
         for count, what, most in ((steps, "steps", MOST_STEPS), (calls, "calls of tools", MOST_CALLS)):
             if count > most:
                 raise ResultsError(f"{self.name}: has {count} {what}, and at most {most} are read; shorten it")
@@ -159,7 +159,7 @@ class RunInMaking:
         self.expect(0, self._calls)
 
     def answer(self, id_: str, result: str) -> None:
-        """Give the tool call of this id its result, or the first of several that has none."""
+        """Give the result to the tool call with this id. If several calls have it, the first call without a result gets it."""
         if self._waiting[id_]:
             call = self._waiting[id_].popleft()
             call.result = call.result or result

@@ -87,7 +87,7 @@ DETAILS = ("gen_ai.client.inference.operation.details", "gen_ai.content.prompt",
 
 
 def kind_of(span: TracedSpan) -> str:
-    """Return what a span is: a `call` of a model, a `tool`, or what it is called otherwise, "" if it says nothing of it."""
+    """Return the kind of a span: a `call` of a model, a `tool`, or another word that the span uses; "" if it has none."""
     kinds = [str(span.attributes.get(name, "")).lower() for name in KINDS]
     for kind in kinds:
         if kind in TOOLS:
@@ -100,7 +100,8 @@ def kind_of(span: TracedSpan) -> str:
 
 
 def holds_words(span: TracedSpan) -> bool:
-    """Whether a span has a reply, as an attribute or an event. An `output.value` is no sign of it: any span can have one."""
+    """Whether a span has a reply, as an attribute or an event. An `output.value` does not count, since any span can have
+    one."""
     return any(key.startswith(REPLIES[:-1]) for key, value in span.attributes.items() if value not in ("", "{}", None)) or any(
         event.name in (*DETAILS, "gen_ai.choice") for event in span.events
     )
@@ -132,7 +133,8 @@ def _may_reply(span: TracedSpan) -> bool:
 
 
 def _wrappers(spans: Sequence[TracedSpan], kinds: Mapping[int, str]) -> set[int]:
-    """Return the spans around another span of the same call: the recorders of a framework and of its client both write."""
+    """Return the spans around another span of the same call. They exist because the recorders of a framework and of its client
+    both write a span."""
     above = _nearest(spans, kinds)
     tools = {id(span): _tool_name(span) for span in spans if kinds[id(span)] == "tool"}
     wrappers = set[int]()
@@ -149,7 +151,7 @@ def _wrappers(spans: Sequence[TracedSpan], kinds: Mapping[int, str]) -> set[int]
 
 
 def _nearest(spans: Sequence[TracedSpan], kinds: Mapping[int, str]) -> dict[int, TracedSpan | None]:
-    """Return for each span the nearest one around it that is a call of a model or of a tool."""
+    """Return for each span the nearest enclosing span that is a call of a model or of a tool."""
     by_id = {span.id: span for span in spans if span.id}
     nearest = dict[int, TracedSpan | None]()
     for span in spans:
@@ -241,7 +243,7 @@ def _before(
 
 
 def _first(attributes: Mapping[str, Any], names: Sequence[str], empty: Sequence[str] = ("", "{}", "[]")) -> Any:
-    """Return what stands under the first of these names that holds something. A name without a dot begins no other."""
+    """Return the value under the first of these names that is not empty. A name without a dot is never a prefix."""
     values = (nested(attributes, name) if "." in name else attributes.get(name) for name in names)
     return next((value for value in values if value is not None and value not in empty), None)
 

@@ -1,4 +1,4 @@
-"""What happened in a trial's world, step by step: what the agent was told, beside what really happened.
+"""The events in a trial's world, step by step: what the agent was told, beside what really happened.
 
 The events hold what the agent was told, the journal what happened. Both are laid side by side: a call whose answer was lost has
 a journal entry that the agent never heard of.
@@ -63,7 +63,7 @@ class _Journal:
         return taken
 
     def find(self, event: Event) -> JournalEntry | None:
-        """Return the entry that this event is about, or None."""
+        """Return the journal entry that this event is about, or None."""
         match event:
             case ToolCalled() if event.entry:
                 return next((entry for entry in self.left if entry.seq == event.entry), None)
@@ -91,7 +91,7 @@ def steps_of(events: Sequence[Event], world: Remade, texts: Mapping[str, str]) -
 
 
 def harms_told(world: Remade) -> list[dict[str, object]]:
-    """Return the damage, effect by effect, with the entries that it was counted from."""
+    """Return the damage, effect by effect, with the journal entries from which it was counted."""
     return [{"kind": kind, **asdict(harm)} for kind, harms in world.harms.items() for harm in harms]
 
 
@@ -198,7 +198,7 @@ def _verdict(event: ToolCalled, entry: JournalEntry | None) -> str:
 
 
 def _stale(entry: JournalEntry | None) -> str:
-    """Return the versions that the call was based on and that had changed since, or ""."""
+    """Return in words the versions on which a call was based and which had changed since; "" if none had."""
     if entry is None or not entry.is_stale:
         return ""
     old = (f"{thing} as of version {seen}, which was {now} by then" for thing, (seen, now) in entry.seen.items() if seen < now)

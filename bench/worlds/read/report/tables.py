@@ -31,7 +31,8 @@ def _with_world(arms: Arms) -> list[Arm]:
 
 
 def damage(run: Run, arms: list[Arm]) -> Table:
-    """Return the effects by kind of damage, beside the share of trials with damage, since one trial can do most of it."""
+    """Return the effects by kind of damage, and the share of trials with damage, since a single trial can do most of the
+    damage."""
     columns = (
         *arm_columns(run),
         TableColumn("Trials", lambda arm: len(_lived(arm))),

@@ -48,7 +48,7 @@ class RatePerFailure:
 
 @dataclass(frozen=True)
 class HarmRates:
-    """One kind of damage, over the struck trials that have a control.
+    """The rates of one kind of damage, over the struck trials that have a control.
 
     effects       damaged effects minus the control's
     more, fewer   the sums of trials with more, and with fewer, than their control
@@ -65,7 +65,7 @@ class HarmRates:
 
 @dataclass(frozen=True)
 class Struck:
-    """One system's trials that were struck by one kind of failure only.
+    """The trials of one system that only one kind of failure struck.
 
     by          `process:POINT` for a crash at that point, `process:*` for crashes at any point, `POINT:EFFECT` for other faults
     failures    number of failures; for crashes, processes that died

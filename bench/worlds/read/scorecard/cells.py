@@ -1,4 +1,4 @@
-"""The numbers of one scorecard cell: what one kind of failure did to one system."""
+"""The numbers in a cell of the scorecard: the effect of one kind of failure on one system."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ ANY = "any"
 
 
 def struck_cell(by: str, trials: pd.DataFrame, paired: pd.DataFrame) -> Struck:
-    """Return a cell. `trials` were struck by this failure; `paired` are those with a control, from `beyond_control`, with their
-    `failures`."""
+    """Return a cell. `trials` were struck by this failure. `paired` are the trials that have a control, from `beyond_control`,
+    with their number of `failures`."""
     compared = paired[paired["outcome"].isin(ANSWERED) & paired["outcome_control"].isin(ANSWERED)]
     return Struck(
         by=by,
@@ -50,7 +50,7 @@ def struck_cell(by: str, trials: pd.DataFrame, paired: pd.DataFrame) -> Struck:
 
 
 def _distinct(trials: pd.DataFrame) -> int:
-    """Count the trials without copies: after two kinds of failure a system can be told the same and do the same."""
+    """Count the trials without copies. A system can be told the same and do the same after two kinds of failure."""
     course = ["instance", "outcome", "failures", *WORK, *(f"damage_{kind}" for kind in DAMAGES)]
     return len(trials.drop_duplicates(course))
 
@@ -90,7 +90,7 @@ def _for_each_failure(paired: pd.DataFrame, beyond: pd.Series[int]) -> RatePerFa
 
 
 def _amount(paired: pd.DataFrame, beyond: pd.Series[int]) -> RatePerFailure:
-    """Return the amount for each failure if no trial is below 0; its interval then is not below 0 either."""
+    """Return the amount for each failure. If no trial is below 0, the interval is not below 0 either."""
     ratio = ratio_of_means(_by_unit(paired, beyond), _by_unit(paired, paired["failures"]))
     return _rate(ratio, len(paired))
 
@@ -106,7 +106,7 @@ def _rate(ratio: Ratio, n: int) -> RatePerFailure:
 
 
 def _by_unit(trials: pd.DataFrame, values: Sequence[float] | pd.Series[int]) -> Mapping[Hashable, float]:
-    """Return the sum of each instance; if there is one instance, the value of each trial."""
+    """Return the sum of each instance. If there is one instance, return the value of each trial."""
     instances = instances_of(trials)
     units: Sequence[Hashable] = instances if len(set(instances)) > 1 else trials["trial"].tolist()
     by_unit: dict[Hashable, list[float]] = {}

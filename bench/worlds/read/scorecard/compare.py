@@ -1,4 +1,4 @@
-"""Say whether a scorecard is worse than another, for CI (`bench compare`).
+"""Decide whether a scorecard is worse than another, for CI (`bench compare`).
 
 The measures are compared over all rows first, and then each row in the control and for each kind of failure:
 
@@ -53,7 +53,8 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Difference:
-    """One measure of one row, or of all rows, over trials struck `by` this failure. `trials` counts them in each scorecard.
+    """The difference in one measure of one row, or of all rows, over trials struck `by` this failure. `trials` counts them in
+    each scorecard.
 
     adjusted   p after Holm's correction over all rows; of all rows together, p itself
     counted    what was damaged more and less often, if damage is counted
@@ -73,7 +74,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class CardComparison:
-    """`overall` are the differences over all rows."""
+    """The comparison of two scorecards. `overall` has the differences over all rows."""
 
     margin: float
     overall: tuple[Difference, ...]
@@ -96,15 +97,15 @@ class _Both(NamedTuple):
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether a rerun gives the same: the replies of neither are live."""
+        """Whether a rerun gives the same result, because neither scorecard has live replies."""
         return "live" not in (self.before.whose, self.after.whose)
 
 
 def compare_scorecards(
     first: Scorecard, second: Scorecard, margin: float, whole: bool = False, allowed: Mapping[str, int] | None = None
 ) -> CardComparison:
-    """Compare two scorecards. `margin`: in points for rates, in effects for one failure for harm. `allowed`: kind of damage ->
-    how many effects more count as none.
+    """Compare two scorecards. `margin` is in points for rates, and in effects per failure for damage. `allowed` maps a kind of
+    damage to the number of additional effects that are tolerated.
 
     Raises ResultsError if they have no row in common, or, with `whole`, if one has a row that the other lacks.
     """
@@ -124,7 +125,8 @@ def compare_scorecards(
 
 
 def _corrected(row: Difference, adjusted: float | None) -> Difference:
-    """Return the row with its adjusted p; better or worse only if that is below the level, or damage was counted."""
+    """Return the row with its adjusted p. The row is better or worse only if that p is below the level, or if damage was
+    counted."""
     row = replace(row, adjusted=adjusted)
     if row.finding not in ("better", "worse") or row.counted or (adjusted is not None and adjusted < LEVEL):
         return row
@@ -148,7 +150,8 @@ def _counterparts(first: Scorecard, second: Scorecard) -> tuple[list[tuple[Score
 
 
 def _kinds(row: ScorecardRow) -> list[str]:
-    """Return what is compared apart. If all crashes are at one point, "all points" would repeat it."""
+    """Return the kinds of failure that are compared separately. If all crashes are at one point, "all points" would repeat
+    it."""
     kinds = [struck.by for struck in row.struck]
     repeats = sum(belongs(by, ALL_CRASHES) for by in kinds) == 2
     return [CONTROL, *(by for by in kinds if not (repeats and by == ALL_CRASHES))]
@@ -222,7 +225,7 @@ def _for_100(trial: ScoredTrial) -> float | None:
 
 
 def _harms(trial: ScoredTrial) -> Harms | None:
-    """Return what a trial damaged, by kind; of earlier scorecards, which have no kinds, all together."""
+    """Return what a trial damaged, by kind. An earlier scorecard has no kinds, so all damage counts together."""
     if trial.harm is None or not trial.failures:
         return None
     return {"damaged": trial.harm} if trial.harms is None else {kind: trial.harms.get(kind, 0) for kind in DAMAGES}

@@ -1,4 +1,4 @@
-"""Which failure struck which trial."""
+"""Find which kind of failure struck which trial."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def is_crash(by: str) -> bool:
 
 
 def belongs(by: str, kind: str) -> bool:
-    """Return whether a trial struck `by` this counts under this kind of failure."""
+    """Return whether a trial that was struck `by` this counts for this kind of failure."""
     return by == kind or (kind == ALL_CRASHES and is_crash(by))
 
 

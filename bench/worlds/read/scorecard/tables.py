@@ -39,7 +39,7 @@ ONE_KIND = "The table has the trials that failures of a single kind struck. The 
 
 
 class StruckRow(NamedTuple):
-    """A system, with its trials that one kind of failure struck."""
+    """A system and its trials that were struck by one kind of failure."""
 
     row: ScorecardRow
     struck: Struck
@@ -166,7 +166,7 @@ def costs(card: Scorecard) -> Table:
 
 
 class HatsRow(NamedTuple):
-    """The chances that k trials all finish right, for a system's trials struck `by` this."""
+    """The chances that k tries of a task all succeed, over a system's trials struck `by` this failure."""
 
     row: ScorecardRow
     by: str
@@ -240,7 +240,7 @@ NEVER = Struck(ALL_CRASHES, 0, 0, 0, Share(0, 0, None, None, None), (), 0, Share
 
 
 def _crashed(row: ScorecardRow) -> Struck:
-    """Return all crashes of a row, or an empty cell if no plan has any."""
+    """Return a cell for all crashes of a row together. It is empty if no plan has crashes."""
     return row.struck_by(ALL_CRASHES) or NEVER
 
 
