@@ -22,7 +22,8 @@ from bench.run.trial.slots import Slot, Slots
 
 
 class Conducted:
-    """One trial. `keep` is told of each response as it arrives, `saw` once its tokens are counted, as in this process."""
+    """One trial. `keep` is called with each response as it arrives, and `saw` after its tokens are counted, as in this
+    process."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""A worker of an engine: it makes the experiment again from what travelled, and runs trials of it as one process does.
+"""A worker of an engine. It rebuilds the experiment from what it was sent, and runs trials as a single process does.
 
 What travels is the config, the digests of all that determines a trial, and the specs of trials. The worker resolves packs, code
 and packages where it runs, and refuses to run anything where they differ.
@@ -37,7 +37,7 @@ SAME = "install there what is installed here, then run the same command again"
 
 @dataclass(frozen=True)
 class Experiment:
-    """What travels to a worker.
+    """The description of an experiment that is sent to a worker.
 
     packs       the folders of packs, as the worker is to find them
     unguarded   whether models' code is run though a guard of the sandbox is missing
@@ -75,7 +75,7 @@ class FinishedTrials:
 
 
 def digests_of(matrix: Matrix) -> dict[str, str]:
-    """Return the digests of all that determines the trials, as this process has it."""
+    """Return the digests of everything that determines the trials, as this process computes them."""
     digests = {"the code of bench": our_codebase().digest}
     digests |= {f"the pack '{key}'": f"{scenario.asked} {scenario.graded_by}" for key, scenario in matrix.scenarios.items()}
     digests |= {f"the architecture '{name}'": architecture.digest for name, architecture in matrix.architectures.items()}

@@ -67,14 +67,14 @@ class Endings:
         arm.reasons.update([_reason(record)])
 
     def join(self, other: Endings) -> None:
-        """Count trials that were counted elsewhere."""
+        """Add the counts of trials that another process ran."""
         for name, trials in other._arms.items():
             arm = self._arms.setdefault(name, _Arm())
             arm.outcomes += trials.outcomes
             arm.reasons += trials.reasons
 
     def news(self) -> Iterator[str]:
-        """Yield a line for each arm that ends alike, once."""
+        """Yield a line, once, for each arm whose trials all end alike."""
         for name, arm in self._arms.items():
             if arm.ends_alike and name not in self._told:
                 self._told.add(name)

@@ -1,4 +1,4 @@
-"""The body of a message that passes the gateway: kept whole, in memory up to a bound, and parsed beside up to another."""
+"""The body of a message that passes the gateway. It is kept complete up to a bound, and it is parsed up to a smaller bound."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class BodyTooLarge(Exception):
 
 
 class Body:
-    """A body as it came. `size` counts its bytes on the wire, and `data` is what they carry, without chunks."""
+    """A body as it was received. `size` counts its bytes on the wire. `data` is its content without the framing of chunks."""
 
     def __init__(self, longest: int = LARGEST_PARSED) -> None:
         self._longest = longest
@@ -49,15 +49,15 @@ class Body:
 
     @property
     def data(self) -> bytes | None:
-        """What the body carries; None if it is too long to be parsed."""
+        """The content of the body; None if it is too long to be parsed."""
         return bytes(self._data) if self.length <= self._longest else None
 
     def last(self, most: int) -> bytes:
-        """Return the last bytes of what the body carries; of a long one, of its beginning."""
+        """Return the last bytes of the content. For a long body, return the last bytes of its beginning."""
         return bytes(self._data[-most:])
 
     def plain(self, encoding: str) -> bytes | None:
-        """Return what the body carries, unpacked; None if it cannot be, or is too long."""
+        """Return the unpacked content of the body; None if it cannot be unpacked, or is too long."""
         if self.data is None:
             return None
         unpacking = Unpacking(encoding, self._longest)
@@ -66,7 +66,7 @@ class Body:
 
     @property
     def digest(self) -> JsonValue:
-        """What stands for a body that is not parsed."""
+        """A text that stands for a body which is not parsed."""
         return {"bytes": self.length, "sha256": self._digest.hexdigest()}
 
     def pieces(self) -> Iterator[bytes]:
@@ -80,7 +80,7 @@ class Body:
 
 
 class Unpacking:
-    """Unpacks a body as it comes, a bounded part of it at a time, if its Content-Encoding is gzip or deflate.
+    """Unpacks a body while it arrives, a bounded part at a time, if its Content-Encoding is gzip or deflate.
 
     is_packed    whether it is packed at all
     is_readable  False as soon as what `add` returns is not the content
@@ -93,7 +93,7 @@ class Unpacking:
         self.is_readable = not self.is_packed or bits is not None
 
     def add(self, data: bytes) -> bytes:
-        """Return what these bytes carry, or nothing where that cannot be read."""
+        """Return the content of these bytes; empty if it cannot be read."""
         if not self._unpacking or not self.is_readable:
             return data if self.is_readable else b""
         try:
@@ -105,12 +105,13 @@ class Unpacking:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all was read, to the end."""
+        """Whether the body was read completely."""
         return self.is_readable and (self._unpacking is None or self._unpacking.eof)
 
 
 def parsed(body: Body, content_type: str, encoding: str) -> JsonValue:
-    """Return what a body says: JSON, a form's fields, or a text; else its length and digest. An empty body is None."""
+    """Return the content of a body: JSON, the fields of a form, or a text. If it is none of these, return its length and
+    digest. An empty body is None."""
     if not body.length:
         return None
     plain = body.plain(encoding)
@@ -141,7 +142,7 @@ def fields_of(query: str) -> JsonValue:
 
 
 def json_of(text: bytes | str) -> JsonValue:
-    """Return the value of a JSON text; None if it is none, or holds more than anybody sends."""
+    """Return the value of a JSON text; None if the text is not JSON, or has more values than any client sends."""
     raw = text.encode() if isinstance(text, str) else text
     if crowded(raw):
         return None

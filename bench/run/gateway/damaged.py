@@ -1,4 +1,4 @@
-"""What stands for the answer of a read: nothing, far too much, or what no program can read."""
+"""The damaged answers of a read: an empty answer, a far too large answer, or an answer that no program can read."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ LARGE = 2**21
 
 
 def emptied(value: JsonValue) -> JsonValue:
-    """Return a value of the same kind that holds nothing."""
+    """Return a value of the same kind without content."""
     if isinstance(value, str | list | dict):
         return type(value)()
     return None
 
 
 def enlarged(value: JsonValue) -> JsonValue:
-    """Return a value of the same kind, far larger: a list or a text is repeated; of an object, the longest of them within."""
+    """Return a far larger value of the same kind. A list or a text is repeated. In an object the longest of these inside it is
+    repeated."""
     if isinstance(value, str):
         return (value or " ") * (1 + LARGE // max(1, len(value)))
     if isinstance(value, list):

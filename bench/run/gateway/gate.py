@@ -1,4 +1,4 @@
-"""What a door of the gateway asks at each call: whether to pass it on, and what to give as the answer.
+"""The decisions that a proxy of the gateway asks for at each call: whether the call is passed on, and which answer is given.
 
 A door (stdio, HTTP, the model's) relays bytes and knows the wire forms. A gate decides, and never sees the wire. A door calls
 `arrived`, then `answered`, then `given`, in this order for each call, and does what is returned.
@@ -42,7 +42,7 @@ WaitEnd = Literal["disconnected", "cancelled", "asked_again", "waits_longer"]
 
 @dataclass(eq=False)
 class LiveCall:
-    """One call at a door, from its arrival.
+    """One call at a proxy of the gateway, from its arrival on.
 
     number     its place in the journal, from 1
     door       the name of the server or service as the owner's config has it; "model" for the model
@@ -80,7 +80,8 @@ class LiveCall:
 
 
 class CallGate(Protocol):
-    """Decides at each call. The doors call it in their order; it can wait, and can kill the agent."""
+    """Decides what happens to each call. The proxies call these methods in the given order. A method can wait, and can kill the
+    agent."""
 
     patience: float
 
@@ -91,14 +92,14 @@ class CallGate(Protocol):
         with its head, an MCP server's message; b"" if it is too long to be kept."""
 
     async def given(self, call: LiveCall) -> None:
-        """The last byte of the answer was handed to the agent's connection."""
+        """The last byte of the answer was sent to the agent."""
 
     async def ended(self, call: LiveCall) -> None:
-        """The call has ended without an answer: its server broke it off, or the agent left before it came. After this neither
-        `answered` nor `given` is called."""
+        """The call has ended without an answer: its server broke the connection, or the agent left before the answer came.
+        After this neither `answered` nor `given` is called."""
 
     def went(self, call: LiveCall, how: WaitEnd) -> None:
-        """The client ended its wait for a call under silence, or did not within `patience`."""
+        """The client stopped waiting for a call that gets no answer, or it waited longer than `patience`."""
 
     def noticed(self, door: str, what: str) -> None:
-        """A door saw something that no call explains: changed tools, a message that is none, a refused request."""
+        """A proxy saw something that belongs to no call: changed tools, a malformed message, a refused request."""

@@ -48,7 +48,7 @@ NOT_HANDED = (
 
 
 class Gateway:
-    """The doors of a subject, for one worker at a time. Use it as an asynchronous context manager.
+    """All proxies for a subject, for one worker at a time. Use it as an asynchronous context manager.
 
     gate    decides at each call; set it before the agent is started
     life    in which process of the agent calls come, from 1
@@ -119,7 +119,7 @@ class Gateway:
 
     @property
     def handshakes(self) -> Mapping[str, dict[str, Any]]:
-        """What each MCP server over stdio answered to what is no call, by method."""
+        """The answers of each MCP server over stdio to messages that are no calls, by method."""
         return {name: server.handshake for doors in self._doors for name, server in doors.items()}
 
     def number(self) -> int:
@@ -128,7 +128,7 @@ class Gateway:
         return self.calls
 
     def launch(self, words: Sequence[str], environment: Mapping[str, str]) -> tuple[CommandWords, Mapping[str, str]]:
-        """Return the words and the variables with which the agent is started, so that its calls come through the gateway.
+        """Return the words and the variables with which the agent starts, so that its calls pass through the gateway.
 
         The copies of its configs are written anew. `{mcp}` in a word stands for the copy, and so does the config's path. A
         server's command that stands in the agent's own command is replaced there.
@@ -155,7 +155,7 @@ class Gateway:
         return tuple(changed), variables
 
     def replaced(self, words: Sequence[str], environment: Mapping[str, str]) -> tuple[CommandWords, dict[str, str]]:
-        """Return words and variables with the copies in place of the owner's stores."""
+        """Return words and variables in which the copies replace the owner's stores."""
         return tuple(map(self._replaces, words)), {name: self._replaces(value) for name, value in environment.items()}
 
     async def end_servers(self) -> None:
@@ -290,7 +290,8 @@ class Gateway:
 
 
 def with_copy(word: str, config: McpConfig, folder: Path, copy: Path) -> str:
-    """Return a word of the agent's command, which is started in this folder, with the copy in place of the config."""
+    """Return a word of the agent's command with the path of the copy in place of the config. The command starts in this
+    folder."""
     head, equals, path = word.rpartition("=")
     if path and normpath((folder / path).absolute()) == normpath(config.path.absolute()):
         return f"{head}{equals}{copy}"
@@ -313,7 +314,8 @@ def _with_words(words: Sequence[str], server: McpServer, new: CommandWords) -> l
 
 
 def _replacement(replaces: Mapping[str, str]) -> Callable[[str], str]:
-    """Return what replaces names of stores in a text. A name that is part of a longer name stays; a full stop ends a name."""
+    """Return the function that replaces names of stores in a text. A name that is part of a longer name stays. A full stop ends
+    a name."""
     names = {re.escape(name): name for name in sorted(replaces, key=len, reverse=True) if name}
     if not names:
         return lambda text: text
@@ -344,7 +346,7 @@ async def _received(connection: socket.socket, files: list[int]) -> dict[str, An
 
 
 async def _ended_by_itself(process: AgentProcess, relay: StdioRelay, left: asyncio.Task[None]) -> bool:
-    """Wait until a server has ended, or its agent has left it. Return whether it ended while its agent needed it."""
+    """Wait until a server has ended or its agent has left it. Return whether the server ended while its agent needed it."""
     if left.done():
         process.terminate()
         await asyncio.wait({process.ended}, timeout=GRACE)

@@ -1,4 +1,4 @@
-"""A door before an HTTP service: a reverse proxy that relays the bytes it received, and strikes when the gate says so.
+"""A proxy before an HTTP service. It relays the bytes that it received, and strikes a call when the gate says so.
 
 What the service gets is what the agent sent, but for `Host`, an upgrade of the connection, and the first part of the path,
 which holds the token. What the agent gets is what the service sent, but for a `Location` that names the service: it names
@@ -37,16 +37,17 @@ Done = TypeVar("Done")
 
 
 class ClientGone(Exception):
-    """The agent's side closed its connection before it had its answer."""
+    """The agent closed its connection before it had its answer."""
 
 
 class Broken(Exception):
-    """The server could not be reached, or did not answer to the end. The text says why."""
+    """The server could not be reached, or its answer was not complete. The text gives the reason."""
 
 
 @dataclass(frozen=True)
 class Desk:
-    """What all doors of a gateway ask: the gate of the current cell, the number of the next call, and the agent's life."""
+    """The objects that all proxies of a gateway share: the gate of the current cell, the number of the next call, and the
+    agent's life."""
 
     gate: Callable[[], CallGate]
     number: Callable[[], int]
@@ -54,7 +55,7 @@ class Desk:
 
 
 class Origin:
-    """Where a server listens.
+    """The address at which a server listens.
 
     place    its host and port, as `Host` names them
     target   its path and query: with them begins what the agent asks for
@@ -89,7 +90,7 @@ class Origin:
 
 
 class AgentWire(Wire):
-    """A connection of the agent, with those that were opened for it: they end with it."""
+    """A connection from the agent, with the connections that were opened for it. They end with it."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter):
         super().__init__(reader, writer)
@@ -97,9 +98,9 @@ class AgentWire(Wire):
         self._gone: asyncio.Task[None] | None = None
 
     async def unless_gone(self, work: Coroutine[Any, Any, Done]) -> Done:
-        """Return what `work` does. Raises ClientGone if the agent closes the connection before, and ends the work. From the
-        first of them until `unwatch` nothing else reads from the connection. The gate is not asked within: what it does is not
-        ended."""
+        """Return the result of `work`. If the agent closes the connection first, cancel `work` and raise ClientGone. From the
+        first of these calls until `unwatch`, nothing else reads from the connection. Do not ask the gate inside `work`, since
+        the gate's actions must not be cancelled."""
         self._gone = self._gone or asyncio.ensure_future(self.gone())
         working = asyncio.ensure_future(work)
         try:
@@ -111,7 +112,7 @@ class AgentWire(Wire):
             await _end(working)
 
     def beside(self, taped: bytes) -> Wire:
-        """Return a wire on which an answer comes that is on a tape."""
+        """Return a wire that delivers an answer from a tape."""
         reader = asyncio.StreamReader()
         reader.feed_data(taped)
         reader.feed_eof()
@@ -135,7 +136,7 @@ async def _end(task: asyncio.Future[Any]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class ServiceRequest:
-    """A request of the agent. `head` is what the server gets; `taped` the answer if a tape has it."""
+    """A request from the agent. `head` is the head that the server gets. `taped` is the answer if a tape has it."""
 
     client: AgentWire
     head: Head
@@ -152,12 +153,12 @@ class ServiceRequest:
 
     @property
     def value(self) -> JsonValue:
-        """What the body says."""
+        """The content of the body."""
         return parsed(self.body, self.head.get("content-type"), self.head.get("content-encoding"))
 
 
 class Incoming:
-    """An answer of a server as it comes, as long as the agent waits for it."""
+    """An answer from a server while it arrives, as long as the agent waits for it."""
 
     def __init__(self, wire: Wire, head: Head, request: ServiceRequest):
         self._wire, self.head, self._client = wire, head, request.client
@@ -190,7 +191,7 @@ class Incoming:
 
 @dataclass(frozen=True, eq=False)
 class ServiceAnswer:
-    """A whole answer. `stays` says whether the connection stays open after it."""
+    """A complete answer. `stays` says whether the connection stays open after it."""
 
     head: Head
     body: Body
@@ -202,7 +203,7 @@ class ServiceAnswer:
 
     @property
     def plain(self) -> bytes | None:
-        """The content, unpacked; None if it cannot be."""
+        """The unpacked content; None if it cannot be unpacked."""
         return self.body.plain(self.head.get("content-encoding"))
 
     @property
@@ -211,16 +212,16 @@ class ServiceAnswer:
 
     @property
     def raw(self) -> bytes:
-        """The answer with its head; b"" if it is long."""
+        """The answer with its head; b"" if it is too long."""
         return self.head.raw + b"".join(self.body.pieces()) if self.body.size <= IN_MEMORY else b""
 
     def with_content(self, content: bytes) -> bytes:
-        """Return the bytes of this answer with other content."""
+        """Return the bytes of this answer with different content."""
         return self.head.without(*CONTENT).having({"content-length": str(len(content))}).raw + content
 
 
 class HttpDoor:
-    """Stands before one service. `root` is the gateway's address for it, and `prefix` the path that this address has."""
+    """A proxy before one service. `root` is the gateway's address for the service, and `prefix` is the path in this address."""
 
     kind: DoorKind = "http"
     longest = LARGEST_PARSED
@@ -232,13 +233,13 @@ class HttpDoor:
         self.root, self.prefix = "", ""
 
     def listens(self, root: str, prefix: str) -> str:
-        """Say at which address the door listens; return the one that the agent gets."""
+        """Store the address at which the gateway listens, and return the address for the agent."""
         self.root, self.prefix = root, prefix
         scheme, _, place = root.partition("://")
         return f"{scheme}://{self._origin.login}{place}{prefix}{self._origin.target}"
 
     def _target(self, asked: bytes) -> bytes:
-        """Return what the server is asked for where the gateway was asked for this, without the door's prefix."""
+        """Return the path that the server is asked for: the path at the gateway without the prefix of this proxy."""
         return asked if asked.startswith(b"/") else b"/" + asked
 
     async def serve(self, client: AgentWire, head: Head) -> bool:
@@ -311,7 +312,7 @@ class HttpDoor:
             body.close()
 
     async def _relay(self, gate: CallGate, call: LiveCall, request: ServiceRequest, before: CallFate, body: Body) -> bool:
-        """Pass a call on, and its answer back."""
+        """Pass a call on, and pass its answer back."""
         async with self._passed_on(request, call.struck) as incoming:
             if incoming.kind in STREAMS and not call.struck and before == "pass":
                 return await self._pass_stream(gate, call, request, incoming, body)
@@ -386,7 +387,7 @@ class HttpDoor:
                 await request.client.send(head.raw)
 
     async def _ask_again(self, request: ServiceRequest, call: LiveCall) -> None:
-        """Ask a second time and drop the answer."""
+        """Send the request a second time and drop the answer."""
         body = Body()
         try:
             async with self._passed_on(request, call.struck) as incoming:
@@ -431,7 +432,7 @@ class HttpDoor:
         return False
 
     def _read(self, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer) -> None:
-        """Set what the call was answered."""
+        """Record how the call was answered."""
         del request
         call.answer = {"status": answer.head.status, "body": answer.value}
         call.failed = answer.head.status >= 400
@@ -463,7 +464,7 @@ class HttpDoor:
             self._silent[call].set_result(how)
 
     def _refusal(self, call: LiveCall, before: CallFate) -> bytes:
-        """Return what is answered to a call that is not passed on."""
+        """Return the answer to a call that is not passed on."""
         del before
         body = b"" if call.tool.startswith("HEAD ") else json.dumps({"error": "Service Unavailable"}).encode()
         fields = {"Content-Type": "application/json", "Content-Length": str(len(body))}
@@ -484,7 +485,7 @@ class HttpDoor:
         return False
 
     def _changed(self, after: AnswerFate, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer) -> bytes | None:
-        """Return the bytes that stand for an answer; None if it has nothing to strike."""
+        """Return the bytes that replace an answer; None if the answer has nothing to change."""
         if after == "stale" and call.instead:
             return call.instead
         if request.head.method == "HEAD" or not answer.body.length or (plain := answer.plain) is None:
@@ -500,14 +501,14 @@ class HttpDoor:
                 return answer.with_content(garbled(plain))
 
     async def _give(self, gate: CallGate, call: LiveCall, request: ServiceRequest, raw: bytes) -> bool:
-        """Give these bytes as the answer."""
+        """Send these bytes to the agent as the answer."""
         head = head_of(raw[: raw.index(b"\r\n\r\n") + 4])
         await request.client.send(raw)
         await gate.given(call)
         return head.stays and not framing_of(head, request.head.method).ends_with_connection
 
     def _given_head(self, head: Head) -> Head:
-        """Return the head that the agent gets: a `Location` at the service names the gateway."""
+        """Return the head for the agent. A `Location` that points to the service is changed to the gateway's address."""
         if not (place := head.get("location")):
             return head
         here = place.removeprefix(self._origin.root)

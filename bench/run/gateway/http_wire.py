@@ -1,4 +1,4 @@
-"""HTTP/1.1 as it stands on the wire. Heads keep their lines as they came, and bodies come with the bytes that carried them."""
+"""HTTP/1.1 as it is on the wire. Heads keep their lines unchanged, and bodies come with the bytes that carried them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Head:
         return replace(self, fields=tuple(field for field in self.fields if field[0] not in names))
 
     def having(self, values: Mapping[str, str]) -> Head:
-        """Return the head with these values in the places of those that it has under these names, or at its end."""
+        """Return the head with these values. They replace the values under the same names, or stand at the end of the head."""
         fields, left = list(self.fields), dict(values)
         for at, (name, _, line) in enumerate(self.fields):
             if name in left:
@@ -115,7 +115,7 @@ def made_head(first: str, fields: Mapping[str, str]) -> Head:
 
 
 class Framing:
-    """Cuts one body out of the bytes that follow its head, as they come.
+    """Finds the end of one body in the bytes that follow its head, while they arrive.
 
     length    bytes of the body; None if it comes in chunks, or ends with the connection
     is_whole  whether its last byte has come
@@ -186,8 +186,8 @@ class Framing:
 
 
 def framing_of(head: Head, method: str = "") -> Framing:
-    """Return how a body stands behind this head: a request's, or, for an answer, that to a request by `method`. Raises
-    BadMessage if two readers could differ about where it ends."""
+    """Return how the body after this head is framed. For an answer, `method` is the method of its request. Raises BadMessage if
+    two readers could disagree about the end of the body."""
     if method and (method == "HEAD" or head.status < 200 or head.status in _NO_BODY):
         return Framing(0)
     codings = [word.strip().lower() for word in ",".join(head.values("transfer-encoding")).split(",") if word.strip()]
@@ -213,7 +213,7 @@ LAST_CHUNK = b"0\r\n\r\n"
 
 
 class Wire:
-    """One connection: the agent's with the gateway, or the gateway's with a server."""
+    """One connection: between the agent and the gateway, or between the gateway and a server."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter):
         self._reader, self._writer = reader, writer
@@ -227,7 +227,7 @@ class Wire:
 
     @property
     def is_open(self) -> bool:
-        """Whether it can carry a further message: nothing was said on it unasked, and it was not closed."""
+        """Whether the connection can carry a further message: it was not closed, and nothing unexpected was received on it."""
         return not (self._ahead or self._reader.at_eof() or self._reader.exception() or self._writer.is_closing())
 
     async def head(self) -> Head | None:
@@ -250,7 +250,7 @@ class Wire:
                 return None
 
     async def piece(self, framing: Framing) -> tuple[bytes, bytes] | None:
-        """Return what has come of a body: its bytes on the wire, and the data that they carry; None at its end. Raises
+        """Return the next part of a body: its bytes on the wire, and the data in them; None at the end of the body. Raises
         BadMessage, ConnectionError."""
         if framing.is_whole:
             return None

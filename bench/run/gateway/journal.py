@@ -1,4 +1,4 @@
-"""The journal of one course of the agent: each call with its times, and the readings of the stores between the calls."""
+"""The journal of one course of the agent: each call with its times, and the readings of the stores between calls."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Readable(Protocol):
 
 @dataclass(eq=False)
 class JournaledCall:
-    """A call, what it was called with as text, which call it is, and when what became of it.
+    """A call, its arguments as text, its identity, and the times of its events.
 
     identity  the same for calls of one tool with the same arguments, apart from what is volatile; `nth` counts them, from 1
     raw       the answer's bytes, b"" if they are too many
@@ -66,7 +66,7 @@ class JournaledCall:
 
     @property
     def is_done(self) -> bool:
-        """Whether its server did it, as its answer says."""
+        """Whether the server did the call, according to its answer."""
         return self.passed_on is not None and self.answered is not None and not self.call.failed
 
 
@@ -117,16 +117,16 @@ class Journal:
             self.notices.append(GatewayNoticed(door, str(self._tidy(what)), self.now()))
 
     def flies(self, call: LiveCall) -> None:
-        """Say that a call is in flight: what the next reading shows can be its doing."""
+        """Note that a call is in flight: it may have caused what the next reading shows."""
         self._since.add(call.number)
 
     async def look(self) -> None:
-        """Read the stores before a call is passed on while none is in flight. An unchanged state leaves no entry."""
+        """Read the stores before a call is passed on, if no other call is in flight. An unchanged state leaves no entry."""
         if self._since or (await self._stores.read()).digest != self._last.digest:
             await self.read()
 
     async def read(self) -> None:
-        """Read the stores. What changed since the last reading is the doing of the calls that were in flight since then."""
+        """Read the stores. Changes since the last reading are attributed to the calls that were in flight since then."""
         started, calls = self.now(), tuple(sorted(self._since))
         reading = await self._stores.reading()
         changed = tuple(changes(self._last, reading))
@@ -137,7 +137,7 @@ class Journal:
 
 
 def changes(former: StoreReading, later: StoreReading) -> Iterator[RowDifference]:
-    """Yield the rows that differ between two readings, with what stood then and what stands now."""
+    """Yield the rows that differ between two readings, with the former and the present content."""
     old, new = _by_place(former), _by_place(later)
     for place in {**old, **new}:
         before = old[place].after if place in old else new[place].before
@@ -147,8 +147,8 @@ def changes(former: StoreReading, later: StoreReading) -> Iterator[RowDifference
 
 
 def _by_place(reading: StoreReading) -> Mapping[RowPlace, RowDifference]:
-    """Return the rows of a reading by their places. Where rows are named by their content, one that went and one that came are
-    one that changed, if they are alike or as many went as came."""
+    """Return the rows of a reading by their places. Rows may be named by their content: a row that went and a row that came
+    then count as one changed row, if they are alike or as many rows went as came."""
     rows, nameless = dict[RowPlace, RowDifference](), defaultdict[RowPlace, list[RowDifference]](list)
     for row in reading.differences:
         named = replace(row, key=_key_of(row))
@@ -181,7 +181,7 @@ def _unlikeness(former: RowDifference, later: RowDifference) -> int:
 
 
 def likest(some: Sequence[Item], others: Sequence[Item], distance: Callable[[Item, Item], int]) -> Iterator[tuple[Item, Item]]:
-    """Pair the values of two lists, those that differ least first."""
+    """Pair the values of two lists, the most similar pairs first."""
     if len(some) * len(others) > MOST_PAIRS:
         yield from zip(some, others, strict=False)
         return
@@ -199,7 +199,8 @@ def likest(some: Sequence[Item], others: Sequence[Item], distance: Callable[[Ite
 
 
 def _key_of(row: RowDifference) -> str:
-    """Return what names a row. In a table without a key this is what stood in it at the reset: what stands in it can change."""
+    """Return the name of a row. In a table without a key this is the row's content at the reset, since the present content can
+    change."""
     if row.before is None or not (match := BY_CONTENT.fullmatch(row.key)):
         return row.key
     return f"{digest_of(text_of(row.before))} {match[1]}"

@@ -1,4 +1,5 @@
-"""The gateway's port on loopback. Each door has an address there, whose path holds a token that only the agent knows."""
+"""The gateway's port on loopback. Each proxy has an address at this port, with a token in its path that only the agent
+knows."""
 
 from __future__ import annotations
 

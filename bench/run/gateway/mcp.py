@@ -1,4 +1,4 @@
-"""JSON-RPC as MCP speaks it, read beside the bytes that are relayed. Both transports, stdio and Streamable HTTP, use this.
+"""JSON-RPC as MCP uses it, read while the bytes are relayed. Both transports, stdio and Streamable HTTP, use this module.
 
 A message is read in linear time and within bounds. What cannot be read is passed on as it came.
 """
@@ -35,7 +35,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class RpcMessage:
-    """A JSON-RPC message, or a member of a batch that is none (`kind` "other").
+    """A JSON-RPC message, or a member of a batch that is no message (`kind` "other").
 
     key   its id as canonical JSON, so that ids of any type can be compared; "" if it has none
     """
@@ -57,7 +57,8 @@ class RpcMessage:
 
 
 def messages_of(text: bytes) -> tuple[RpcMessage, ...]:
-    """Return the messages of a line or a body: one, those of a batch, or none if it is no JSON-RPC or beyond the bounds."""
+    """Return the messages of a line or a body: a single message, the messages of a batch, or none if it is no JSON-RPC or
+    exceeds the bounds."""
     if len(text) > LONGEST or crowded(text):
         return ()
     try:
@@ -96,12 +97,12 @@ def key_of(identifier: JsonValue) -> str:
 
 
 def text_of(body: Any) -> bytes:
-    """Return a message as JSON in one line, without an end of line."""
+    """Return a message as JSON in one line, without a line end."""
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 class LineCutter:
-    """Cuts a stream into lines and changes no byte of it."""
+    """Splits a stream into lines without changing a byte."""
 
     def __init__(self, longest: int = LONGEST):
         self._longest, self._held, self._is_long = longest, bytearray(), False
@@ -121,14 +122,15 @@ class LineCutter:
             yield self.rest(), False
 
     def rest(self) -> bytes:
-        """Return what stands after the last end of line, and forget it."""
+        """Return the text after the last line end, and forget it."""
         held = bytes(self._held)
         self._held.clear()
         return held
 
 
 class KnownServer:
-    """What is known of one server: its tools, and to which call a task or an asked input belongs. It outlives a connection."""
+    """What is known about one server: its tools, and the call to which each task or request for input belongs. It survives a
+    connection."""
 
     def __init__(self, door: str, kind: Literal["mcp_stdio", "mcp_http"]):
         self.door, self.kind = door, kind
@@ -166,7 +168,7 @@ class KnownServer:
         )
 
     def answer(self, call: LiveCall, message: RpcMessage) -> None:
-        """Keep with a call what the server answered, and what will continue the call."""
+        """Record the server's answer with the call, and what will continue the call."""
         result, belongs = message.result, call.continues or call.number
         call.answer = message.body.get("result", message.body.get("error"))
         call.failed = "error" in message.body or result.get("isError") is True
@@ -177,7 +179,8 @@ class KnownServer:
             _remember(self._continued, _asked_input({**params, "requestState": result.get("requestState")}), belongs)
 
     def learn(self, request: RpcMessage, message: RpcMessage) -> list[str]:
-        """Learn from an answer to what is no call. Return what differs of the tools from an earlier answer, a line each."""
+        """Learn the server's tools from an answer that belongs to no call. Return the differences from an earlier answer, a
+        line each."""
         _remember(self.handshake, request.method, message.body)
         if request.method != "tools/list":
             return []
@@ -210,7 +213,7 @@ def asks_again(call: LiveCall, earlier: LiveCall) -> bool:
 
 
 def error_answer(call: LiveCall) -> bytes:
-    """Return the answer of a call that is not passed on: what stands for it, or an error in the wire form that `call.form`
+    """Return the answer to a call that is not passed on: a prepared answer, or an error in the wire form that `call.form`
     names."""
     request: RpcMessage = call.kept["request"]
     for earlier in messages_of(call.instead or b""):
@@ -225,7 +228,7 @@ def error_answer(call: LiveCall) -> bytes:
 
 
 def changed_answer(call: LiveCall, message: RpcMessage, after: AnswerFate) -> bytes:
-    """Return what stands for the answer of a read: `stale`, `empty`, `garbled` or `too_large`."""
+    """Return the answer of a read after a change: `stale`, `empty`, `garbled` or `too_large`."""
     if after == "stale" and call.instead is not None:
         for earlier in messages_of(call.instead):
             return text_of({**earlier.body, "id": message.body["id"]})
@@ -241,7 +244,7 @@ def changed_answer(call: LiveCall, message: RpcMessage, after: AnswerFate) -> by
 
 
 def second_delivery(call: LiveCall, key: str) -> bytes:
-    """Return the request of a call once more, with another id and another progress token."""
+    """Return the request of a call for a second delivery, with another id and another progress token."""
     body: Object = call.kept["request"].body
     params = _object(body.get("params"))
     if "progressToken" in _object(params.get("_meta")):

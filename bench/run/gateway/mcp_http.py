@@ -1,4 +1,4 @@
-"""A door before an MCP server that speaks Streamable HTTP: with a session, or without one, as the protocol of 2026 does.
+"""A proxy before an MCP server that speaks Streamable HTTP, with a session or without one (as in the protocol of 2026).
 
 The bytes of requests and answers are relayed as those of any service. Beside them JSON-RPC is read: an answer is known by the
 id of its request, whether it comes as JSON, among the events of its own stream, or on a stream that the client resumed with
@@ -43,7 +43,7 @@ Key = tuple[str, str]
 
 @dataclass(eq=False)
 class _ToolExchange:
-    """A POST of the agent, or the stream of a GET. `calls` are those that it brought."""
+    """A POST from the agent, or the stream of a GET. `calls` are the calls in it."""
 
     gate: CallGate
     request: ServiceRequest
@@ -96,7 +96,7 @@ class McpDoor(HttpDoor):
     async def _arrive(
         self, exchange: _ToolExchange, message: RpcMessage, made: dict[LiveCall, bytes]
     ) -> Literal["pass", "drop", "made"]:
-        """Bring a message before the gate if it is a call. What the gateway answers itself is put into `made`."""
+        """Show a message to the gate if it is a call. Answers that the gateway gives itself are added to `made`."""
         call = self._server.call_of(message, self._desk.number, self._desk.life())
         if call is None:
             self._watch(exchange, message)
@@ -122,7 +122,7 @@ class McpDoor(HttpDoor):
             del self._open[next(iter(self._open))]
 
     def _watch(self, exchange: _ToolExchange, message: RpcMessage) -> None:
-        """Take note of a message of the agent that is no call."""
+        """Record a message from the agent that is no call."""
         if message.method == "tools/list":
             exchange.listings[message.key] = message
         if message.method == "notifications/cancelled":
@@ -131,7 +131,7 @@ class McpDoor(HttpDoor):
                 self._end_wait(call, "cancelled")
 
     async def _pass(self, exchange: _ToolExchange, body: Body, made: Mapping[LiveCall, bytes]) -> bool:
-        """Pass a request on and its answer back; `made` are answers that the gateway gives itself."""
+        """Pass a request on, and its answer back. `made` are answers that the gateway gives itself."""
         request = exchange.request
         struck = any(call.struck for call in self._awaited(exchange))
         async with self._passed_on(request, struck) as incoming:
@@ -169,7 +169,7 @@ class McpDoor(HttpDoor):
     async def _pass_events(
         self, exchange: _ToolExchange, incoming: Incoming, struck: bool, made: Mapping[LiveCall, bytes]
     ) -> bool:
-        """Pass a stream's events on as they come. What answers a call is brought before the gate."""
+        """Pass the events of a stream on as they arrive. An event that answers a call is shown to the gate first."""
         client, events, head = exchange.request.client, EventCutter(), self._given_head(incoming.head)
         unpacking = Unpacking(head.get("content-encoding"))
         rewrites = (struck or bool(made)) and not unpacking.is_packed
@@ -223,7 +223,7 @@ class McpDoor(HttpDoor):
         return exchange.calls.get(message.key)
 
     def _watch_server(self, exchange: _ToolExchange, message: RpcMessage) -> None:
-        """Take note of a message of the server that answers no call."""
+        """Record a message from the server that answers no call."""
         if message.kind == "answer" and (listing := exchange.listings.pop(message.key, None)):
             for line in self._server.learn(listing, message):
                 self._notice(line)
@@ -233,7 +233,7 @@ class McpDoor(HttpDoor):
     async def _decide(
         self, exchange: _ToolExchange, call: LiveCall, message: RpcMessage, raw: bytes, *, can_change: bool = True
     ) -> bytes | None:
-        """Bring a call's answer before the gate. Return the message that is given, or None if the connection has ended."""
+        """Show a call's answer to the gate. Return the message for the agent, or None if the connection has ended."""
         if call.kept.get("twice"):
             await self._deliver_again(exchange, call)
         call.kept["answered"] = True
@@ -256,7 +256,7 @@ class McpDoor(HttpDoor):
         return after not in ("break", "half", "cut_off", "drop")
 
     async def _fail(self, exchange: _ToolExchange, call: LiveCall, answer: ServiceAnswer) -> bool:
-        """Take an answer of HTTP that holds no answer to a call. Return whether it is given."""
+        """Handle an HTTP answer that contains no answer to a call. Return whether it is given to the agent."""
         call.answer, call.failed = {"status": answer.head.status, "body": answer.value}, True
         call.kept["answered"] = True
         return await self._lets_pass(exchange, call, await exchange.gate.answered(call, b""))
@@ -267,14 +267,14 @@ class McpDoor(HttpDoor):
             await exchange.gate.given(call)
 
     async def _answer(self, exchange: _ToolExchange, made: Mapping[LiveCall, bytes], text: bytes) -> bool:
-        """Answer calls of which none is passed on."""
+        """Answer calls if none of them is passed on."""
         fields = {"Content-Type": "application/json", "Content-Length": str(len(text))}
         await exchange.request.client.send(made_head("HTTP/1.1 200 OK", fields).raw + text)
         await self._given(exchange, *made)
         return True
 
     async def _deliver_again(self, exchange: _ToolExchange, call: LiveCall) -> None:
-        """Deliver a call once more under another id, and drop what is answered."""
+        """Deliver a call a second time under another id, and drop the answer."""
         call.kept["twice"] = False
         token = f"again-{token_hex(8)}"
         request = _with_body(exchange.request, second_delivery(call, token))
@@ -300,7 +300,7 @@ class McpDoor(HttpDoor):
 
 
 def _with_body(request: ServiceRequest, text: bytes) -> ServiceRequest:
-    """Return the request with another body, which its caller closes."""
+    """Return the request with another body. The caller closes that body."""
     body = Body(LONGEST)
     body.add(text, text)
     head = request.head.without("content-encoding", "transfer-encoding", "content-length")

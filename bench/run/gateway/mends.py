@@ -1,4 +1,4 @@
-"""What the gateway mends while a cell is run again: the answers that it gives itself, in place of a server or a model."""
+"""The mends of the gateway while a cell is run again: answers that it gives itself, in place of a server or a model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Mends:
         self._parts, self._counts, self._effects, self._replies = frozenset(parts), counts, effects, replies
 
     def answer_to(self, entry: JournaledCall, calls: Sequence[JournaledCall]) -> bytes:
-        """Return what a call is answered without being passed on; b"" if it is passed on.
+        """Return the answer to a call that is not passed on; b"" if the call is passed on.
 
         Args:
             entry: A call that has just arrived.
@@ -51,7 +51,7 @@ class Mends:
         return entry.identity in self._effects or (entry.identity not in self._counts and not entry.call.reads)
 
     def _reply(self, entry: JournaledCall) -> bytes:
-        """Return the clean run's reply to the request whose length is nearest. A conversation grows, so its length says how
-        far it is, also after a restart."""
+        """Return the clean run's reply to the request of the most similar length. A conversation grows, so its length shows how
+        far it is, even after a restart."""
         size = len(entry.arguments)
         return min(self._replies, key=lambda reply: abs(reply[0] - size), default=(0, b""))[1]

@@ -1,4 +1,4 @@
-"""The model's door: a reverse proxy before a provider, or before a script that stands for one.
+"""The proxy before the model: before a provider, or before a script in the provider's place.
 
 It speaks Chat Completions, Responses and Anthropic's Messages. The key is the one that the agent sends; a request without any
 gets the owner's from `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`. It goes to the provider, and is blotted out of all that is kept.
@@ -32,7 +32,8 @@ LONGEST_MARK = 64
 
 
 class ModelDoor(HttpDoor):
-    """Stands before the model. A request for anything but a reply, such as the list of models, is passed on and is no call."""
+    """A proxy before the model. A request for something other than a reply, such as the list of models, is passed on and is no
+    call."""
 
     kind: DoorKind = "model"
     longest = LARGEST_REPLY
@@ -121,7 +122,7 @@ class ModelDoor(HttpDoor):
 
 
 class _Open:
-    """The gate of requests that are no calls."""
+    """A gate that lets every request pass. It serves requests that are no calls."""
 
     patience = 0.0
 
@@ -152,6 +153,6 @@ def _api(call: LiveCall) -> ModelApi:
 
 
 def _key(request: ServiceRequest) -> str:
-    """Return the key that a request carries; "" without one."""
+    """Return the API key in a request; "" if there is none."""
     scheme, _, token = request.head.get("authorization").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else next((key for name in KEYS if (key := request.head.get(name))), "")

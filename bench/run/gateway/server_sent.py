@@ -1,4 +1,4 @@
-"""Server-sent events, cut out of a stream as it comes."""
+"""Split a stream into server-sent events while it arrives."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _EVENT_END = re.compile(rb"(?>\r\n|\r|\n)(?>\r\n|\r(?!\Z)|\n)")
 
 
 class EventCutter:
-    """Cuts a stream into events and changes no byte of it."""
+    """Splits a stream into events without changing a byte."""
 
     def __init__(self) -> None:
         self._held, self._looked = bytearray(), 0
@@ -33,7 +33,7 @@ class EventCutter:
         self._looked = max(0, len(self._held) - 3)
 
     def rest(self) -> bytes:
-        """Return what stands after the last event, and forget it."""
+        """Return the bytes after the last event, and forget them."""
         held = bytes(self._held)
         self._held.clear()
         self._looked = 0

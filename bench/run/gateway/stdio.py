@@ -40,7 +40,7 @@ MOST_WAITING = 1_000
 
 
 class PipeClosed(Exception):
-    """Nobody reads what is written, or the pipe was closed on this side."""
+    """The other side no longer reads from the pipe, or this side has closed it."""
 
 
 class Pipe:
@@ -264,7 +264,7 @@ class StdioRelay:
                 self._cancelled.add(key)
 
     async def _pass_on(self, piece: bytes, messages: tuple[RpcMessage, ...]) -> None:
-        """Bring the calls of a line before the gate, and pass on what is left of the line."""
+        """Show the calls in a line to the gate, and pass on what is left of the line."""
         passed = []
         for message in messages:
             call = self._known.call_of(message, self._number, self._life)
@@ -280,7 +280,7 @@ class StdioRelay:
         await _write_left(self._to_server, piece, messages, passed)
 
     async def _arrive(self, call: LiveCall) -> bool:
-        """Return whether the gate lets a call pass. If not, answer it as the gate says."""
+        """Return whether the gate lets a call pass. If it does not, answer the call as the gate says."""
         for key, (earlier, _) in list(self._silent.items()):
             if asks_again(call, earlier):
                 self._end_wait(key, "asked_again")
@@ -309,7 +309,7 @@ class StdioRelay:
             self._notice("it says that its tools have changed")
 
     async def _give(self, piece: bytes, messages: tuple[RpcMessage, ...]) -> None:
-        """Bring the answers of a line before the gate, and give to the agent what is left of the line."""
+        """Show the answers in a line to the gate, and give the agent what is left of the line."""
         left: list[RpcMessage] = []
         changed: dict[str, bytes] = {}
         given = []
@@ -331,7 +331,7 @@ class StdioRelay:
             await self._gate().given(call)
 
     async def _answer(self, call: LiveCall, message: RpcMessage, raw: bytes) -> bytes | None:
-        """Return what is given for an answer now, or None."""
+        """Return the message to give for an answer now, or None."""
         if call.kept["twice"]:
             await self._deliver_again(call)
         self._known.answer(call, message)
@@ -348,7 +348,7 @@ class StdioRelay:
         return None
 
     async def _deliver_again(self, call: LiveCall) -> None:
-        """Deliver a call once more after its first answer, and wait until the server has answered again."""
+        """Deliver a call a second time after its first answer, and wait for the server's second answer."""
         key = key_of(token := f"again-{token_hex(8)}")
         answered = self._again[key] = asyncio.get_running_loop().create_future()
         await self._to_server.write(second_delivery(call, token) + b"\n")
@@ -385,7 +385,7 @@ class StdioRelay:
 
 
 async def _unbroken(work: Coroutine[Any, Any, None]) -> None:
-    """Do the work. It ends where a pipe is closed: the relay that reads from the other end sees that too."""
+    """Do the work, and end quietly if a pipe is closed: the relay that reads from the other end notices this too."""
     with suppress(PipeClosed):
         await work
 
@@ -397,7 +397,7 @@ async def _write_left(
     left: list[RpcMessage],
     changed: dict[str, bytes] | None = None,
 ) -> None:
-    """Write a line as it came, or what is left of its messages."""
+    """Write a line unchanged, or the messages of it that are left."""
     if len(left) == len(messages) and not changed:
         await pipe.write(piece)
     elif left:

@@ -35,7 +35,7 @@ _NOT_PASSED_ON = frozenset[CallFate](("error", "rate_limit", "malformed", "drop"
 
 @dataclass(frozen=True)
 class CellStrike:
-    """What a cell strikes: the `nth` call with this identity, at a point, in a wire form."""
+    """The strike of a cell: the `nth` call with this identity is struck at a point, in a wire form."""
 
     identity: str
     nth: int
@@ -44,7 +44,7 @@ class CellStrike:
 
 
 class Striker:
-    """Decides at each call of one course, as `Gate` says.
+    """Decides what happens to each call of one course, as `Gate` describes.
 
     Args:
         journal: What happens is written here.
@@ -110,7 +110,7 @@ class Striker:
         return before
 
     def _fate(self, entry: JournaledCall) -> CallFate:
-        """Return what becomes of a call of a living agent."""
+        """Return what happens to a call of a running agent."""
         before = _BEFORE.get(self._point, "pass") if entry is self.struck and self._point else "pass"
         if self._tape and before not in _NOT_PASSED_ON:
             entry.call.taped = self._tape.answer_to(entry)
@@ -164,7 +164,7 @@ class Striker:
         self.journal.notice(door, what)
 
     def start_again(self) -> None:
-        """Let a further life of the agent in. What was in flight has died with the former one."""
+        """Admit the next life of the agent. Calls in flight died with the former life."""
         for holds in self._flying.values():
             if holds:
                 self._slot.release()
@@ -192,7 +192,7 @@ class Striker:
         return _AFTER.get(point, "give") if point else "give"
 
     async def _die(self) -> None:
-        """Kill the agent. Whoever still waits for its answer gets none."""
+        """Kill the agent. A caller that still waits for an answer gets none."""
         self.dead = self.delivered = True
         self._at_next_request = False
         await self._kill()
@@ -203,7 +203,7 @@ class Striker:
         return self._strike is None or self.struck is not None
 
     async def _lift_off(self, call: LiveCall) -> None:
-        """Wait for the call's turn, and read the stores if no call is in flight."""
+        """Wait until it is the call's turn, and read the stores if no other call is in flight."""
         holds = self._one_by_one
         if holds:
             try:

@@ -1,4 +1,4 @@
-"""What is probed, as its owner named it: the agent, the doors through which it acts, and how long each thing may take."""
+"""The subject of a probe, as its owner describes it: the agent, the servers through which it acts, and the time limits."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Service:
 
 @dataclass(frozen=True)
 class ModelSource:
-    """Where the model's requests go.
+    """The provider or script that gets the requests to the model.
 
     variables   the variables in which the agent finds the address; each gets the gateway's, with `suffix` at its end
     url         the provider's address; "" for a script
@@ -89,7 +89,7 @@ class ModelSource:
 
 @dataclass(frozen=True)
 class Subject:
-    """All that is probed but its stores (`bench.run.witness`).
+    """Everything that is probed except the stores (`bench.run.witness`).
 
     settle     seconds between two readings of a store that must be equal
     patience   seconds of silence after which it is said of a call that its client waits longer

@@ -1,4 +1,4 @@
-"""A cell that is played from a tape: calls are answered, and rows change, as they did when it was recorded.
+"""A cell that is played from a tape: calls get the recorded answers, and rows change as they did when the tape was recorded.
 
 A call is known by its identity and by how often it was made. A call that the tape lacks, and a row that it cannot follow, have
 *left the tape*: such a cell has no verdict.
@@ -35,7 +35,7 @@ class TapedCall:
 
 @dataclass
 class PlayedTape:
-    """One playing of a tape. `left` says what has left it; "" if nothing has."""
+    """One playing of a tape. `left` says in words which call was not on the tape; "" if every call was."""
 
     calls: Iterable[TapedCall]
     left: str = ""
@@ -50,7 +50,7 @@ class PlayedTape:
                 self._rows.setdefault((row.store, row.table, row.key), (before, before))
 
     def answer_to(self, entry: JournaledCall) -> bytes:
-        """Return what a call is answered; b"" if it has left the tape."""
+        """Return the recorded answer to a call; b"" if the call is not on the tape."""
         call = self._calls.get((entry.identity, entry.nth))
         if call is None or not call.answer:
             self._leave(f"call {entry.call.number}, {entry.call.tool}, was not made so when the tape was recorded")
@@ -58,7 +58,7 @@ class PlayedTape:
         return call.answer.encode("latin-1")
 
     def do(self, entry: JournaledCall) -> None:
-        """Change the rows as the call did."""
+        """Change the rows as the recorded call did."""
         call = self._calls.get((entry.identity, entry.nth))
         for row in call.rows if call else ():
             place = (row.store, row.table, row.key)
@@ -70,7 +70,7 @@ class PlayedTape:
         return StoreReading(digest_of(text_of([[row.store, row.table, row.key, row.after] for row in rows])), tuple(rows))
 
     def _moved(self, now: Columns, row: RowDifference) -> Columns:
-        """Return a row after a recorded change. Other calls can have been left out since: a number moves by as much."""
+        """Return a row after a recorded change. If earlier calls were left out, a number changes by the recorded amount."""
         before, after = row.before, row.after
         if before is None or after is None or now == before:
             return None if after is None else dict(after)
@@ -95,7 +95,7 @@ class PlayedTape:
 
 
 class TapedStores(Stores):
-    """The rows of a tape in the place of stores. What the agent knows is a memory of its own, and is reset as ever."""
+    """The rows of a tape in place of real stores. The agent's memory is a real store and is reset as usual."""
 
     tape = PlayedTape(())
 

@@ -35,7 +35,7 @@ _FRESH = 50_000_000
 
 @dataclass(frozen=True)
 class _Entry:
-    """What stands at a path: a link by where it leads, a file by its digest."""
+    """The content at a path: for a link the path to which it leads, for a file its digest."""
 
     kind: Literal["file", "folder", "link"]
     mode: int
@@ -120,7 +120,7 @@ class FolderStore(PathStore):
             return StoreReading(digest.hexdigest(), tuple(differences[:most]), max(0, len(differences) - most))
 
     def has_changed(self) -> bool:
-        """Return whether the owner's folder or file is not as it was when it was copied."""
+        """Return whether the owner's folder or file has changed since it was copied."""
         with self._one_line("cannot be read"):
             path = self._path.resolve()
             if self._in_place:
@@ -248,7 +248,7 @@ class FolderStore(PathStore):
 
 
 def restore(source: Path, folder: Path, root: Path, stands_for: Path) -> None:
-    """Make a folder equal to another: what differs is removed or written anew. Whoever is killed in it can do it again.
+    """Make a folder equal to another. Only what differs is removed or written. A call that was killed can be repeated.
 
     Args:
         source: What it is to be equal to.
@@ -322,7 +322,7 @@ def _same(source: Path, target: Path) -> bool:
 
 
 def _walk(folder: Path, *, entering: bool = False) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield files, links and folders in a folder by their paths in it. What vanishes meanwhile is left out.
+    """Yield the files, links and folders in a folder by their relative paths. Files that disappear meanwhile are left out.
 
     `entering`: a folder that does not let its owner in is opened.
     """

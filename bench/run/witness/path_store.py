@@ -1,4 +1,5 @@
-"""What the stores at a path have in common: the place of the copy, and how it is made, handed over and removed."""
+"""The common part of stores that are files or folders: the place of the copy, and how the copy is made, handed over and
+removed."""
 
 from __future__ import annotations
 
@@ -72,11 +73,11 @@ class PathStore(ABC):
 
     @abstractmethod
     def _restore(self) -> None:
-        """Bring what stands at `_copy` back to the first state."""
+        """Bring the content at `_copy` back to the first state."""
 
     @property
     def _copy(self) -> Path:
-        """What stands for the owner's."""
+        """The path that replaces the owner's path."""
         path = self._path.resolve()
         return path if self._in_place else self._made.folder / "copy" / path.name
 

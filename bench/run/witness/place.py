@@ -38,7 +38,7 @@ def maker_of(name: str) -> int | None:
 
 
 def lives(process: int) -> bool:
-    """Return whether a process of this id runs."""
+    """Return whether a process with this id is running."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -67,7 +67,7 @@ class Place:
         fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def restores(self, kind: str, path: Path) -> None:
-        """Note that the owner's store, of this kind, is worked on in place and restored from here."""
+        """Record that this owner's store is used in place and is to be restored from here."""
         write_whole(self.folder / RESTORES, f"{kind}\n{path}".encode("utf-8", "surrogateescape"))
 
     def remove(self) -> None:

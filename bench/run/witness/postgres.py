@@ -112,7 +112,7 @@ class PostgresStore:
             return reading
 
     def has_changed(self) -> bool:
-        """Return whether the owner's database is not as it was when it was copied."""
+        """Return whether the owner's database has changed since it was copied."""
         with self._one_line("cannot be read"), _connected(self._dsn, _database_of(self._dsn)) as owner:
             assert self._state
             owner.execute(_BEGIN)
@@ -194,7 +194,7 @@ class PostgresStore:
 
 @contextmanager
 def _one_line(what: str) -> Iterator[None]:
-    """Tell in one line why something cannot be done."""
+    """Return in one line why something cannot be done."""
     try:
         import psycopg  # noqa: PLC0415  an extra
     except ImportError as error:
@@ -239,7 +239,7 @@ def drop(server: Session, database: str) -> None:
 
 
 def left_databases(dsn: str) -> list[str]:
-    """Return the databases on a server that killed probes left."""
+    """Return the databases on a server that killed probes left behind."""
     with _one_line("the server cannot be asked for copies that were left"), connected_to_server(dsn) as server:
         names = [name for (name,) in server.execute("SELECT datname FROM pg_database ORDER BY 1").fetchall()]
         return [name for name in names if _is_left(server, name.removesuffix(_FIRST))]

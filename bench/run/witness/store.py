@@ -1,4 +1,4 @@
-"""What the probe asks of a store, whatever kind it is."""
+"""The operations that the probe needs from a store of any kind."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ class StoreCopy(Protocol):
         """
 
     def has_changed(self) -> bool:
-        """Return whether the owner's store is not as it was when it was copied. A store that is worked on in place has not."""
+        """Return whether the owner's store has changed since it was copied. If the probe works on the owner's store in place,
+        the answer is False."""
 
     def remove(self) -> None:
         """Remove the copy, or restore the owner's store if the copy stood in its place. This can be called again."""

@@ -85,12 +85,12 @@ class Stores:
 
     @property
     def replaces(self) -> Mapping[str, str]:
-        """What stands for the owner's stores -> what stands there for the copies."""
+        """The names of the owner's stores -> the names of the copies."""
         return {old: new for store in self._stores for old, new in store.replaces.items()}
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """Variables that hand the copies over."""
+        """Environment variables that tell the agent where the copies are."""
         return {name: value for store in self._stores for name, value in store.environment.items()}
 
     async def make(self) -> None:
@@ -146,7 +146,7 @@ class Stores:
         )
 
     async def changed(self) -> list[str]:
-        """Return the names of the owner's stores that are not as they were when they were copied.
+        """Return the names of the owner's stores that have changed since they were copied.
 
         Raises:
             ConfigError: A store cannot be read any more.
@@ -170,7 +170,8 @@ class Stores:
 
 
 async def _in_thread(work: Callable[..., Result], *arguments: object) -> Result:
-    """Run work on files in a thread, to its end also where this is cancelled: nothing may be removed under its hands."""
+    """Run work on files in a thread, to its end even if the caller is cancelled: no file may be removed while the work uses
+    it."""
     running = asyncio.create_task(asyncio.to_thread(work, *arguments))
     try:
         return await asyncio.shield(running)
