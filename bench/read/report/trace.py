@@ -197,7 +197,7 @@ def _told(event: Event) -> str:
 
 
 def _version(event: Committed) -> JsonObject:
-    """Return a version without digests: the outputs are in the replies."""
+    """Return a committed version without its digests. The page shows the outputs in the replies."""
     return {
         "subtask": event.subtask,
         "version": event.version,

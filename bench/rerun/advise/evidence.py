@@ -80,8 +80,8 @@ class Evidence:
 
     def harm(self, arm: str, failures: Mapping[str, float]) -> dict[str, float]:
         """Return instance -> the expected number of damaged effects in a run with these failures. `failures` says how many of
-        each failure a run has. The number is the damage without a failure, plus what each delivered failure adds. An instance
-        that was never struck by a failure gets the mean of the other instances."""
+        each failure a run has. The number is the damage without a failure, plus what each delivered failure adds. For an
+        instance that a failure never struck, the mean of the other instances is added."""
         place = ["architecture", "plan", "instance"]
         damage = self.trials.assign(damage=self.trials[DAMAGE].sum(axis=1)).groupby(place)
         mean: Any = damage["damage"].mean()
