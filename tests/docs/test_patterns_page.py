@@ -135,3 +135,16 @@ def test_the_table_of_undisturbed_patterns_is_what_they_do(tmp_path: Path, pack:
     for name, row in counts.iterrows():
         damage = ", ".join(f"{row[f'damage_{kind}']} {kind}" for kind in DAMAGE if row[f"damage_{kind}"])
         assert numbers[str(name)] == (str(row["solved"]), damage or "none"), name
+
+
+def test_the_page_says_after_how_many_deaths_at_the_queue_effects_are_doubled() -> None:
+    rows = table("in_flight-simulated", "tables/study-exactly-once").groupby("Architecture")
+    deaths, doubled, effects = (rows[f"Doubled {what}"].sum() for what in ("n", "k", "effects"))
+    assert set(deaths) == {12} and f"each arm has {deaths['queue']} deaths" in TEXT
+    assert f"Without a key the letter is sent twice after {doubled['queue']} of 12 deaths." in TEXT
+    assert f"keys of another form, the letter is sent twice after {doubled['adapter_exchanged']} of 12 deaths" in TEXT
+    mean = f"{effects['planner_exchanged'] / 12:.1f}"
+    assert f"effects are doubled after {doubled['planner_exchanged']} of 12 deaths, {mean} of them in the mean" in TEXT
+    assert {doubled[name] for name in ("queue_keys", "adapter_pinned", "planner_pinned")} == {0}
+    none = table("in_flight-simulated", "tables/study-exactly-once").query("`Doubled k` == 0")
+    assert f"Of none of three customers the 95% interval ends at {none['Doubled high'].max():.0%}." in TEXT
