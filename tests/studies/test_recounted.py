@@ -216,3 +216,19 @@ def test_what_an_order_of_undoing_leaves_behind_is_recounted() -> None:
     for kind in ("uncompensated", "lost"):
         more = rise(as_done, reverse, lambda row: int(row[f"damage_{kind}"]))  # noqa: B023
         assert more == pytest.approx(float(shown[f"{kind.capitalize()} more"]), abs=TOLERANCE)
+
+
+def test_how_patterns_differ_where_a_model_orchestrates_is_recounted() -> None:
+    trials = rows_of("orchestration")
+    for shown in table_of("study-orchestration"):
+        for arms in shown["Arms"].split("; "):
+            these, those = (
+                [
+                    row
+                    for row in trials
+                    if (row["scenario"], row["plan"], row["architecture"]) == (shown["Scenario"], shown["Faults"], arm)
+                ]
+                for arm in arms.split(" less ")
+            )
+            difference = rise(these, those, solved if shown["What"] == "solved" else damage, "model")
+            assert difference == pytest.approx(float(shown["Difference"]), abs=TOLERANCE), shown
