@@ -7,6 +7,7 @@ import lzma
 import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from itertools import combinations, product
 from pathlib import Path
 from statistics import fmean
 
@@ -153,6 +154,21 @@ def test_what_drifts_where_a_model_is_exchanged_is_recounted() -> None:
         assert fmean(exchanged[place] for place in places) == pytest.approx(float(shown["Drifted, exchanged"]), abs=TOLERANCE)
         spread = fmean(each[place] for each in kept for place in places)
         assert spread == pytest.approx(float(shown["Drifted, kept"]), abs=TOLERANCE), shown
+
+
+def test_how_often_two_models_end_otherwise_is_recounted() -> None:
+    ends = defaultdict[Place, list[str]](list)
+    for row in rows_of("replay_divergence_running"):
+        ends[row["architecture"], row["instance"], row["model"]].append(row["course"])
+    models = sorted({model for *_, model in ends})
+    assert len(models) == 2
+    for shown in table_of("study-replay-divergence-running"):
+        instances = sorted({instance for architecture, instance, _ in ends if architecture == shown["Boundary"]})
+        sides = [[ends[shown["Boundary"], instance, model] for model in models] for instance in instances]
+        between = fmean(fmean(this != that for this, that in product(*both)) for both in sides)
+        within = fmean(fmean(this != that for this, that in combinations(side, 2)) for both in sides for side in both)
+        assert between == pytest.approx(float(shown["Between"]), abs=TOLERANCE)
+        assert within == pytest.approx(float(shown["Within"]), abs=TOLERANCE)
 
 
 # Patterns
