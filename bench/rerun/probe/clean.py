@@ -10,7 +10,7 @@ from itertools import dropwhile
 
 from pydantic import JsonValue
 
-from bench.common.errors import ConfigError
+from bench.common.errors import ConfigError, one_line
 from bench.common.wording import plural
 from bench.record.events import of_kind
 from bench.record.probe.events import GatewayCall, GatewayNoticed, PlannedCall
@@ -23,6 +23,8 @@ from bench.run.processes.tail import last_line
 FEWEST = 3
 """Clean runs before the first cell: two find what varies, and the third lets calls through one by one."""
 SHOWN = 3
+LONGEST = 200
+"""Characters of an error that are shown."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,10 @@ def objection(course: AgentCourse, number: int, checked: bool) -> str:
         return f"{run}: {''.join(servers)}the agent did not end within its limit; raise `limit`. It printed last: {printed}"
     how = f"the agent ended with exit code {course.code}"
     if all(call.door_kind == "model" for call in course.calls):
-        if not servers and course.code == 0:
+        if course.calls and not servers and course.code == 0:
+            asked = plural(len(course.calls), "request")
+            how = f"the agent made {asked} to its model; tools in its own process are not seen: give it these over MCP or HTTP"
+        elif not servers and course.code == 0:
             how = "the agent ignores the config or the addresses that it was given, or has nothing to do"
         return f"{run}: no call came through the gateway: {''.join(servers)}{how}. It printed last: {printed}"
     if not course.done:
@@ -133,8 +138,15 @@ def objection(course: AgentCourse, number: int, checked: bool) -> str:
             f"the gateway, or acts after its answer; give the probe that tool too, leave the table out, or raise `settle`"
         )
     if not checked and not course.rows:
-        return f"{run} changed nothing that a witness sees; name the store that the agent changes, or give `done`"
+        failed = next((f" The last error: {_error(call, course)}" for call in reversed(course.calls) if call.failed), "")
+        what = f"{run} changed nothing that a witness sees; name the store that the agent changes, or give `done`."
+        return f"{what}{failed} It printed last: {printed}"
     return ""
+
+
+def _error(call: GatewayCall, course: AgentCourse) -> str:
+    """Return what a tool or the model answered in place of a result."""
+    return f"{call.door}.{call.tool} answered {one_line(course.texts.get(call.answer or '', 'nothing'), LONGEST)}."
 
 
 def _place(row: RowDifference) -> str:

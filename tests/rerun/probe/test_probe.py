@@ -147,6 +147,35 @@ def test_a_clean_run_that_does_not_count_is_said_in_one_line(tmp_path: Path, mod
     assert not list((tmp_path / "worker-0" / "stores").iterdir())
 
 
+@pytest.mark.parametrize(
+    ("variable", "path", "method", "says"),
+    [
+        ("OPENAI_BASE_URL", "/chat/completions", "POST", r"no call .*made 1 request to its model; tools in its own process"),
+        (
+            "SHOP_URL",
+            "/refunds",
+            "PUT",
+            r"changed nothing that a witness sees; .* The last error: shop\.PUT /refunds answered ",
+        ),
+    ],
+)
+def test_an_agent_whose_tools_are_not_seen_or_fail_is_told_why(
+    tmp_path: Path, variable: str, path: str, method: str, says: str
+) -> None:
+    program = f"""
+import os, urllib.error, urllib.request
+body = b'{{"model": "m", "messages": [{{"role": "user", "content": "pay 30"}}]}}'
+asked = urllib.request.Request(os.environ['{variable}'] + '{path}', body, method='{method}')
+try:
+    urllib.request.build_opener(urllib.request.ProxyHandler({{}})).open(asked).read()
+except urllib.error.HTTPError:
+    pass
+"""
+    subject, words = desk(tmp_path), (sys.executable, "-c", program)
+    with pytest.raises(ConfigError, match=says):
+        probed(tmp_path, replace(subject, agent=replace(subject.agent, start=words, resume=words)))
+
+
 def test_a_server_that_ends_at_its_start_is_named_with_its_code_and_its_last_word(tmp_path: Path) -> None:
     subject = till(tmp_path, "")
     program = "import sys; print('no licence', file=sys.stderr); sys.exit(5)"
