@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,8 +21,11 @@ IN_HOME = (".config/Claude/claude_desktop_config.json", "Library/Application Sup
 """The places of Claude Desktop's config on Linux and on macOS."""
 PROGRAMS = (("agent.py", "python"), ("main.py", "python"), ("app.py", "python"), ("agent.ts", "npx tsx"), ("index.js", "node"))
 LEFT_OUT = frozenset(("node_modules", "venv", "env", "site-packages", "__pycache__", "dist", "build", "target"))
+CLIENTS = r"anthropic|autogen\w*|crewai|lang\w+|litellm|openai|pydantic_ai|smolagents"
+IMPORTS = re.compile(rf"^[ \t]*(?:from|import)[ \t]+(?:{CLIENTS})\b|\bClientSession\b", re.MULTILINE)
+"""What an agent in Python imports."""
 SQLITE = b"SQLite format 3\0"
-MOST_FILES, DEEPEST, MOST_STORES, MOST_BYTES = 5_000, 4, 5, 2**20
+MOST_FILES, MOST_PROGRAMS, DEEPEST, MOST_STORES, MOST_BYTES = 5_000, 100, 4, 5, 2**20
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,9 @@ def _command(folder: Path) -> tuple[str, str]:
     for name, program in PROGRAMS:
         if (folder / name).is_file():
             return f"{program} {name}", f"{name} is here"
+    agents = [path.name for path in sorted(folder.glob("*.py"))[:MOST_PROGRAMS] if IMPORTS.search(_content(path))]
+    if len(agents) == 1:
+        return f"python {shlex.quote(agents[0])}", f"{agents[0]} imports a client of models or tools"
     scripts = _table(_toml(folder / "pyproject.toml"), "project", "scripts")
     if scripts:
         return str(next(iter(scripts))), "the first of [project.scripts] in pyproject.toml"
@@ -150,6 +158,13 @@ def _files(folder: Path, deep: int) -> Iterator[Path]:
         for entry in shown:
             if entry.is_dir(follow_symlinks=False):
                 yield from _files(Path(entry.path), deep - 1)
+
+
+def _content(path: Path) -> str:
+    try:
+        return text_of(path, MOST_BYTES)
+    except (OSError, ValueError):
+        return ""
 
 
 def _json(path: Path) -> object:

@@ -239,6 +239,7 @@ class ProbeSettings:
             reads=file.reads,
         )
         self.stores = tuple(self._stores())
+        self._check_copies_are_named()
         model = file.model
         self.parameters = None
         if model:
@@ -335,6 +336,28 @@ class ProbeSettings:
             names.add(name)
             variables = {entry.variable: "{store}"} if entry.variable else {}
             yield StoreSettings(name, entry.kind, where, variables, entry.in_place, tuple(entry.ignore))
+
+    def _check_copies_are_named(self) -> None:
+        """Raise ConfigError for a copy of a file or folder of which the agent cannot hear: it would work on the owner's own."""
+        agent = self.subject.agent
+        servers = [server for config in self.subject.configs for server in config.servers]
+        texts = [word for _, words in self.commands() for word in words]
+        for variables in (self._environment, agent.environment, *(server.environment for server in servers)):
+            texts += variables.values()
+        for store in self.stores:
+            path = Path(store.where)
+            if (
+                store.kind == "postgres"
+                or store.in_place
+                or store.variables
+                or agent.folder.resolve().is_relative_to(path.resolve())
+            ):
+                continue
+            if not any(path.name in text for text in texts):
+                raise ConfigError(
+                    f"{self._path}: store {store.name}: no command, MCP config or variable has the path {path}, so the agent "
+                    f"would work on the store itself; write the path there, name a `variable`, or say in_place = true"
+                )
 
     def _digest(self) -> str:
         """Return the digest of everything that determines what the cells do, as far as files show it: the settings, the MCP

@@ -14,7 +14,7 @@ from bench.common.errors import ConfigError
 from bench.rerun.probe.init import write_probe_file
 from bench.rerun.probe.probe_file import ProbeFile, ProbeSettings
 
-CONFIG = {"mcpServers": {"shop": {"command": "python", "args": ["shop.py"]}}}
+CONFIG = {"mcpServers": {"shop": {"command": "python", "args": ["shop.py", "data/orders.db"]}}}
 
 
 def database(path: Path) -> None:
@@ -41,7 +41,19 @@ def test_the_commonest_case_is_whole_and_has_no_more_than_fifteen_lines(
     assert values["store"] == [{"sqlite": "data/orders.db"}] and values["model"]["variables"] == ["OPENAI_BASE_URL"]
     settings = ProbeSettings(tmp_path / "probe.toml", {})
     assert settings.subject.agent.start == ("python", "agent.py", "{mcp}") and settings.stores[0].where == "data/orders.db"
-    assert settings.subject.configs[0].servers[0].command == ("python", "shop.py")
+    assert settings.subject.configs[0].servers[0].command == ("python", "shop.py", "data/orders.db")
+
+
+@pytest.mark.parametrize(
+    "line", ["import openai", "from langchain.agents import create_agent", "from mcp import ClientSession, stdio_client"]
+)
+def test_the_only_program_that_imports_a_client_of_models_or_tools_is_the_agent(tmp_path: Path, line: str) -> None:
+    (tmp_path / "clerk.py").write_text(f"import os\n{line}\n")
+    (tmp_path / "server.py").write_text("import sqlite3  # no openai here\n")
+    assert tomllib.loads(written(tmp_path))["agent"] == "python clerk.py"
+    (tmp_path / "second.py").write_text("import anthropic\n")
+    (tmp_path / "probe.toml").unlink()
+    assert "agent" not in tomllib.loads(written(tmp_path))
 
 
 def test_a_file_that_is_there_stays_as_it_is(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -32,8 +33,26 @@ def test_a_config_that_nothing_hands_to_the_agent_is_refused_before_anything_is_
     for agent, more in (("python agent.py", ""), ("python agent.py {mcp}", 'resume = "python agent.py --resume"\n')):
         with pytest.raises(ConfigError, match=r"^\.mcp\.json: no word of the agent's command hands it over; write \{mcp\}"):
             read(f'agent = "{agent}"\n{more}mcp = ".mcp.json"\n{BASE[BASE.index("[") :]}')
-    for agent in ("python agent.py {mcp}", "python agent.py --config=.mcp.json"):
+    for agent in ("python agent.py {mcp} data/orders.db", "python agent.py data/orders.db --config=.mcp.json"):
         assert read(f'agent = "{agent}"\nmcp = ".mcp.json"\n{BASE[BASE.index("[") :]}').subject.configs
+
+
+@pytest.mark.usefixtures("here")
+def test_a_store_whose_copy_nothing_names_to_the_agent_is_refused_before_the_agent_can_write_to_it() -> None:
+    store = '[[store]]\nsqlite = "data/orders.db"\n'
+    with pytest.raises(
+        ConfigError, match=r"^probe\.toml: store orders: no command, MCP config or variable has the path data/orders"
+    ):
+        read(f'agent = "python agent.py"\n{store}')
+    assert read(f'agent = "python agent.py"\n{store}variable = "DB"\n').stores
+    assert read(f'agent = "python agent.py"\n{store}in_place = true\n').stores
+    assert read(f'agent = "python agent.py"\nenvironment = {{ URL = "sqlite:///data/orders.db" }}\n{store}').stores
+    assert read(f'agent = "python agent.py"\n{store}', ORDERS="data/orders.db").stores
+    server = {"command": "serve", "env": {"DB": "data/orders.db"}}
+    Path(".mcp.json").write_text(json.dumps({"mcpServers": {"shop": server}}))
+    assert read(f'agent = "python agent.py {{mcp}}"\nmcp = ".mcp.json"\n{store}').stores
+    folder = 'folder = "data"\n[[store]]\nfolder = "data"\n'
+    assert read(f'agent = "python agent.py"\n{folder}').stores
 
 
 @pytest.mark.usefixtures("here")
