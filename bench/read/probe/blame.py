@@ -40,12 +40,14 @@ class CellBlame:
 
     tool     whose effect was damaged
     asked    the parts that some run mended; `unjudged`: those of sets whose runs have no verdict
+    waiting  the parts that are to be asked, and that no run has mended yet: the probe was ended before
     """
 
     tool: str
     minimal: tuple[GatewayMends, ...]
     asked: tuple[GatewayMend, ...]
     unjudged: GatewayMends = frozenset()
+    waiting: tuple[GatewayMend, ...] = ()
 
     @property
     def cleared(self) -> list[GatewayMend]:
@@ -62,23 +64,25 @@ class CellBlame:
         named = _listed([_listed(sorted(each, key=PARTS.index), "and") for each in self.minimal], "or")
         advice = [" and ".join(REMEDIES[part].format(self.tool) for part in PARTS if part in each) for each in self.minimal]
         to_do = "; or ".join(advice)
-        return f"To blame: {named}. {to_do[:1].upper()}{to_do[1:]}."
+        more = f" Not asked yet: {_listed(self.waiting, 'and')}." if self.waiting else ""
+        return f"To blame: {named}. {to_do[:1].upper()}{to_do[1:]}.{more}"
 
     @property
     def rest(self) -> str:
         """A sentence on the parts that were cleared, and on the parts that were not tried, with the reason."""
         cleared = f"Cleared: {_listed(self.cleared, 'and')}. " if self.cleared else ""
-        left = [f"{part} ({NOT_ASKED[part]})" for part in PARTS if part not in self.asked]
+        left = [f"{part} ({NOT_ASKED[part]})" for part in PARTS if part not in (*self.asked, *self.waiting)]
         undecided = f" Without a verdict: {_listed(sorted(self.unjudged), 'and')}." if self.unjudged else ""
         return f"{cleared}{'Not asked, and not cleared: ' + ', '.join(left) + '.' if left else ''}{undecided}"
 
 
-def blame_of(tool: str, mended: Iterable[CellJudged]) -> CellBlame | None:
+def blame_of(tool: str, mended: Iterable[CellJudged], due: Sequence[GatewayMend] = ()) -> CellBlame | None:
     """Return what the runs with mended parts show; None if there are no such runs.
 
     Args:
         tool: Whose effect was damaged.
         mended: The verdicts on these runs.
+        due: The parts that a whole probe asks for this cell.
     """
     runs = sorted(mended, key=lambda judged: len(judged.mended))
     minimal = list[GatewayMends]()
@@ -88,7 +92,8 @@ def blame_of(tool: str, mended: Iterable[CellJudged]) -> CellBlame | None:
     asked = {part for judged in runs for part in judged.mended}
     unjudged = frozenset(part for judged in runs if judged.verdict == "no_verdict" for part in judged.mended)
     minimal.sort(key=lambda each: (len(each), sorted(map(PARTS.index, each))))
-    return CellBlame(tool, tuple(minimal), tuple(part for part in PARTS if part in asked), unjudged) if runs else None
+    waiting = tuple(part for part in due if part not in asked)
+    return CellBlame(tool, tuple(minimal), tuple(part for part in PARTS if part in asked), unjudged, waiting) if runs else None
 
 
 def asked_first(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:

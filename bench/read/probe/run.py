@@ -10,11 +10,20 @@ from typing import Literal
 
 from bench.common.errors import ResultsError
 from bench.common.numbers import Seconds
-from bench.read.probe.blame import CellBlame, blame_of
+from bench.read.probe.blame import CellBlame, asked_first, blame_of
 from bench.record.cost import Tariff
 from bench.record.events import Called, Events, of_kind
 from bench.record.manifest import Manifest
-from bench.record.probe.events import CLEAN, CONTROL, CellFinding, CellJudged, CellsPlanned, CellVerdict, mended_plan
+from bench.record.probe.events import (
+    CLEAN,
+    CONTROL,
+    CellFinding,
+    CellJudged,
+    CellsPlanned,
+    CellVerdict,
+    GatewayCall,
+    mended_plan,
+)
 from bench.record.probe.points import POINTS
 from bench.record.probe.probed import Probed
 from bench.record.reading import read_manifest, read_records, read_texts
@@ -64,7 +73,8 @@ class CellRead:
         """The parts that are to blame for the cell's damage; None if nothing was mended."""
         finding = gravest(self.judged) if self.judged else None
         effect = finding.effect if finding and finding.effect else self.judged.call if self.judged else ""
-        return blame_of(effect.partition("#")[0], self.mended)
+        due = asked_first(of_kind(self.runs[0][0].events, GatewayCall)) if self.runs else ()
+        return blame_of(effect.partition("#")[0], self.mended, due)
 
     @property
     def is_proven(self) -> bool:

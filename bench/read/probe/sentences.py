@@ -221,7 +221,9 @@ def outcome(probe: ProbeRead) -> str:
     """Return whether the agent does damage, and the worst case."""
     cells, name = len(probe.with_verdict), probe.name
     if probe.conclusion == "cannot":
-        why = probe.problems[-1] if probe.problems else "the clean runs have not ended"
+        if not probe.problems:
+            return f"The clean runs of {name} have not ended: the same command goes on"
+        why = probe.problems[-1]
         return f"{name} could not be probed: {one_line(why, LONGEST).rstrip('.')}"
     if probe.damaged:
         worst = probe.damaged[0]

@@ -92,6 +92,11 @@ def test_without_a_plan_it_could_not_be_probed_and_says_why(tmp_path: Path) -> N
     assert sentence(read) == "shop could not be probed: the agent ended with code 1."
 
 
+def test_a_probe_that_was_stopped_in_its_clean_runs_does_not_say_that_it_cannot_be_probed(tmp_path: Path) -> None:
+    read = probe(tmp_path, next(iter(cells(frozenset(), clean=5))))
+    assert sentence(read) == "The clean runs of shop have not ended: the same command goes on."
+
+
 def test_a_control_that_is_not_the_same_takes_the_verdicts_since_the_last(tmp_path: Path) -> None:
     runs = [
         judged_anew(run, verdict="extra", voids=((f"{PAY}.lost", 0), (f"{PAY}.lost", 1))) if run.plan == "control" else run

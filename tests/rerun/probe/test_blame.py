@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from till import desk, till
 
-from bench.read.probe.blame import CellBlame, blame_of
+from bench.read.probe.blame import CellBlame, asked_first, blame_of
 from bench.record.events import of_kind
 from bench.record.probe.events import GatewayCall
 from bench.rerun.probe.writing import CellRun
@@ -38,6 +38,15 @@ def test_a_client_that_asks_again_without_a_key_is_blamed_with_the_key(tmp_path:
 
 def test_an_agent_that_begins_anew_is_blamed_for_its_memory_or_its_key(tmp_path: Path) -> None:
     assert sets(probed(tmp_path, till(tmp_path, ""), "charge#1.unack")) == [{"key"}, {"memory"}]
+
+
+def test_a_part_that_an_ended_probe_has_not_asked_yet_is_said_to_wait_and_not_to_have_had_no_cause(tmp_path: Path) -> None:
+    runs = probed(tmp_path, till(tmp_path, ""), "charge#1.unack")
+    struck = next(run for run in runs if run.judged and run.judged.point)
+    key = [run.judged for run in runs if run.judged and run.judged.mended == ("key",)]
+    shown = blame_of("pay", key, asked_first(list(of_kind(struck.events, GatewayCall))))
+    assert shown and shown.waiting == ("memory",) and shown.sentence.endswith(" Not asked yet: memory.")
+    assert "the agent did not die" not in shown.rest
 
 
 def test_a_tool_that_does_a_call_twice_is_blamed_alone_and_the_rest_is_not_cleared(tmp_path: Path) -> None:
