@@ -53,7 +53,9 @@ def findings(of: Results) -> Iterator[SummaryFinding]:
 def standing(of: Results) -> str:
     """Return how many of the paper's directions and ratios hold in this run, with the paper's title; "" if none was judged."""
     judged = of.once(of_paper)
-    measured = [judgement for judgement in structural(judged.judgements) if judgement.measured]
+    measured = [
+        judgement for judgement in structural(judged.judgements) if judgement.measured and judgement.verdict != "not comparable"
+    ]
     if not measured:
         return ""
     sides = Counter(judgement.stands for judgement in measured)

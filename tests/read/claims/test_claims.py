@@ -16,6 +16,7 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import mean_of, required_pairs, share_of
 from bench.read.claims.claim import DirectionClaim, RatioClaim
 from bench.read.claims.comparable import SIMULATED
+from bench.read.claims.judging import standing
 from bench.read.claims.published import Published, load_published
 from bench.read.claims.ranges import PublishedRange
 from bench.read.claims.sample_size import pairs_after_correction, pairs_for_the_family, trials_for_the_rate, trials_without_one
@@ -24,6 +25,7 @@ from bench.read.claims.trace import claim_named, trace
 from bench.read.claims.verdicts import VERDICTS, Judgement, counts, family_of, judge_all, levels, structural
 from bench.read.render.latex import latex
 from bench.read.render.table import Table, comma_separated, markdown
+from bench.read.report.results import Results
 from bench.record.events import Answered, Event, Faulted, Stage
 from bench.record.record import Outcome, TrialRecord
 
@@ -485,6 +487,8 @@ def test_the_summary_has_one_sentence_of_what_was_judged_and_none_of_a_simulated
     assert sole and sole.text == "Of the 1 claim of the paper that was measured, 1 holds."
     simulated = run_of(tmp_path / "simulated", [trial(name, "paper", n, scenario=K8S) for name in PAPERS for n in (1, 2)])
     assert verdict_finding(simulated, judge_all(simulated, PUBLISHED), PUBLISHED) is None
+    assert standing(Results(simulated)) == ""
+    assert standing(Results(run)).endswith("): 6 of 6 claims come out as the paper says, 0 against it, 0 open.")
 
 
 # The trace
