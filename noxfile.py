@@ -294,10 +294,9 @@ def programs(session: nox.Session) -> None:
 
 @nox.session
 def impact(session: nox.Session) -> None:
-    """What `bench code` and pytest-testmon miss, beside the full suites of five open packages, into reports/impact.
+    """What `bench code` and pytest-testmon miss and cost, beside the full suites of open packages, into reports/impact.
 
-    Five mutants of each package. A hundred in all: nox -s impact -- --full. Real hunks: nox -s impact -- --hunks 12.
-    A second call goes on where a first was ended.
+    25 edits of each package. Fewer: nox -s impact -- --edits 5 --times 1. A second call goes on where a first was ended.
     """
     session.install(*CONSTRAINTS, *nox.project.dependency_groups(PYPROJECT, "impact"))
     session.install("--no-deps", "-e", ".")

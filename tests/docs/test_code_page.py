@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from impact.report import report
-from impact.rows import PARTS, edits_in, parts_in, saved_by, seconds_of
-from impact.sentences import needless, of_ignoring, results
-from impact.tables import aims
+from impact.rows import parts_in
+from impact.sentences import results
 
 from bench import load_run
 from bench.record.reading import read_responses
@@ -19,48 +18,11 @@ ROWS = parts_in(FOLDER)
 
 def test_the_page_says_what_the_rows_say() -> None:
     page = " ".join((ROOT / "docs" / "code.md").read_text(encoding="utf-8").split())
-    of_edits, of_commits = needless(ROWS["mutants_reasons"], ROWS["hunks_reasons"]), needless(ROWS["commits_reasons"])
-    sentences = [*results(ROWS), of_edits, of_commits, of_ignoring(ROWS["commits_ignoring"])]
-    assert [sentence for sentence in sentences if sentence not in page] == []
-
-
-def test_the_page_says_how_long_the_commits_took_and_how_many_tests_always_ran() -> None:
-    page = " ".join((ROOT / "docs" / "code.md").read_text(encoding="utf-8").split())
-    commits, [why] = ROWS["commits"], ROWS["commits_reasons"]
-    seconds, whole = seconds_of(commits)
-    expected = (
-        f"took {seconds / whole:.1f} times the seconds of all tests",
-        f"{saved_by(commits) or 'none'} of them saved time",
-        f"{int(why['volatile']) / len(commits):.0f} tests always run",
-    )
-    assert [words for words in expected if words not in page] == []
-
-
-def test_the_page_says_how_many_tests_of_a_selection_came_out_otherwise_and_how_many_always_run() -> None:
-    page = " ".join((ROOT / "docs" / "code.md").read_text(encoding="utf-8").split())
-    selections = [row for row in edits_in(ROWS) if row["selector"] == "bench" and row["distorted"]]
-    run, distorted = (sum(int(row[key]) for row in selections) for key in ("run", "distorted"))
-    assert f"{distorted} of its {run:,} tests came out otherwise" in page
-    cachetools = next(row for row in ROWS["mutants_reasons"] if row["package"].startswith("cachetools"))
-    edits = sum(row["package"] == cachetools["package"] and row["selector"] == "bench" for row in ROWS["mutants"])
-    always, tests = int(cachetools["volatile"]) / edits, int(cachetools["tests"]) // edits
-    assert f"about {always:.0f} of the {tests} tests of cachetools" in page
-
-
-def test_the_page_has_the_aims_beside_what_was_measured() -> None:
-    lines = (ROOT / "docs" / "code.md").read_text(encoding="utf-8").splitlines()
-    assert [row for row in aims(ROWS) if row not in lines] == []
+    assert [sentence for sentence in results(ROWS) if sentence not in page] == []
 
 
 def test_the_report_is_made_of_the_rows() -> None:
     assert (FOLDER / "report.md").read_text(encoding="utf-8") == report(ROWS)
-
-
-def test_a_report_says_nothing_of_what_was_not_measured() -> None:
-    text = report({name: ROWS["hunks"] if name == "hunks" else [] for name in PARTS})
-    assert "By release" in text
-    unmeasured = ("times the processor seconds", "deciding in", "Commits of this", "generated programs")
-    assert [words for words in unmeasured if words in text] == []
 
 
 def test_what_the_page_says_of_beliefs_about_tests_stands_in_the_studys_table() -> None:

@@ -1,49 +1,65 @@
-"""Which mutants of an open package are judged."""
+"""Which edits of an open package are judged, and how those that lost a result are counted."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import cast
+import ast
+from pathlib import Path
 
-from impact.__main__ import chosen
-from impact.mutants import Mutant
-from impact.trial import Suite
+from impact.kinds import edits_of_kinds
+from impact.rows import kind_of, limit, lossy
 
-
-@dataclass(frozen=True)
-class Results:
-    """The full runs of a suite of ten tests: mutant N changes as many results as the Nth count; None does not end."""
-
-    counts: tuple[int | None, ...]
-    base = frozenset(range(10))
-
-    def ends(self, mutant: Mutant) -> bool:
-        return self.counts[mutant.line] is not None
-
-    def changed(self, mutant: Mutant) -> range:
-        return range(self.counts[mutant.line] or 0)
-
-
-def numbers(*counts: int | None, screened: int) -> list[tuple[str, int]]:
-    """How each mutant of four drawn and two of the widest was chosen, with its number."""
-    candidates = [Mutant("a.py", number, "", "") for number in range(len(counts))]
-    sample = chosen(cast(Suite, Results(counts)), candidates, screened, drawn=4, widest=2)
-    return [(choice, mutant.line) for choice, mutant in sample]
+SHOP = """
+'''Sells things.'''
+from .till import paid, owed
+LIMIT = 3
+class Stack(ValueError):
+    SIZE = 2
+    def put(self, x, at=0):
+        self.x = x
+        self.at = at
+        return len([x])
+    @property
+    def top(self): return self.x
+def total(x): return x + 1
+"""
 
 
-def test_the_first_are_taken_as_drawn_and_of_the_rest_those_that_change_most() -> None:
-    drawn = [("drawn", number) for number in (0, 1, 2, 3)]
-    assert numbers(1, 0, 9, 0, 2, 5, 3, 4, screened=8) == [*drawn, ("widest", 5), ("widest", 7)]
+def _tree(root: Path) -> Path:
+    for name, text in {
+        "shop/__init__.py": SHOP,
+        "shop/till.py": "def paid(x): return x\ndef owed(x): return x\n",
+        "tests/test_shop.py": "def test_shop(): assert 1\n",
+        "tests/data/words.txt": "some words\n",
+    }.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
 
 
-def test_more_are_screened_until_there_are_enough_and_no_further() -> None:
-    drawn = [("drawn", number) for number in (0, 2, 3, 4)]
-    assert numbers(1, None, 1, 1, 1, 6, 0, 2, 6, 3, 5, 5, screened=4) == [*drawn, ("widest", 9), ("widest", 7)]
+def test_edits_of_all_kinds_take_turns_and_parse(tmp_path: Path) -> None:
+    edits = list(edits_of_kinds(_tree(tmp_path), "shop", "tests", seed=1))
+    kinds = [edit.what.partition(":")[0] for edit in edits]
+    first = kinds[: len({*kinds})]
+    assert len({*first}) == len(first) == 19
+    for edit in edits:
+        assert not edit.path.endswith(".py") or ast.parse(edit.content)
+        assert not (tmp_path / edit.path).exists() or (tmp_path / edit.path).read_text() != edit.content
 
 
-def test_at_most_half_of_those_taken_as_drawn_change_no_result() -> None:
-    assert numbers(0, 0, 0, 0, 0, 2, 1, screened=7) == [("drawn", number) for number in (0, 1, 5, 6)]
+def test_the_same_seed_draws_the_same_edits(tmp_path: Path) -> None:
+    root = _tree(tmp_path)
+    assert [*edits_of_kinds(root, "shop", "tests", seed=2)] == [*edits_of_kinds(root, "shop", "tests", seed=2)]
 
 
-def test_a_package_with_too_few_mutants_gives_what_it_has() -> None:
-    assert numbers(1, None, 0, screened=24) == [("drawn", 0), ("drawn", 2)]
+def test_an_edit_that_lost_a_hundred_results_counts_once() -> None:
+    rows = [
+        {"selector": "bench", "missed": "100"},
+        {"selector": "bench", "missed": "0"},
+        {"selector": "testmon", "missed": "3"},
+    ]
+    assert lossy(rows, "bench") == 1
+    assert limit(0, 100) == "3.0%"
+
+
+def test_the_kind_of_an_edit_is_told_by_its_description() -> None:
+    assert kind_of({"mutant": "a/b.py:7 data file: if -> iff"}) == "data file"

@@ -7,6 +7,7 @@ import builtins
 import itertools
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from impact.mutants import Mutant, mutants
@@ -15,12 +16,14 @@ Made = Iterator[tuple[int, str, str]]
 """What one kind makes of a file: for each edit its line, what it is, and the whole new text."""
 DATA = (".json", ".txt", ".toml", ".yml", ".yaml", ".ini", ".cfg", ".html", ".md", ".lark", ".csv", ".test", ".sql")
 """Endings of files that tests may read."""
+FROM_EACH = 10
+"""The most edits of a kind."""
 MOST = 300_000
 """The largest data file that is edited."""
 
 
-def edits_of_kinds(root: Path, code: str, tests: str, seed: int) -> list[Mutant]:
-    """All edits of all kinds in a drawn order, in which kinds take turns.
+def edits_of_kinds(root: Path, code: str, tests: str, seed: int) -> Iterator[Mutant]:
+    """Yield edits of all kinds in a drawn order, in which kinds take turns, at most so many of a kind as FROM_EACH.
 
     Args:
         root: The top of the tree.
@@ -37,14 +40,17 @@ def edits_of_kinds(root: Path, code: str, tests: str, seed: int) -> list[Mutant]
         each for each in sorted(root.rglob("*")) if each.suffix in DATA and each.parent != root and ".git/" not in str(each)
     ]
     kinds = {name: [each for file in sources for each in _in(file, root, name, make)] for name, make in OF_CODE.items()}
-    kinds["operator"] = mutants(root, code, seed)
+    kinds["operator"] = [replace(each, what=f"operator: {each.what}") for each in mutants(root, code, seed)]
     kinds["data file"] = [each for file in data if _is_near(file, folders) for each in _in(file, root, "data file", _of_data)]
     kinds["test's constant"] = [each for file in of_tests for each in _in(file, root, "test's constant", _of_constants)]
-    kinds["patch in a test file"] = [each for file in of_tests for each in _patches(file, root, code, sources, drawn)]
+    kinds["patch in a test file"] = [
+        each for file in of_tests for each in _patches("patch in a test file", file, root, code, sources, drawn)
+    ]
     conftest = (root / tests if (root / tests).is_dir() else (root / tests).parent) / "conftest.py"
-    kinds["conftest"] = list(_patches(conftest, root, code, sources, drawn))
-    orders = [drawn.sample(edits, len(edits)) for edits in kinds.values()]
-    return [edit for turn in itertools.zip_longest(*orders) for edit in turn if edit is not None]
+    kinds["conftest"] = list(_patches("conftest", conftest, root, code, sources, drawn))
+    orders = [drawn.sample(edits, min(FROM_EACH, len(edits))) for edits in kinds.values()]
+    for turn in itertools.zip_longest(*orders):
+        yield from (edit for edit in turn if edit is not None and (not edit.path.endswith(".py") or _parses(edit.content)))
 
 
 def _is_near(file: Path, folders: set[Path]) -> bool:
@@ -55,7 +61,7 @@ def _in(file: Path, root: Path, kind: str, make: Callable[[str], Made]) -> Itera
     try:
         text = file.read_text(encoding="utf-8")
         for line, what, content in make(text):
-            if content != text and (file.suffix != ".py" or _parses(content)):
+            if content != text:
                 yield Mutant(str(file.relative_to(root)), line, f"{kind}: {' '.join(what.split())[:40]}", content)
     except (UnicodeDecodeError, SyntaxError):
         return
@@ -228,7 +234,7 @@ OF_CODE: dict[str, Callable[[str], Made]] = {
 """The kinds of edits of the package's code, beside mutants."""
 
 
-def _patches(file: Path, root: Path, code: str, sources: list[Path], drawn: random.Random) -> Iterator[Mutant]:
+def _patches(kind: str, file: Path, root: Path, code: str, sources: list[Path], drawn: random.Random) -> Iterator[Mutant]:
     """A file of tests, or a conftest that may be new, which replaces a function of the package while it is imported."""
     text = file.read_text(encoding="utf-8") if file.exists() else ""
     parts = Path(code).parts
@@ -237,6 +243,6 @@ def _patches(file: Path, root: Path, code: str, sources: list[Path], drawn: rand
         names = [node.name for node in ast.parse(source.read_text(encoding="utf-8")).body if isinstance(node, ast.FunctionDef)]
         if names:
             name = drawn.choice(names)
-            module = ".".join((parts[-1], *(part for part in inner if part != "__init__")))
+            module = ".".join((*parts[-1:], *(part for part in inner if part != "__init__")))
             line = f"import importlib\nsetattr(importlib.import_module('{module}'), '{name}', lambda *a, **k: None)\n"
-            yield Mutant(str(file.relative_to(root)), 1, f"patch at import: {module}.{name}", f"{text}\n{line}")
+            yield Mutant(str(file.relative_to(root)), 1, f"{kind}: {module}.{name}", f"{text}\n{line}")

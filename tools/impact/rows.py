@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import csv
-import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-
-from scipy.stats import binomtest
 
 Rows = Sequence[dict[str, str]]
 Parts = Mapping[str, Rows]
 SELECTORS = ("bench", "testmon")
-REASON_PARTS = ("mutants_reasons", "hunks_reasons", "commits_reasons", "commits_ignoring_reasons")
-PARTS = ("mutants", "hunks", "recording", "unfollowed", "commits", "commits_ignoring", "programs", *REASON_PARTS)
+PARTS = ("edits", "suites", "times", "unfollowed")
 """The names of the files of rows that a report is made of."""
 
 
@@ -22,41 +18,18 @@ def parts_in(folder: Path) -> Parts:
     return {name: read(folder / f"{name}.csv") for name in PARTS}
 
 
-def edits_in(parts: Parts) -> Rows:
-    """The rows of all edits, mutants and hunks."""
-    return [*parts["mutants"], *parts["hunks"]]
-
-
-def sums(rows: Rows, *keys: str) -> list[int]:
-    """The sum of each of these columns."""
-    return [sum(int(row[key]) for row in rows) for key in keys]
-
-
-def seconds_of(rows: Rows) -> tuple[float, float]:
-    """The seconds of what ran of the commits, and of all their tests."""
-    return sum(float(row["seconds"]) for row in rows), sum(float(row["whole"]) for row in rows)
-
-
-def saved_by(commits: Rows) -> int:
-    """How many of the commits took less than all tests."""
-    return sum(float(row["seconds"]) < float(row["whole"]) for row in commits)
-
-
-def in_whole_suites(rows: Rows) -> list[int]:
-    """How many results each edit changed that changed every test of its package."""
-    return [int(row["changed"]) for row in of_selector(rows, "bench") if row["changed"] == row["tests"]]
-
-
 def limit(count: int, of: int) -> str:
-    """A share's upper limit at 95%, exact."""
+    """A share's upper limit at 95%, exact, from one side."""
     if not of:
         return "-"
-    return f"{100 * binomtest(count, of).proportion_ci(0.95, 'exact').high:.2f}%"
+    from scipy.stats import binomtest  # noqa: PLC0415  (its import takes longer than a session)
+
+    return f"{100 * binomtest(count, of, alternative='less').proportion_ci(0.95, 'exact').high:.1f}%"
 
 
-def share(rows: Rows, selector: str, package: str | None = None) -> float:
+def share(rows: Rows, selector: str) -> str:
     """The share of tests that a selector ran, in percent."""
-    return 100 * total(rows, "run", selector, package) / max(1, total(rows, "tests", selector, package))
+    return f"{100 * total(rows, 'run', selector) / max(1, total(rows, 'tests', selector)):.0f}%"
 
 
 def read(path: Path) -> Rows:
@@ -75,17 +48,21 @@ def write(path: Path, rows: Rows) -> None:
         writer.writerows(rows)
 
 
-def total(rows: Rows, key: str, selector: str, package: str | None = None) -> int:
+def total(rows: Rows, key: str, selector: str) -> int:
     """The sum of a column over a selector's rows."""
-    return sum(int(row[key] or 0) for row in of_selector(rows, selector, package))
+    return sum(int(row[key] or 0) for row in of_selector(rows, selector))
 
 
-def of_selector(rows: Rows, selector: str, package: str | None = None) -> Rows:
-    """The rows of a selector, for all packages or one."""
-    return [row for row in rows if row["selector"] == selector and (package is None or row["package"] == package)]
+def of_selector(rows: Rows, selector: str) -> Rows:
+    """The rows of a selector."""
+    return [row for row in rows if row["selector"] == selector]
 
 
-def where_testmon_missed_nothing(rows: Rows) -> Rows:
-    """The rows of both selectors for the edits of which pytest-testmon missed nothing."""
-    pairs = [pair for pair in itertools.pairwise(rows) if tuple(row["selector"] for row in pair) == SELECTORS]
-    return [row for ours, theirs in pairs if int(theirs["missed"]) == 0 for row in (ours, theirs)]
+def lossy(rows: Rows, selector: str) -> int:
+    """How many edits lost a result under a selector."""
+    return sum(int(row["missed"]) > 0 for row in of_selector(rows, selector))
+
+
+def kind_of(row: Mapping[str, str]) -> str:
+    """The kind of an edit, which its description begins with after the place."""
+    return row["mutant"].partition(" ")[2].partition(":")[0]

@@ -11,13 +11,14 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 
 from bench import codebase
+from bench.codebase.present import platform_value
 from impact.mutants import Mutant
 from impact.packages import Package
 
@@ -28,19 +29,17 @@ LIMIT, WAIT = 90, 1800.0
 SLOWER = 2
 """An edit that makes the full suite take so many times as long, and three seconds, is left out, and told."""
 PLAIN = ("-p", "no:testmon")
-OURS = ("-p", "no:testmon", "-p", "bench.codebase.plugin")
 FULL = "full"
 GONE = ("gone", "")
 """The outcome of a test that is there no more, or whose file cannot be collected."""
-SELECTORS = {"bench": (*OURS, "--bench-impact"), "testmon": ("--testmon",)}
-RECORDINGS = {
-    FULL: (PLAIN, PLAIN, PLAIN),
-    "bench": ((*OURS, "--bench-record=usual"),) * 3 + ((*OURS, "--bench-record=reversed"),),
-    "testmon": (("--testmon",),) * 3,
-}
-"""The sessions of the unchanged suite: three from the start, and for us one more in reverse order."""
-AS_USED = {FULL: (PLAIN, PLAIN), "bench": ((*OURS, "--bench-record=usual"),), "testmon": (("--testmon",),)}
-"""The sessions of the unchanged suite as a user has them: a single recording, in the usual order."""
+SELECTORS = {"bench": PLAIN, "testmon": ("--testmon",)}
+PYTHON = os.environ.get("IMPACT_PYTHON", sys.executable)
+"""The Python that has bench, pytest and pytest-testmon, and what the packages need."""
+PYTEST = (PYTHON, "-m", "pytest", "-q")
+PROGRAMS = {"bench": (str(Path(PYTHON).with_name("bench")), "code", "run")}
+"""What a user types for a selector, where it is not pytest."""
+RECORDINGS = {FULL: (PLAIN, PLAIN), "bench": (PLAIN,), "testmon": (("--testmon",),)}
+"""The sessions of the unchanged suite as a user has them: each selector records it once, in the usual order."""
 
 
 @dataclass(frozen=True)
@@ -75,23 +74,23 @@ class Suite:
     is run twice, neither for two selectors nor after an interruption.
     """
 
-    def __init__(self, package: Package, root: Path, recordings: Mapping[str, Sequence[Sequence[str]]] | None = None):
-        self.package, self.root, self.recordings = package, root, recordings or RECORDINGS
+    def __init__(self, package: Package, root: Path):
+        self.package, self.root = package, root
         self._state = {"bench": root / ".git" / "bench-code", "testmon": root / ".testmondata"}
 
     # The unchanged suite
 
     def recorded(self, selector: str) -> list[Session]:
         """The sessions of the unchanged suite under a selector; its state after them is set aside."""
-        folder = self.root.parent / "states" / f"{self.package.release}-{key(selector, *self.recordings[selector][0])}"
+        folder = self.root.parent / "states" / f"{self.package.release}-{key(selector, *RECORDINGS[selector][0])}"
         if not (folder / "sessions.json").exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
             sessions = []
-            for options in self.recordings[selector]:
-                if options == self.recordings[selector][0]:
+            for options in RECORDINGS[selector]:
+                if options == RECORDINGS[selector][0]:
                     self._drop(selector)
-                sessions.append(self._ended(self.run(*options)))
+                sessions.append(self._ended(self.run(selector, *options)))
             _write_out(self._state.get(selector))
             self._copy(self._state.get(selector), folder / "state")
             (folder / "sessions.json").write_text(json.dumps([asdict(session) for session in sessions]), encoding="utf-8")
@@ -104,7 +103,7 @@ class Suite:
 
     def tests(self) -> set[str]:
         """The tests whose results are compared: those that differ in any session of the unchanged suite are left out."""
-        sessions = [session for selector in self.recordings for session in self.recorded(selector)]
+        sessions = [session for selector in (FULL, "bench") for session in self.recorded(selector)]
         return {test for test in self.base if len({session.outcomes.get(test) for session in sessions}) == 1}
 
     @cached_property
@@ -119,40 +118,33 @@ class Suite:
         return sorted(test for test in self.base if any(each.outcomes.get(test) != self.base[test] for each in recorded))
 
     def costs(self) -> dict[str, str]:
-        """What it costs to record the unchanged suite: the least processor seconds of three sessions each, taken in turns."""
-        spent: dict[str, list[float]] = {name: [] for name in self.recordings}
-        for _ in range(3):
-            for name, sessions in self.recordings.items():
-                self._drop(name)
-                spent[name].append(self._ended(self.run(*sessions[0])).seconds)
-        every = len(self.recorded(FULL)[0].outcomes)
-        counts = {"tests": str(every), "unstable": str(every - len(self.tests()))}
-        columns = (("plain", FULL), ("bench", "bench"), ("testmon", "testmon"))
-        return {"package": self.package.release} | counts | {column: f"{min(spent[name]):.2f}" for column, name in columns}
-
-    def deciding(self, edit: Mutant) -> float:
-        """The processor seconds, of git's processes too, from an edit to the list of what must run again."""
-        self.recorded("bench")
-        with self.edited(edit, "bench"):
-            began = sum(os.times()[:4])
-            state = codebase.ExecutionState.open(self.root)
-            state.step("run")
-            state.invalid()
-            return sum(os.times()[:4]) - began
+        """What the unchanged suite costs in full and recorded: the least processor seconds of its sessions."""
+        return {name: f"{min(session.seconds for session in self.recorded(name)):.2f}" for name in (FULL, "bench")}
 
     # Edits
 
     @contextmanager
-    def edited(self, edit: Mutant, selector: str) -> Iterator[None]:
-        """The tree has this edit within the block, and the selector's state is as the unchanged suite left it."""
+    def edited(self, edit: Mutant, selector: str, guarded: bool = False) -> Iterator[None]:
+        """The tree has this edit within the block, and the selector's state is as the unchanged suite left it.
+
+        Args:
+            edit: The edit.
+            selector: The selector.
+            guarded: Whether `bench code` may run all tests unrecorded where that is cheaper. It then loses no result.
+        """
         self.restore(selector)
+        if selector == "bench" and not guarded:
+            with closing(sqlite3.connect(self._state["bench"] / "state.db")) as database, database:
+                database.execute("UPDATE executions SET seconds = 0")
         file = self.root / edit.path
         before = file.read_bytes() if file.exists() else None
         file.write_text(edit.content, encoding="utf-8")
+        _drop_bytecode(file)
         try:
             yield
         finally:
             file.write_bytes(before) if before is not None else file.unlink()
+            _drop_bytecode(file)
 
     def session(self, selector: str, edit: Mutant) -> Session | None:
         """What a selector, or the full suite, ran of an edited tree; None where it did not end."""
@@ -163,42 +155,41 @@ class Suite:
             base = self.recorded(selector)
             limit = LIMIT if selector != FULL else int(SLOWER * base[0].seconds) + 3
             with self.edited(edit, selector):
-                return self.run(*options, limit=limit)
+                return self.run(selector, *options, limit=limit)
 
         return once(self._file_of(name), run)
 
-    def decision(self, edit: Mutant) -> dict[str, str]:
-        """The tests that our selector runs of an edited tree, each with its reason, by `impact.decision`. None is run."""
-        self.recorded("bench")
-        kept = self._file_of(key("bench", "decision", self.package.release, self.package.tests, edit.path, edit.content))
-        if not kept.exists():
-            words = (sys.executable, "-m", "impact.decision")
-            with self.edited(edit, "bench"):
-                variables = environment(self._path())
-                told = subprocess.run(words, cwd=self.root, env=variables, check=True, capture_output=True)
-            kept.write_bytes(told.stdout)
-        told_before: dict[str, str] = json.loads(kept.read_text(encoding="utf-8"))
-        return dict.fromkeys(self.base.keys() - self._known, "others") | told_before
+    def decided(self, edit: Mutant, whole: Session) -> Session:
+        """What our selector would run of an edited tree, with the results of the full suite: nothing is run, or timed.
 
-    @cached_property
-    def _known(self) -> set[str]:
-        """The tests that our selector has recorded."""
+        This process must run under the Python of the sessions, and with their variables.
+        """
         self.recorded("bench")
-        self.restore("bench")
-        rows = codebase.ExecutionState.open(self.root).store.rows("SELECT DISTINCT name FROM executions")
-        return {name for (name,) in rows}
-
-    def decided(self, edit: Mutant) -> Session | None:
-        """What our selector would run of an edited tree, with the results of the full suite: nothing is run, or timed."""
-        whole = self.session(FULL, edit)
-        if whole is None:
-            return None
-        run = self.decision(edit).keys() | (whole.outcomes.keys() - self._known)
+        os.environ |= environment(self._path())
+        sys.path[:0] = [str(self.root), str(self.root / self.package.source)]  # what is installed there counts, twice too
+        platform_value.cache_clear()
+        with self.edited(edit, "bench"):
+            state = codebase.ExecutionState.open(self.root)
+            state.step("run")
+            kept = {
+                name
+                for (layout,) in state.store.rows("SELECT DISTINCT layout FROM executions")
+                for name in state.decide(layout).kept
+            }
+            kept = set() if state.has_new_effects(["test_*.py", "*_test.py"], [self.root / self.package.tests]) else kept
+        del sys.path[:2]
+        run = (self.base.keys() | whole.outcomes.keys()) - kept
         return Session({test: whole.outcomes.get(test, GONE) for test in run}, 0.0)
 
-    def ends(self, edit: Mutant) -> bool:
-        """Whether the full suite comes to an end with this edit."""
-        return self.session(FULL, edit) is not None
+    def times(self, edit: Mutant | None, rounds: int) -> dict[str, float]:
+        """The least processor seconds of all tests and of ours, taken in turns, after an edit, or where nothing changed."""
+        spent: dict[str, list[float]] = {FULL: [], "bench": []}
+        for _ in range(rounds):
+            for selector, taken in spent.items():
+                self.restore(selector)
+                with self.edited(edit, selector, guarded=True) if edit is not None else nullcontext():
+                    taken.append(self._ended(self.run(selector, *SELECTORS.get(selector, PLAIN), limit=3 * LIMIT)).seconds)
+        return {selector: min(taken) for selector, taken in spent.items()}
 
     def changed(self, edit: Mutant) -> set[str]:
         """The tests whose results an edit changes."""
@@ -222,7 +213,7 @@ class Suite:
     # Sessions
 
     def _path(self) -> tuple[Path, ...]:
-        return self.root / self.package.source, TOOLS, TOOLS.parent
+        return self.root / self.package.source, TOOLS
 
     def _file_of(self, name: str) -> Path:
         """The file that keeps one session, or decision."""
@@ -230,10 +221,11 @@ class Suite:
         folder.mkdir(exist_ok=True)
         return folder / f"{name}.json"
 
-    def run(self, *options: str, limit: int = LIMIT) -> Session | None:
+    def run(self, selector: str, *options: str, limit: int = LIMIT) -> Session | None:
         """The suite under these options; None where it does not end within so many seconds of the processor."""
         words = ("--continue-on-collection-errors", *options, self.package.tests)
-        return session(self.root, self._path(), words, self.root.parent / f"{self.package.release}.json", limit)
+        to = self.root.parent / f"{self.package.release}.json"
+        return session(self.root, self._path(), words, to, limit, PROGRAMS.get(selector, PYTEST))
 
     def _drop(self, selector: str) -> None:
         state = self._state.get(selector)
@@ -244,7 +236,7 @@ class Suite:
 
     def restore(self, selector: str) -> None:
         """Bring a selector's state back to what the unchanged suite left."""
-        folder = self.root.parent / "states" / f"{self.package.release}-{key(selector, *self.recordings[selector][0])}"
+        folder = self.root.parent / "states" / f"{self.package.release}-{key(selector, *RECORDINGS[selector][0])}"
         self._drop(selector)
         self._copy(folder / "state", self._state.get(selector))
 
@@ -252,6 +244,12 @@ class Suite:
     def _copy(source: Path | None, to: Path | None) -> None:
         if source is not None and to is not None:
             shutil.copytree(source, to) if source.is_dir() else shutil.copy2(source, to)
+
+
+def _drop_bytecode(source: Path) -> None:
+    """Delete the compiled files of a file that was just written: by size and whole seconds they may seem to be of it."""
+    for compiled in (source.parent / "__pycache__").glob(f"{source.stem}.*.pyc"):
+        compiled.unlink()
 
 
 def _write_out(state: Path | None) -> None:
@@ -274,11 +272,18 @@ def once(file: Path, run: Callable[[], Session | None]) -> Session | None:
 
 def environment(path: Sequence[Path]) -> dict[str, str]:
     """The variables under which sessions and decisions are made, with the folders from which modules are imported."""
-    fixed = {"PYTHONPATH": os.pathsep.join(map(str, path)), "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
-    return dict(os.environ) | fixed
+    others = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return others | {"PYTHONPATH": os.pathsep.join(map(str, path)), "PYTHONHASHSEED": "0"}
 
 
-def session(root: Path, path: Sequence[Path], words: Sequence[str], to: Path, limit: int = LIMIT) -> Session | None:
+def session(
+    root: Path,
+    path: Sequence[Path],
+    words: Sequence[str],
+    to: Path,
+    limit: int = LIMIT,
+    program: Sequence[str] = PYTEST,
+) -> Session | None:
     """One run of pytest in a tree.
 
     Args:
@@ -287,6 +292,7 @@ def session(root: Path, path: Sequence[Path], words: Sequence[str], to: Path, li
         words: What pytest is told.
         to: The file that takes the outcomes.
         limit: Seconds of the processor.
+        program: What runs.
 
     Returns:
         What ran; None where it does not end within the limit.
@@ -294,7 +300,7 @@ def session(root: Path, path: Sequence[Path], words: Sequence[str], to: Path, li
     to.unlink(missing_ok=True)
     began = os.times()
     with subprocess.Popen(
-        (sys.executable, "-m", "pytest", "-q", "-p", "impact.outcomes", *words),
+        (*program, "-p", "impact.outcomes", *words),
         cwd=root,
         env=environment(path) | {"IMPACT_OUTCOMES": str(to)},
         stdout=subprocess.DEVNULL,

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from impact.packages import Package, git
-from impact.trial import PLAIN, RECORDINGS, SELECTORS, Suite
+from impact.trial import FULL, PLAIN, RECORDINGS, SELECTORS, Suite
 
 EACH = 40
 """Tests of a kind that depend on what is changed; as many again depend on what stays."""
@@ -79,11 +79,11 @@ def unfollowed(work: Path) -> list[dict[str, str]]:
     for kind, name in sorted(changed):
         _state(root, kind, name, "after")
     os.environ |= {f"IMPACT_{name}": "after" for kind, name in changed if kind == "environment"}
-    full = suite.run(*PLAIN)
+    full = suite.run(FULL, *PLAIN)
     rows = []
     for selector, chosen in SELECTORS.items():
         suite.restore(selector)
-        selected = suite.run(*chosen)
+        selected = suite.run(selector, *chosen)
         if full is None or selected is None:
             raise SystemExit("impact: the generated tests do not end")
         for kind in WAYS:
