@@ -248,3 +248,18 @@ def test_how_patterns_differ_where_a_model_orchestrates_is_recounted() -> None:
             )
             difference = rise(these, those, solved if shown["What"] == "solved" else damage, "model")
             assert difference == pytest.approx(float(shown["Difference"]), abs=TOLERANCE), shown
+
+
+def test_how_patterns_and_proposers_are_damaged_is_recounted() -> None:
+    trials = rows_of("proposers")
+    for shown in table_of("study-orchestration-decomposed"):
+        of_arm = [
+            row
+            for row in trials
+            if (row["scenario"], row["architecture"]) == (shown["Scenario"], shown["Architecture"])
+            and row["model"] in (shown["Proposer"], *(f"{shown['Proposer']}_{draws}" for draws in range(1, 4)))
+        ]
+        assert len(of_arm) == int(shown["Trials"])
+        for column, measure in (("Damaged", lambda row: damage(row) > 0), ("Solved", solved)):
+            share = by_instance((row["instance"], measure(row)) for row in of_arm)
+            assert share == pytest.approx(float(shown[column]), abs=TOLERANCE), shown
