@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import lzma
+import math
 import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -169,6 +170,22 @@ def test_how_often_two_models_end_otherwise_is_recounted() -> None:
         within = fmean(fmean(this != that for this, that in combinations(side, 2)) for both in sides for side in both)
         assert between == pytest.approx(float(shown["Between"]), abs=TOLERANCE)
         assert within == pytest.approx(float(shown["Within"]), abs=TOLERANCE)
+
+
+# Horizons
+
+
+def test_how_many_single_wrong_replies_end_in_damage_is_recounted() -> None:
+    trials = [row for row in rows_of("momentum_escape") if row["plan"] == "none" and row["model"] != "right"]
+    rejected = defaultdict[Place, int](int)
+    for row in trials:
+        place = (row["instance"], row["model"], row["repetition"])
+        rejected[place] = max(rejected[place], int(row["second_attempts"]))
+    for shown in table_of("study-momentum-escape"):
+        of_arm = [row for row in trials if row["architecture"] == shown["Architecture"]]
+        single = [row for row in of_arm if rejected[row["instance"], row["model"], row["repetition"]] == 1]
+        damaged = sum(math.isfinite(float(row["onset"])) for row in single)
+        assert (damaged, len(single)) == (int(shown["Damaged k"]), int(shown["Damaged n"])), shown
 
 
 # Patterns
