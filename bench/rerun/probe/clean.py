@@ -116,7 +116,7 @@ def objection(course: AgentCourse, number: int, checked: bool) -> str:
         checked: Whether the owner has a check for what is done. If not, a run without an effect does not count.
     """
     run, printed = f"clean run {number}", last_line(course.texts.get(course.printed or "", "")) or "nothing"
-    servers = [f"the MCP server {event.door}: {event.what}; " for event in of_kind(course.lives, GatewayNoticed) if event.door]
+    servers = [f"the server {event.door}: {event.what}; " for event in of_kind(course.lives, GatewayNoticed) if event.door]
     if not course.in_time:
         return f"{run}: {''.join(servers)}the agent did not end within its limit; raise `limit`. It printed last: {printed}"
     how = f"the agent ended with exit code {course.code}"

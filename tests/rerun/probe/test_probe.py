@@ -181,7 +181,7 @@ def test_a_server_that_ends_at_its_start_is_named_with_its_code_and_its_last_wor
     program = "import sys; print('no licence', file=sys.stderr); sys.exit(5)"
     server = {"command": sys.executable, "args": ["-c", program]}
     subject.configs[0].path.write_text(json.dumps({"mcpServers": {"till": server}}))
-    with pytest.raises(ConfigError, match="the MCP server till: it ended with exit code 5: no licence; the agent ended with"):
+    with pytest.raises(ConfigError, match="the server till: it ended with exit code 5: no licence; the agent ended with"):
         probed(tmp_path, subject)
 
 
