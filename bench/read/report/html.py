@@ -29,7 +29,7 @@ THOUSANDS = re.compile(r"(?<![\d.])\d{4,}")
 SIDES = {"holds": "stands", "contradicted": "falls", "counterexample": "falls", "decided by sizes": "sizes"}
 """How a verdict begins, and the side that its colour and sign show."""
 WITHIN_INTERVAL = re.compile(r"(?<=[\d%]), (?=-?\d)")
-INTERVAL = r"\[-?\d[^\[\]]*\]"
+INTERVAL = r"\[-?\d[\d.,%\s-]*\]"
 
 
 def rendered(template: str, style: str, script: str = "", folder: Path = FOLDER, **shown: Any) -> str:
