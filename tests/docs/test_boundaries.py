@@ -79,7 +79,7 @@ def test_the_comparisons_that_the_page_counts_are_the_rows_of_their_tables() -> 
     assert f"Of {len(orchestration)} comparisons that differ anywhere {len(told)} are told apart" in page
     assert {row["Verdict"] for row in contracts} == {"inconclusive"}
     assert f"after Holm's correction over {len(contracts)} rows" in page
-    assert f"({fewer['To decide']} instances would decide)" in page
+    assert f"By its power before the correction {fewer['To decide']} instances would decide" in page
 
 
 def test_every_figure_of_the_page_is_there() -> None:
