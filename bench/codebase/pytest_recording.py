@@ -201,13 +201,13 @@ class RecordingPlugin:
         executions = []
         for name, (context, seconds) in self._tests.items():
             if name.partition("::")[0] not in partly and name in self.session.outcomes:
-                records, volatile = self._known(name) if context.silent else self.recorder.records.of(context)
+                records, volatile = self._last_recorded(name) if context.silent else self.recorder.records.of(context)
                 outcome, detail = self.session.outcomes[name]
                 message = self.session.messages.get(name, "")
                 executions.append(Execution("test", name, outcome, detail, seconds, tuple(records), volatile, message))
         return executions
 
-    def _known(self, name: str) -> tuple[list[Record], str]:
+    def _last_recorded(self, name: str) -> tuple[list[Record], str]:
         """Return the records that a test depended on when it was last recorded, and why its result is not kept."""
         last = self.decision.steady[name]
         return [self._stored(id_) for id_ in self.state.store.record_ids(last.id)], last.volatile

@@ -68,8 +68,8 @@ class RecordMaker:
         for known in done:
             for reason in known.volatile.keys() - self._ignored:
                 why[reason] = why.get(reason) or known.volatile[reason] or self._place_of(known, reason)
-        told = (f"{reason} at {place}" if place else reason for reason, place in sorted(why.items()))
-        return [*shared, *(self._made[known] for known in done)], "; ".join(told)
+        reasons = (f"{reason} at {place}" if place else reason for reason, place in sorted(why.items()))
+        return [*shared, *(self._made[known] for known in done)], "; ".join(reasons)
 
     def _place_of(self, context: ExecutionContext, reason: str) -> str:
         """Return the first line of what ran in a context that may have given a reason which no frame showed; "" if none may."""
