@@ -36,6 +36,7 @@ SMALLER_HUMANEVAL = "humaneval_one_call-qwen2.5-coder-0.5b-instruct"
 BANK, SMALLER_BANK = "judgment_bank-qwen2.5-coder-1.5b-instruct", "judgment_bank-qwen2.5-coder-0.5b-instruct"
 DESK_BANK, PARAPHRASE = "support_desk_bank-qwen2.5-coder-1.5b-instruct", "paraphrase-qwen2.5-coder-1.5b-instruct"
 PATCHING, CUTS = "patching-qwen2.5-coder-1.5b-instruct", "cuts-qwen2.5-coder-1.5b-instruct"
+ORCHESTRATED = "orchestration_live-qwen2.5-coder-1.5b-instruct"
 AGENTS, IMPATIENT = "scorecard_live-qwen2.5-coder-1.5b-instruct", "sre_agent"
 """Processes that are killed and started again: which reply comes first is the machine's, so it is not replayed. And a framework
 whose client did not wait for some replies, which are not recorded."""
@@ -90,6 +91,7 @@ RUNS = {
     AGENTS: 40,
     IMPATIENT: 20,
     CUTS: 84,
+    ORCHESTRATED: 32,
 }
 """Each committed run and its trials."""
 ALL = ", every system"
