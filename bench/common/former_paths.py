@@ -19,8 +19,8 @@ KEPT_NAMES = {
     "cli.authoring": "exchange.imported exchange.pack_of_rows exchange.pack_of_trace exchange.rows exchange.tables",
     "common": ("bounds digests errors files numbers paths raised registry seeding signals tokens toml values wording"),
     "read": "analysis overview render report studies.claims tables",
-    "read.analysis": "studies.by_model studies.crossing studies.plans studies.variants",
-    "read.claims": "studies.closed_forms studies.priced_forms",
+    "read.analysis": "studies.by_model studies.plans studies.variants",
+    "read.claims": "studies.closed_forms",
     "read.tables": "studies.contrasts",
     "record": (
         "analysis.ledger answers.formats architectures.form architectures.policy experiment.agreement "

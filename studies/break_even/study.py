@@ -12,20 +12,25 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from bench.common.errors import ResultsError
 from bench.read.analysis.arms import share_in
 from bench.read.analysis.by_model import by_model
-from bench.read.analysis.crossing import Crossing, crossing, crossing_of, trials_in_both
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import SPENT, Metric
 from bench.read.analysis.per_solved import PerSolved, per_solved
-from bench.read.analysis.plans import failure_rates
+from bench.read.analysis.plans import single_faults
 from bench.read.analysis.statistics import Share
-from bench.read.claims.priced_forms import ClosedForm, priced_forms
+from bench.read.claims.closed_forms import calls_of
 from bench.read.render.cells import Cell, Number, Rate, Spent
 from bench.read.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
 from bench.read.render.labels import model_label, slug
 from bench.read.render.marks import plain_log, signs_of
 from bench.read.render.table import Table, TableColumn, table_of
+from bench.record.config import FAULT_FREE
+from bench.record.plan_entries import EVERY
+
+from .closed_forms import ClosedForm, priced_forms
+from .crossing import Crossing, crossing, crossing_of, trials_in_both
 
 GRID = 501
 """Number of rates at which closed forms are compared."""
@@ -76,14 +81,27 @@ def price_curves(run: Run) -> list[PriceCurves]:
             if trials[measure.name].notna().all():
                 names = [name for name in run.names("architecture") if name in set(trials["architecture"])]
                 forms = priced_forms(run, str(scenario), calls, measure)
-                curves = {name: _curve(_of(trials, name), rates, measure.name, forms.get(name)) for name in names}
+                curves = {name: _curve(calls_of(trials, name), rates, measure.name, forms.get(name)) for name in names}
                 overtakings = _overtakings(trials, names, rates, measure.name, forms)
                 all_curves.append(PriceCurves(str(scenario), str(model), measure, curves, overtakings))
     return all_curves
 
 
-def _of(frame: pd.DataFrame, architecture: str) -> pd.DataFrame:
-    return frame[frame["architecture"] == architecture]
+def failure_rates(run: Run) -> dict[str, float]:
+    """Return plan -> the chance that a reply's part for a subtask is struck, ascending; 0 for the plan without faults.
+
+    Raises ResultsError if there are fewer than two such plans.
+    """
+    rates = {
+        plan: fault.probability
+        for plan, fault in single_faults(run).items()
+        if fault.probability and fault.point == "output" and fault.subtask == EVERY
+    }
+    if FAULT_FREE in run.names("plan"):
+        rates[FAULT_FREE] = 0.0
+    if len(rates) < 2:
+        raise ResultsError("needs two plans or more with one output fault each, of a probability, at every subtask")
+    return dict(sorted(rates.items(), key=lambda item: item[1]))
 
 
 def _curve(trials: pd.DataFrame, rates: Mapping[str, float], column: str, form: ClosedForm | None) -> tuple[RatePoint, ...]:
@@ -122,7 +140,7 @@ def _expected(first: ClosedForm, second: ClosedForm, highest: float) -> float:
 NOTES = (
     "spent per solved task: all that the trials spent by those solved, with its 95% interval over the trials",
     "closed form: for a model that is right whenever no fault strikes, priced with the calls of the trials without faults "
-    "(derivation: bench/read/claims/closed_forms.py); what lies above it is what the model's own failures add",
+    "(derivation: studies/break_even/closed_forms.py); what lies above it is what the model's own failures add",
     "a reply that is struck at one rate is struck at every higher one, for every architecture: where chance puts one point "
     "above or below its closed form, it puts its neighbours there, too",
 )

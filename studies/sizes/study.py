@@ -1,9 +1,8 @@
 """Sizes: when is a round of `static` dearer than a round of `monolithic`? A closed form without a model, beside measurements.
 
 A round of monolithic is its pass. A round of static is the part of its pass from the struck subtask to the checkpoint that
-notices it. So two numbers decide: how much dearer static's pass is, and the share of it that is run again
-(`bench.read.claims.closed_forms`). The first grows with the shared context and the number of calls; the second depends on
-where the failure is noticed.
+notices it. So two numbers decide: how much dearer static's pass is, and the share of it that is run again. The first grows with
+the shared context and the number of calls; the second depends on where the failure is noticed.
 """
 
 from __future__ import annotations
@@ -22,14 +21,41 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import LEAST_PRICED
 from bench.read.analysis.plans import run_again
 from bench.read.analysis.statistics import PairedMean
-from bench.read.claims.closed_forms import NEAR, has_side, pass_ratio, round_ratio, shared_at_parity
-from bench.read.claims.priced_forms import FirstPrices, first_prices
+from bench.read.claims.closed_forms import NEAR, FirstPrices, first_prices, has_side
 from bench.read.claims.published import load_published
 from bench.read.render.cells import Cell, Estimate
 from bench.read.render.drawing import BLACK, GREY, PALE, Picture, finish, panels
 from bench.read.render.labels import model_label, slug
 from bench.read.render.marks import Sign, signs_of
 from bench.read.render.table import Table, TableColumn, table_of
+
+
+def pass_ratio(depth: int, shared: float, handed_on: float = 0.0) -> float:
+    """Return the price of a pass of static divided by the price of a pass of monolithic, in a pipeline of `depth` equal calls.
+
+    Let a call's own tokens (its instructions, its form, its reply) be 1. `shared` is what every call is told again (the role,
+    the documents) and a single call for all is told once. `handed_on` is what a call reads of earlier outputs, which a single
+    call for all writes and does not read.
+    """
+    return depth * (shared + handed_on + 1) / (shared + depth)
+
+
+def round_ratio(pass_ratio: float, run_again: float) -> float:
+    """Return the price of a round of static divided by the price of a round of monolithic.
+
+    `run_again` is the share of static's pass from the struck subtask to where the failure is noticed. The ratio is exact for
+    calls of any sizes, because a round of monolithic is its pass. So static is dearer if `run_again` is larger than
+    monolithic's pass divided by static's.
+    """
+    return pass_ratio * run_again
+
+
+def shared_at_parity(depth: int, run_again: float, handed_on: float = 0.0) -> float | None:
+    """Return the amount of shared context from which a round of static is dearer than a round of monolithic: 0 if it always is,
+    None if it never is."""
+    if depth * run_again <= 1:
+        return None
+    return max(0.0, depth * (1 - run_again * (1 + handed_on)) / (depth * run_again - 1))
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from trials import Fault, matrix_of
 from bench.common.errors import ResultsError
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import paired_difference
-from bench.read.claims.closed_forms import pass_ratio, round_ratio, shared_at_parity
-from studies.sizes.study import published_places, sizes, tables, verdict
+from studies.sizes.study import pass_ratio, published_places, round_ratio, shared_at_parity, sizes, tables, verdict
 
 DEPTH, SIZE = st.integers(2, 20), st.floats(0, 20)
 ARCHITECTURES = ["monolithic", "static"]

@@ -17,7 +17,6 @@ from bench.cli.setup import open_run
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, ResultsError
 from bench.read.analysis.frames import Run
-from bench.read.analysis.plans import failure_rates
 from bench.read.render.drawing import style
 from bench.read.render.table import markdown
 from bench.read.report.studies import STUDIES, require_known, study_pictures, study_tables
@@ -29,6 +28,7 @@ from bench.run.experiment.untrusted import permission
 from bench.run.packs import load_pack
 from bench.scenario import Grade, Output, Scenario, Subtask, Task
 from studies.answer_format.study import answer_formats
+from studies.break_even.study import failure_rates
 from studies.context.study import context
 from studies.depth.study import End, depth
 from studies.detectability.study import detectability

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from bench.common.errors import ResultsError
 from bench.read.analysis.frames import Run
-from bench.record.config import FAULT_FREE
-from bench.record.plan_entries import EVERY, FaultEntry
+from bench.record.plan_entries import FaultEntry
 
 
 def single_faults(run: Run) -> dict[str, FaultEntry]:
@@ -38,20 +36,3 @@ def _seen_again(run: Run, scenario: str, plan: str, struck: str) -> tuple[str, .
         names = rows.loc[rows["trial"].eq(trial) & rows["caused_by"].eq(cause).fillna(False), "subtask"].tolist()
         rounds.append(tuple(names[names.index(struck) :]) if struck in names else ())
     return max(rounds, key=len, default=())
-
-
-def failure_rates(run: Run) -> dict[str, float]:
-    """Return plan -> the chance that a reply's part for a subtask is struck, ascending; 0 for the plan without faults.
-
-    Raises ResultsError if there are fewer than two such plans.
-    """
-    rates = {
-        plan: fault.probability
-        for plan, fault in single_faults(run).items()
-        if fault.probability and fault.point == "output" and fault.subtask == EVERY
-    }
-    if FAULT_FREE in run.names("plan"):
-        rates[FAULT_FREE] = 0.0
-    if len(rates) < 2:
-        raise ResultsError("needs two plans or more with one output fault each, of a probability, at every subtask")
-    return dict(sorted(rates.items(), key=lambda item: item[1]))

@@ -16,8 +16,8 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.replies import MALFORMED
 from bench.read.analysis.statistics import Pair
 from bench.read.claims.claim import CellClaim, Claim, DegradationClaim, DirectionClaim, PartClaim, RateClaim, RatioClaim
+from bench.read.claims.closed_forms import FirstPrices, first_prices
 from bench.read.claims.natural import distinct
-from bench.read.claims.priced_forms import FirstPrices, first_prices
 from bench.record.config import FAULT_FREE
 
 

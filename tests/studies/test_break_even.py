@@ -12,8 +12,8 @@ import pytest
 from study_runs import run_of_matrix
 from trials import Fault, matrix_of
 
-from bench.read.analysis.crossing import Trials, crossing, crossing_of, trials_in_both
-from bench.read.claims.closed_forms import Expectation, Pipeline, monolithic, runtime_structured, static
+from studies.break_even.closed_forms import Expectation, Pipeline, monolithic, runtime_structured, static
+from studies.break_even.crossing import Trials, crossing, crossing_of, trials_in_both
 from studies.break_even.study import price_curves
 
 STAGES = ((3.0, 5.0), (7.0,))
