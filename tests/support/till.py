@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bench.rerun.probe.runner import Worker
 from bench.run.gateway.subject import McpConfig, McpServer, ModelSource, ProbedAgent, Service, Subject
+from bench.run.witness.place import Place
 from bench.run.witness.stores import Stores, StoreSettings
 
 HERE = Path(__file__).parent
@@ -62,7 +63,7 @@ def worker_of(subject: Subject, folder: Path) -> Callable[[int], Worker]:
         private = folder / f"worker-{number}"
         store = StoreSettings("shop", "sqlite", str(folder / "shop.db"), {"DATABASE": "{store}"})
         stores = Stores.of([store], private / "stores", subject.settle, subject.hide, SECRET)
-        return Worker(subject, stores, private, str)
+        return Worker(subject, stores, Place(private, "agent"), str)
 
     return make
 

@@ -93,12 +93,8 @@ def rivals_of(arms: Arms, published: PublishedFigures) -> Mapping[Condition, tup
 def _rivals(free: Mapping[str, Arm], struck: Mapping[str, Arm], published: PublishedFigures) -> Iterator[Rivals]:
     for other, name in combinations([name for name in struck if name in free], 2):
         rivals = _compared(name, other, free, struck, published)
-        yield _compared(other, name, free, struck, published) if _is_the_other_way(rivals) else rivals
-
-
-def _is_the_other_way(rivals: Rivals) -> bool:
-    """Return whether the second architecture has the dearer first pass and the cheaper round."""
-    return bool(_less(rivals.passes) < 0 and _less(rivals.rounds) > 0) if rivals.break_even else False
+        is_other_way = rivals.break_even and _less(rivals.passes) < 0 and _less(rivals.rounds) > 0
+        yield _compared(other, name, free, struck, published) if is_other_way else rivals
 
 
 def _less(sides: Sides) -> float:

@@ -19,18 +19,11 @@ def ratio_by_sizes(source: ModelResults, claim: Claim) -> float | None:
     None if the claim is not about rounds, the run has no fault-free trials that show the sizes of calls, the plan strikes no
     subtask's form, or the ratio is too near to 1 to decide anything.
     """
-    match claim:
-        case DirectionClaim():
-            first, second = claim.higher, claim.lower
-        case RatioClaim():
-            first, second = claim.of, claim.to
-        case _:
-            return None
-    if claim.measure != FIRST_ROUND.tokens.name:
+    if not isinstance(claim, DirectionClaim | RatioClaim) or claim.measure != FIRST_ROUND.tokens.name:
         return None
     prices, again = source.prices(claim.scenario), run_again(source.run, claim.scenario).get(claim.plan)
     if prices is None or again is None:
         return None
-    above, below = prices.round_of(first, again), prices.round_of(second, again)
+    above, below = (prices.round_of(name, again) for name in claim.pair)
     ratio = above / below if above and below else None
     return None if ratio is None or abs(ratio - 1) < NEAR else ratio

@@ -67,6 +67,11 @@ class DirectionClaim(_Claim):
     higher: str
     lower: str
 
+    @property
+    def pair(self) -> tuple[str, str]:
+        """The two architectures that the claim compares."""
+        return self.higher, self.lower
+
 
 class RatioClaim(_Claim):
     """A claim on the ratio of two means of `measure`: architecture `of` divided by architecture `to`. The published ratio
@@ -78,6 +83,11 @@ class RatioClaim(_Claim):
     measure: MeasureName
     of: str
     to: str
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """The two architectures that the claim compares."""
+        return self.of, self.to
 
 
 class PartClaim(_Claim):
@@ -173,6 +183,11 @@ class DegradationClaim(_Claim):
     higher: Side
     lower: Side | None = None
     published: str = ""
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """The two architectures that the claim compares; the same one twice if the claim has no `lower` side."""
+        return self.higher.architecture, self.sides[-1].architecture
 
     @property
     def sides(self) -> tuple[Side, ...]:

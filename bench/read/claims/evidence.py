@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -104,10 +104,8 @@ def evidence(source: ModelResults, claim: Claim) -> tuple[EvidenceItem, ...] | M
 def with_copies(source: ModelResults, claim: Claim) -> tuple[EvidenceItem, ...] | Missing:
     """Return the values of all trials, in the order of the run."""
     match claim:
-        case DirectionClaim():
-            return _measured(source, claim, (claim.higher, claim.measure), (claim.lower, claim.measure))
-        case RatioClaim():
-            return _measured(source, claim, (claim.of, claim.measure), (claim.to, claim.measure))
+        case DirectionClaim() | RatioClaim():
+            return _measured(source, claim, *((name, claim.measure) for name in claim.pair))
         case PartClaim():
             return _part(source, claim)
         case CellClaim():
@@ -180,7 +178,9 @@ def _counted(source: ModelResults, claim: RateClaim) -> tuple[EvidenceItem, ...]
         answered = arm.usable[arm.usable["outcome"].isin(("solved", "wrong"))]
         items = tuple(_items(answered, claim.counted, answered["outcome"].eq("wrong")))
         return items or Missing("no trial ended with an answer")
-    return _of_replies(_first_replies(source.run, arm), claim)
+    replies = source.run.replies
+    first = replies["trial"].isin(set(arm.usable["trial"])) & replies["attempt"].eq(1)
+    return _of_replies(distinct(replies[first]), claim)
 
 
 def _items(trials: pd.DataFrame, side: str, values: pd.Series[float] | pd.Series[bool]) -> Iterator[EvidenceItem]:
@@ -216,20 +216,15 @@ def _corrupted(source: ModelResults, claim: RateClaim) -> tuple[EvidenceItem, ..
     decided = [plan for plan in run.names("plan") if decided_ahead(run, source.model, plan)]
     told = run.faults["delivered"] & run.faults["effect"].eq(claim.effect) & ~run.faults["plan"].isin(decided)
     struck = run.faults.loc[told, "trial"]
-    arms = [named[claim.architecture] for condition, named in source.arms.items() if _is_of(condition, source, claim, named)]
+    arms = [
+        arm
+        for condition, named in source.arms.items()
+        for name, arm in named.items()
+        if (condition.scenario, condition.model, name) == (claim.scenario, source.model, claim.architecture)
+    ]
     trials = [arm.usable[arm.usable["trial"].isin(set(struck.tolist()))] for arm in arms]
     items = tuple(item for trial in trials for item in _items(trial, claim.counted, trial["silent_corruption"]))
     return items or Missing(f"no fault of effect {claim.effect} was delivered to {claim.architecture} on {claim.scenario}")
-
-
-def _is_of(condition: Condition, source: ModelResults, claim: RateClaim, architectures: Iterable[str]) -> bool:
-    return condition.scenario == claim.scenario and condition.model == source.model and claim.architecture in architectures
-
-
-def _first_replies(run: Run, arm: Arm) -> pd.DataFrame:
-    """Return the distinct replies to first attempts that no fault had touched, one for each call and repetition of the arm."""
-    first = run.replies["trial"].isin(set(arm.usable["trial"])) & run.replies["attempt"].eq(1)
-    return distinct(run.replies[first])
 
 
 def _of_replies(replies: pd.DataFrame, claim: RateClaim) -> tuple[EvidenceItem, ...] | Missing:

@@ -76,11 +76,12 @@ class Population:
 
 def population_of(run: Run, claim: Claim) -> Population:
     arms = tuple(dict.fromkeys(_arms(claim)))
-    first, second = _compared(claim)
-    differ = tuple(aspect for aspect, value, other in _aspects(run, first, second) if value != other)
-    if isinstance(claim, DirectionClaim | RatioClaim) and claim.measure.startswith("first_pass"):
+    if not isinstance(claim, DirectionClaim | RatioClaim | DegradationClaim):
+        return Population(_among(claim), _unit(run, claim), arms)
+    differ = tuple(aspect for aspect, value, other in _aspects(run, *claim.pair) if value != other)
+    if not isinstance(claim, DegradationClaim) and claim.measure.startswith("first_pass"):
         differ = tuple(aspect for aspect in differ if aspect == ASKED)
-    between = tuple(name for name in run.names("architecture") if _lies_between(run, name, first, second)) if differ else ()
+    between = tuple(name for name in run.names("architecture") if _lies_between(run, name, *claim.pair)) if differ else ()
     return Population(_among(claim), _unit(run, claim), arms, differ, between)
 
 
@@ -110,28 +111,14 @@ def _unit(run: Run, claim: Claim) -> str:
 
 def _arms(claim: Claim) -> Iterator[str]:
     match claim:
-        case DirectionClaim():
-            yield from (f"{name} under {claim.plan}" for name in (claim.higher, claim.lower))
-        case RatioClaim():
-            yield from (f"{name} under {claim.plan}" for name in (claim.of, claim.to))
+        case DirectionClaim() | RatioClaim():
+            yield from (f"{name} under {claim.plan}" for name in claim.pair)
         case DegradationClaim():
             yield from (f"{arm.architecture} under {arm.plan}" for side in claim.sides for arm in side.arms)
         case RateClaim() if claim.counted == "silent_corruption" or claim.scenario == ANYWHERE:
             yield f"{claim.architecture} under any plan"
         case _:
             yield f"{claim.architecture} under {claim.plan}"
-
-
-def _compared(claim: Claim) -> tuple[str, str]:
-    """Return the two architectures that a claim compares. If the claim compares none, both are the same."""
-    match claim:
-        case DirectionClaim():
-            return claim.higher, claim.lower
-        case RatioClaim():
-            return claim.of, claim.to
-        case DegradationClaim():
-            return claim.sides[0].architecture, claim.sides[-1].architecture
-    return claim.architecture, claim.architecture
 
 
 def refused(source: ModelResults, claim: Claim) -> str:
@@ -144,10 +131,8 @@ def refused(source: ModelResults, claim: Claim) -> str:
     """
     run = source.run
     match claim:
-        case DirectionClaim():
-            sides = [(name, claim.plan) for name in (claim.higher, claim.lower)]
-        case RatioClaim():
-            sides = [(name, claim.plan) for name in (claim.of, claim.to)]
+        case DirectionClaim() | RatioClaim():
+            sides = [(name, claim.plan) for name in claim.pair]
         case DegradationClaim() if claim.lower:
             is_same = claim.higher.plans == claim.lower.plans
             sides = [(side.architecture, FAULT_FREE if is_same else side.plans[0]) for side in claim.sides]
@@ -195,10 +180,6 @@ def _lies_between(run: Run, name: str, first: str, second: str) -> bool:
     than they differ from each other."""
     if name in (first, second) or not _structure(run, name):
         return False
-    whole, *parts = (_apart(run, *pair) for pair in ((first, second), (name, first), (name, second)))
+    pairs = ((first, second), (name, first), (name, second))
+    whole, *parts = (sum(value != other for _, value, other in _aspects(run, *pair)) for pair in pairs)
     return all(0 < part < whole for part in parts)
-
-
-def _apart(run: Run, first: str, second: str) -> int:
-    """Return the number of aspects in which two architectures differ."""
-    return sum(value != other for _, value, other in _aspects(run, first, second))

@@ -3,6 +3,7 @@ source."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,18 +132,11 @@ class Published(_Strict):
     claim: tuple[WrittenClaim, ...] = ()
 
     @model_validator(mode="after")
-    def _every_column_is_named(self) -> Published:
+    def _tables_have_columns_and_rows_of_ours(self) -> Published:
         for table in self.table:
-            for measure, cells in table.cells.items():
-                for architecture in cells.values:
-                    if architecture not in self.columns:
-                        raise ValueError(f"table {table.number}, {measure}: '{architecture}' stands not in [columns]")
-        return self
-
-    @model_validator(mode="after")
-    def _every_row_says_what_it_is_compared_with(self) -> Published:
-        for table in self.table:
-            for row in table.cells:
+            for row, cells in table.cells.items():
+                if unnamed := [architecture for architecture in cells.values if architecture not in self.columns]:
+                    raise ValueError(f"table {table.number}, {row}: '{unnamed[0]}' stands not in [columns]")
                 if row not in self.rows:
                     raise ValueError(f"table {table.number}: what of ours is '{row}' compared with? [rows.{row}] is missing")
         return self
@@ -156,22 +150,21 @@ class Published(_Strict):
 
     @model_validator(mode="after")
     def _every_claim_has_a_name_of_its_own(self) -> Published:
-        seen = set[str]()
-        for claim in self.claims:
-            if claim.id in seen:
-                raise ValueError(f"two claims are called '{claim.id}'")
-            seen.add(claim.id)
+        name, times = Counter(claim.id for claim in self.claims).most_common(1)[0] if self.claims else ("", 0)
+        if times > 1:
+            raise ValueError(f"two claims are called '{name}'")
         return self
 
     @model_validator(mode="after")
     def _every_claim_has_its_figures(self) -> Published:
         for claim in self.claim:
-            for row, architecture in _figures_of(claim):
-                try:
-                    self.cell(claim.scenario, row, architecture)
-                except KeyError:
-                    lacking = f"no '{row}' of {architecture} on {claim.scenario}"
-                    raise ValueError(f"{claim.id}: the tables have {lacking}") from None
+            if isinstance(claim, DirectionClaim | RatioClaim):
+                for architecture in claim.pair:
+                    try:
+                        self.cell(claim.scenario, claim.row, architecture)
+                    except KeyError:
+                        lacking = f"no '{claim.row}' of {architecture} on {claim.scenario}"
+                        raise ValueError(f"{claim.id}: the tables have {lacking}") from None
             if isinstance(claim, RatioClaim) and not self._has_a_side(claim):
                 raise ValueError(f"{claim.id}: a ratio needs two published means that differ, neither of them 0")
             if isinstance(claim, RateClaim) and claim.published is None and self.natural(claim.scenario) is None:
@@ -237,22 +230,8 @@ class Published(_Strict):
                 return PublishedValue(of_architecture.mean, of_architecture.sd, f"{self.paper.source}, {place}")
         return None
 
-    def table_of(self, scenario: str, plan: str) -> PublishedTable | None:
-        """Return the published table for this scenario and fault plan, or None."""
-        return next((table for table in self.table if (table.scenario, table.plan) == (scenario, plan)), None)
-
     def natural(self, scenario: str) -> NaturalFailures | None:
         return next((natural for natural in self.natural_failures if natural.scenario == scenario), None)
-
-
-def _figures_of(claim: WrittenClaim) -> tuple[tuple[str, str], ...]:
-    """Return the (row, architecture) cells from which a claim's figure follows."""
-    match claim:
-        case DirectionClaim():
-            return (claim.row, claim.higher), (claim.row, claim.lower)
-        case RatioClaim():
-            return (claim.row, claim.of), (claim.row, claim.to)
-    return ()
 
 
 @dataclass(frozen=True)

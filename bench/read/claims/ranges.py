@@ -34,7 +34,7 @@ def range_of(published: Published, claim: Claim) -> PublishedRange:
         case RatioClaim():
             return _exactly(_mean(published, claim, claim.of) / _mean(published, claim, claim.to))
         case CellClaim():
-            return _cell(published, claim, published.cell(claim.scenario, claim.row, claim.architecture))
+            return _cell(published, claim.measure, published.cell(claim.scenario, claim.row, claim.architecture))
         case PartClaim():
             margin = published.judging.tolerance * claim.published
             return PublishedRange(claim.published, claim.published - margin, claim.published + margin)
@@ -52,18 +52,13 @@ def _exactly(value: float) -> PublishedRange:
     return PublishedRange(value, value, value)
 
 
-def _cell(published: Published, claim: CellClaim, value: MeanAndSd) -> PublishedRange:
-    if claim.measure == "correct":
+def _cell(published: Published, measure: str, value: MeanAndSd) -> PublishedRange:
+    if measure == "correct":
         return _share(value.mean, published.judging.tolerance)
-    margin = max(published.judging.tolerance * abs(value.mean), _half_width(value, published.paper.runs))
+    runs = published.paper.runs or 1
+    half_width = t_quantile(runs - 1) * value.sd / math.sqrt(runs) if value.sd and runs > 1 else 0.0
+    margin = max(published.judging.tolerance * abs(value.mean), half_width)
     return PublishedRange(value.mean, value.mean - margin, value.mean + margin)
-
-
-def _half_width(value: MeanAndSd, runs: int | None) -> float:
-    """Return the half width of the published mean's interval, or 0 if no sd was published."""
-    if not value.sd or not runs or runs < 2:
-        return 0.0
-    return t_quantile(runs - 1) * value.sd / math.sqrt(runs)
 
 
 def _rate(published: Published, claim: RateClaim) -> PublishedRange:

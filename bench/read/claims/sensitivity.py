@@ -15,7 +15,6 @@ from bench.read.analysis.frames import Run
 from bench.read.claims.claim import is_structural
 from bench.read.claims.published import Published
 from bench.read.claims.verdicts import Judgement, judge_all
-from bench.read.render.cells import Cell
 from bench.read.render.labels import model_label
 from bench.read.render.table import Table
 
@@ -26,6 +25,7 @@ LEFT_OUT = (
     "without one repetition: each left out in turn; in how many of these runs the verdict is the same, and, where the "
     "interval lay on a side, in how many it still does. Where a p is at its floor, one pair less may be too few"
 )
+ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 Verdicts = Mapping[tuple[str, str], Judgement]
 """(model, claim) -> its judgement."""
 
@@ -50,16 +50,12 @@ def variations(run: Run) -> Iterator[Variation]:
         yield Variation("The provider's tokenizer", "tokens as its usage tells them, in the place of ours", by_usage(run))
     yield Variation("All rounds", "all rounds of recovery after a fault, in the place of the first", by_all_rounds(run))
     for bound in range(run.config.max_attempts - 1, 1, -1):
-        caption = f"each trial ends as given up where it made an attempt beyond the {bound}{_th(bound)}"
+        caption = f"each trial ends as given up where it made an attempt beyond the {bound}{ENDINGS.get(bound, 'th')}"
         yield Variation(f"At most {bound} attempts", caption, bounded(run, bound))
     for name in run.names("architecture"):
         base = run.config.base(name)
         if base != name and base in run.names("architecture"):
             yield Variation(f"{base} as {name}", f"the variant {name} in the place of {base}", in_place_of(run, base, name))
-
-
-def _th(number: int) -> str:
-    return {1: "st", 2: "nd", 3: "rd"}.get(number, "th")
 
 
 def _repetitions(run: Run) -> list[int]:
@@ -133,7 +129,16 @@ def tables(run: Run, published: Published, judgements: Sequence[Judgement]) -> I
         _judged(_of_repetitions(run, [repetition for repetition in repetitions if repetition != left_out]), published)
         for left_out in (repetitions if len(repetitions) <= MOST_LEFT_OUT else ())
     ]
-    rows = tuple(_row(run, judgement, list(varied.values()), without) for judgement in by_claim.values())
+    rows = tuple(
+        (
+            judgement.claim.id,
+            model_label(run, judgement.model),
+            judgement.in_words,
+            *(_change(judgement, other.get(key)) for other in varied.values()),
+            _without(judgement, [other.get(key) for other in without]),
+        )
+        for key, judgement in by_claim.items()
+    )
     yield Table(
         name="claims_sensitivity",
         title="Sensitivity: the verdict under each variation",
@@ -167,18 +172,6 @@ def _by_claim(judgements: Sequence[Judgement]) -> dict[tuple[str, str], Judgemen
 def _same(verdicts: Verdicts, varied: Verdicts) -> str:
     same = sum(key in varied and varied[key].verdict == judgement.verdict for key, judgement in verdicts.items())
     return f"{same} of {len(verdicts)}"
-
-
-def _row(run: Run, judgement: Judgement, varied: Sequence[Verdicts], without: Sequence[Verdicts]) -> tuple[Cell, ...]:
-    key = (judgement.model, judgement.claim.id)
-    changes = [_change(judgement, other.get(key)) for other in varied]
-    return (
-        judgement.claim.id,
-        model_label(run, judgement.model),
-        judgement.in_words,
-        *changes,
-        _without(judgement, [other.get(key) for other in without]),
-    )
 
 
 def _without(judgement: Judgement, others: Sequence[Judgement | None]) -> str:

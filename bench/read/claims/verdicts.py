@@ -31,7 +31,6 @@ from typing import Literal, get_args
 from bench.read.analysis import statistics
 from bench.read.analysis.arms import Arms
 from bench.read.analysis.frames import Run
-from bench.read.analysis.statistics import PairedTest
 from bench.read.claims.by_sizes import ratio_by_sizes
 from bench.read.claims.claim import ANYWHERE, Claim, DegradationClaim, DirectionClaim, RateClaim, RatioClaim, is_structural
 from bench.read.claims.closed_forms import has_side
@@ -202,10 +201,8 @@ def _comparison(claim: Claim) -> Hashable | None:
     """Return a key for the two things that a claim compares, in any order. None if it compares none, or a fault strikes every
     attempt."""
     match claim:
-        case DirectionClaim():
-            return claim.scenario, claim.plan, claim.measure, frozenset((claim.higher, claim.lower))
-        case RatioClaim():
-            return claim.scenario, claim.plan, claim.measure, frozenset((claim.of, claim.to))
+        case DirectionClaim() | RatioClaim():
+            return claim.scenario, claim.plan, claim.measure, frozenset(claim.pair)
         case DegradationClaim() if claim.strikes == "once":
             return claim.scenario, frozenset((claim.higher, claim.lower))
     return None
@@ -221,7 +218,8 @@ def _judge(
     wanted = range_of(published, claim)
     if isinstance(measurement, Missing):
         return Judgement(claim, source.model, "not measured", measurement.reason, wanted)
-    p, floor = adjusted.get(_comparison(claim)), _floor(measurement.test)
+    p, test = adjusted.get(_comparison(claim)), measurement.test
+    floor = test.least if test and test.p is not None and test.least and math.isclose(test.p, test.least) else None
     tested, reason = _verdict(claim, measurement, wanted, p)
     if in_the_way := obstacle(source.run, source.model, claim, published.paper) or refused(source, claim):
         tested, reason = "not comparable", in_the_way
@@ -248,12 +246,6 @@ def _by_sizes(source: ModelResults, claim: Claim, measurement: Measurement, want
     return f"the closed form has {ratio:.2f}, on the {where} side as measured, for the sizes of these calls"
 
 
-def _floor(test: PairedTest | None) -> float | None:
-    if test is None or test.p is None or test.least is None:
-        return None
-    return test.least if math.isclose(test.p, test.least) else None
-
-
 def _verdict(claim: Claim, measurement: Measurement, wanted: PublishedRange, p: float | None) -> Reasoned:
     if isinstance(claim, RateClaim) and claim.says_none_or_all:
         return _by_counting(measurement, wanted)
@@ -263,14 +255,16 @@ def _verdict(claim: Claim, measurement: Measurement, wanted: PublishedRange, p: 
         return "inconclusive", "no interval: the mean to be divided by cannot be told from 0"
     if not statistics.has_width(measurement):
         return "inconclusive", f"the interval has no width: {measurement.n} equal values do not show how far off they may be"
-    match claim:
-        case DirectionClaim() | DegradationClaim():
-            return _on_a_side(_side(claim, measurement, wanted), p) or ("holds", "the interval lies on the claimed side")
-        case RatioClaim():
-            return _on_a_side(_side(claim, measurement, wanted), p) or _of_a_size(
-                measurement.low, measurement.high, wanted.value
-            )
-    return _within(measurement.low, measurement.high, wanted)
+    low, high, published = measurement.low, measurement.high, wanted.value
+    if not isinstance(claim, DirectionClaim | RatioClaim | DegradationClaim):
+        return _within(low, high, wanted)
+    if open_or_contrary := _on_a_side(_side(claim, measurement, wanted), p):
+        return open_or_contrary
+    if not isinstance(claim, RatioClaim):
+        return "holds", "the interval lies on the claimed side"
+    if low <= published <= high:
+        return "holds", "the published ratio lies in the interval"
+    return "holds, size differs", f"the interval lies on the claimed side, wholly {'above' if low > published else 'below'}"
 
 
 def _side(claim: Claim, measurement: Measurement, wanted: PublishedRange) -> int:
@@ -293,12 +287,6 @@ def _on_a_side(side: int, p: float | None) -> Reasoned | None:
     return None if side > 0 else ("contradicted", "the interval lies on the other side")
 
 
-def _of_a_size(low: float, high: float, published: float) -> Reasoned:
-    if low <= published <= high:
-        return "holds", "the published ratio lies in the interval"
-    return "holds, size differs", f"the interval lies on the claimed side, wholly {'above' if low > published else 'below'}"
-
-
 def _within(low: float, high: float, wanted: PublishedRange) -> Reasoned:
     if wanted.low <= low and high <= wanted.high:
         return "holds", "the interval lies within what counts as the published value"
@@ -310,11 +298,7 @@ def _within(low: float, high: float, wanted: PublishedRange) -> Reasoned:
 def _by_counting(measurement: Measurement, wanted: PublishedRange) -> Reasoned:
     if measurement.otherwise:
         return "counterexample found", f"{measurement.otherwise} of {measurement.n} are otherwise"
-    if (
-        measurement.low is not None
-        and measurement.high is not None
-        and wanted.low <= measurement.low
-        and measurement.high <= wanted.high
-    ):
+    low, high = measurement.low, measurement.high
+    if low is not None and high is not None and wanted.low <= low and high <= wanted.high:
         return "holds", f"none of {measurement.n} is otherwise, and the interval ends within the tolerance"
     return "inconclusive", f"none of {measurement.n} is otherwise, but so few leave more open than the tolerance"

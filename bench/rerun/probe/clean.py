@@ -89,17 +89,8 @@ def clean_of(courses: Sequence[AgentCourse]) -> Clean:
     reference = third if one_by_one else second
     calls = planned_calls(reference)
     named = name_calls(reference, calls)
-    return Clean(
-        masks,
-        columns,
-        calls,
-        tuple(_effects(named)),
-        reference.rows,
-        reference.readings[-1].digest,
-        max(reading.more for reading in reference.readings),
-        one_by_one,
-        named,
-    )
+    digest, more_rows = reference.readings[-1].digest, max(reading.more for reading in reference.readings)
+    return Clean(masks, columns, calls, tuple(_effects(named)), reference.rows, digest, more_rows, one_by_one, named)
 
 
 def identified(course: AgentCourse, masks: Masks) -> AgentCourse:

@@ -87,7 +87,7 @@ class Probe:
         """The model's replies of the last control, each with how long its request was."""
         self._unproved = list[tuple[str, int]]()
         """The cells of former sessions since the last control."""
-        self._clean_runs, self._clean_made, self._controls = 0, 0, 0
+        self._clean_made, self._controls = 0, 0
         self._until: float | None = None
 
     async def runs(self) -> AsyncGenerator[CellRun, None]:
@@ -127,7 +127,7 @@ class Probe:
             worker = workers[number % 2 % len(workers)]
             course = await worker.run(Masks(), one_by_one=number == FEWEST - 1)
             courses.append(course)
-            clean_run = _named(course)
+            clean_run = name_calls(course, planned_calls(course))
             if why := objection(course, number + 1, checked):
                 why += "".join([f"; {line}" for line in await worker.written_around()])
                 yield replace(run_of(CLEAN, number, clean_run, _same(clean_run)), problem=why)
@@ -143,7 +143,7 @@ class Probe:
             yield run_of(CLEAN, number, clean_run, _same(clean_run), events)
         if self.clean is None:
             self._plan(courses)
-        self._clean_runs = self._clean_made = FEWEST
+        self._clean_made = FEWEST
 
     def _plan(self, courses: Sequence[AgentCourse]) -> None:
         self.clean = clean_of(courses)
@@ -171,7 +171,6 @@ class Probe:
             self._add(run)
             self._unproved.append((run.plan, run.repetition))
         elif run.repetition >= FEWEST:
-            self._clean_runs += run.judged.verdict == "same"
             self._clean_made += 1
 
     # Cells.
@@ -316,9 +315,7 @@ class Probe:
         assert self.clean
         for number in range(self._clean_made, CLEAN_RUNS):
             course = name_calls(await workers[number % len(workers)].run(self.clean.masks), self.clean.calls)
-            judged = judge(self.clean, course)
-            self._clean_runs += judged.verdict == "same"
-            yield run_of(CLEAN, number, course, judged)
+            yield run_of(CLEAN, number, course, judge(self.clean, course))
         second = [(cell, 1) for cell in again if len(self._judged.get(cell.plan, ())) == 1]
         async for run in self._all(workers, second):
             yield run
@@ -332,10 +329,6 @@ def _shared(subject: Subject) -> str:
     services = [service.name for service in subject.services if "{port}" not in service.url or not service.command]
     servers = [server.name for config in subject.configs for server in config.servers if server.url]
     return next(iter([*services, *servers]), "")
-
-
-def _named(course: AgentCourse) -> AgentCourse:
-    return name_calls(course, planned_calls(course))
 
 
 def _same(course: AgentCourse) -> CellJudged:

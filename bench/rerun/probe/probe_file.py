@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
@@ -88,14 +88,8 @@ class StoreEntry(ConfigEntry):
 
     @property
     def _places(self) -> dict[StoreKind, str]:
-        each: dict[StoreKind, str | None] = {
-            "sqlite": self.sqlite,
-            "postgres": self.postgres,
-            "folder": self.folder,
-            "file": self.file,
-            "memory": self.memory,
-        }
-        return {kind: place for kind, place in each.items() if place}
+        kinds: tuple[StoreKind, ...] = get_args(StoreKind)
+        return {kind: place for kind in kinds if (place := getattr(self, kind))}
 
 
 class ServiceEntry(ConfigEntry):
@@ -231,7 +225,11 @@ class ProbeSettings:
             name=file.name or _name_of(Path.cwd()),
             agent=agent,
             configs=tuple(self._configs(agent)),
-            services=tuple(map(self._service, file.service)),
+            services=tuple(
+                Service(entry.name, entry.variable, self._filled("service.url", entry.url), words, entry.health)
+                for entry in file.service
+                for words in [self._words("service.command", entry.command)]
+            ),
             model=self._model(),
             settle=file.settle,
             patience=file.patience,
@@ -241,11 +239,7 @@ class ProbeSettings:
         self.stores = tuple(self._stores())
         self._check_copies_are_named()
         model = file.model
-        self.parameters = None
-        if model:
-            self.parameters = ModelParameters(model=model.name, price_in=model.price_in, price_out=model.price_out)
-
-    parameters: ModelParameters | None
+        self.parameters = model and ModelParameters(model=model.name, price_in=model.price_in, price_out=model.price_out)
 
     def probed(self, all_forms: bool, only: Sequence[str]) -> Probed:
         """Return what the manifest says of the subject."""
@@ -310,10 +304,6 @@ class ProbeSettings:
                     raise ConfigError(f"{path}: {NOT_HANDED}")
             yield config
 
-    def _service(self, entry: ServiceEntry) -> Service:
-        url = self._filled("service.url", entry.url)
-        return Service(entry.name, entry.variable, url, self._words("service.command", entry.command), entry.health)
-
     def _model(self) -> ModelSource | None:
         if (entry := self._file.model) is None:
             return None
@@ -346,12 +336,8 @@ class ProbeSettings:
             texts += variables.values()
         for store in self.stores:
             path = Path(store.where)
-            if (
-                store.kind == "postgres"
-                or store.in_place
-                or store.variables
-                or agent.folder.resolve().is_relative_to(path.resolve())
-            ):
+            is_told = store.kind == "postgres" or store.in_place or store.variables
+            if is_told or agent.folder.resolve().is_relative_to(path.resolve()):
                 continue
             if not any(path.name in text for text in texts):
                 raise ConfigError(
@@ -439,11 +425,7 @@ def _store_name(kind: StoreKind, where: str) -> str:
 
 
 def _keys_beside(place: str) -> Sequence[str]:
-    tables: Mapping[str, type[BaseModel]] = {
-        "store": StoreEntry,
-        "service": ServiceEntry,
-        "model": ModelSourceEntry,
-        "mcp": McpEntry,
-    }
+    entries: Sequence[type[BaseModel]] = (StoreEntry, ServiceEntry, ModelSourceEntry, McpEntry)
+    tables = dict(zip(("store", "service", "model", "mcp"), entries, strict=True))
     table, _, key = place.partition(".")
     return list((tables.get(table, ProbeFile) if key else ProbeFile).model_fields)

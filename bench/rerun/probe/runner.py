@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -33,6 +33,7 @@ from bench.run.gateway.striker import CellStrike, Striker
 from bench.run.gateway.subject import CommandWords, Subject
 from bench.run.gateway.tape import PlayedTape
 from bench.run.processes.agent_process import AgentProcess
+from bench.run.witness.place import Place
 from bench.run.witness.stores import Stores
 from bench.worlds.run.driver.program import hint, why_not
 
@@ -52,7 +53,7 @@ class Worker:
     Args:
         subject: What is probed.
         stores: This worker's stores, of which nothing is made yet.
-        folder: A private folder of this worker.
+        place: The private folder of this worker, which is removed at its end.
         blot: Returns a text without secrets.
         environment: The owner's own variables.
         key: Keys the digests that stand for hidden values; at most 64 bytes.
@@ -62,21 +63,21 @@ class Worker:
         self,
         subject: Subject,
         stores: Stores,
-        folder: Path,
+        place: Place,
         blot: Callable[[str], str],
         environment: Mapping[str, str] = os.environ,
         key: bytes = b"",
     ):
-        self._subject, self._stores, self._folder = _with_ports(subject), stores, folder
+        self._subject, self._stores, self._place, self._folder = _with_ports(subject), stores, place, place.folder
         self._blot, self._environment = blot, dict(environment)
         self._first, self._key = "", key
         self._exits = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        await self._stores.make()
-        self._exits.push_async_callback(self._stores.remove)
+        self._exits.callback(self._place.remove)
         try:
+            await self._stores.make()
+            self._exits.push_async_callback(self._stores.remove)
             self._names = owners_names(self._stores.replaces, self._subject.agent.folder)
             gateway = Gateway(self._subject, self._stores.replaces, self._folder / "gateway")
             self._gateway = await self._exits.enter_async_context(gateway)
@@ -121,21 +122,37 @@ class Worker:
             striker = Striker(journal, strike, self._subject.patience, life.kill, one_by_one=one_by_one, mends=mends, tape=tape)
             self._gateway.gate, self._gateway.life, self._gateway.calls = striker, 1, 0
             journal.begin(first)
-            texts, lives = Texts(), list[ProcessStarted | ProcessEnded]()
+            texts = Texts()
             environment = {**self._environment, **self._subject.agent.environment, **self._stores.environment}
             environment["AGENT_FOLDER"] = str(self._folder)
             try:
-                await self._live(self._subject.agent.start, environment, life, journal, lives, texts)
+                await self._live(self._subject.agent.start, environment, life, journal, texts)
                 if striker.dead and life.in_time:
                     striker.start_again()
                     self._gateway.life = 2
-                    await self._live(self._subject.agent.resume, environment, life, journal, lives, texts)
+                    await self._live(self._subject.agent.resume, environment, life, journal, texts)
             finally:
                 striker.dead = True
                 await self._gateway.end_servers()
             seconds = journal.now()
             await journal.read()
-            return await self._course(journal, striker, life, lives, texts, environment, seconds)
+            done, said_done = await self._claims(life, environment)
+            struck = striker.struck
+            return AgentCourse(
+                calls=tuple(self._call_of(entry, texts) for entry in journal.calls),
+                identities=tuple(entry.identity for entry in journal.calls),
+                readings=tuple(journal.readings),
+                lives=(*life.records, *journal.notices),
+                texts=texts,
+                struck=struck.call.number if struck and striker.delivered else None,
+                done=done,
+                said_done=said_done,
+                printed=digest_of(life.text),
+                in_time=life.in_time,
+                code=life.code,
+                seconds=seconds,
+                answers=tuple(entry.raw for entry in journal.calls),
+            )
 
     async def written_around(self) -> list[str]:
         """Return a line for each store that changed since it was copied: the agent wrote to the original."""
@@ -148,17 +165,12 @@ class Worker:
         return self._gateway.handshakes
 
     async def _live(
-        self,
-        words: CommandWords,
-        environment: Mapping[str, str],
-        life: _Lives,
-        journal: Journal,
-        lives: list[ProcessStarted | ProcessEnded],
-        texts: Texts,
+        self, words: CommandWords, environment: Mapping[str, str], life: _Lives, journal: Journal, texts: Texts
     ) -> None:
+        """Run the agent's process to its end, and record its start and its end."""
         number = self._gateway.life
         command, variables = self._gateway.launch(words, environment)
-        lives.append(ProcessStarted(number, journal.now()))
+        life.records.append(ProcessStarted(number, journal.now()))
         calls = self._gateway.calls
         process = self._started(command, self._subject.agent.folder, variables, "the agent")
         await life.live(process)
@@ -168,18 +180,9 @@ class Worker:
             raise ConfigError(f"the agent cannot be started: {os.strerror(ended.failed)}; {hint(ended.failed)}")
         text = self._shown(process.output.text)
         life.code, life.text = ended.code, text
-        lives.append(
-            ProcessEnded(
-                number,
-                ended.code,
-                ended.signal,
-                process.seconds,
-                life.why,
-                self._gateway.calls - calls,
-                texts.keep(text),
-                process.output.written,
-                None,
-            )
+        asked, printed, written = self._gateway.calls - calls, texts.keep(text), process.output.written
+        life.records.append(
+            ProcessEnded(number, ended.code, ended.signal, process.seconds, life.why, asked, printed, written, None)
         )
 
     def _started(self, words: CommandWords, folder: Path, environment: Mapping[str, str], who: str) -> AgentProcess:
@@ -201,45 +204,46 @@ class Worker:
                 return copy / folder.relative_to(owner)
         return folder
 
-    async def _course(
-        self,
-        journal: Journal,
-        striker: Striker,
-        life: _Lives,
-        lives: Sequence[ProcessStarted | ProcessEnded],
-        texts: Texts,
-        environment: Mapping[str, str],
-        seconds: float,
-    ) -> AgentCourse:
+    async def _claims(self, life: _Lives, environment: Mapping[str, str]) -> tuple[bool, bool]:
+        """Return whether the task is done, and whether the agent says so."""
         agent, passes = self._subject.agent, life.code == 0 and life.in_time
         done = passes if agent.done is None else await self._passes(agent.done, environment)
         if isinstance(agent.said_done, str):
-            says = re.search(agent.said_done, life.text) is not None
-        else:
-            says = passes if agent.said_done is None else await self._passes(agent.said_done, environment)
-        struck = striker.struck
-        return AgentCourse(
-            calls=tuple(self._call_of(entry, texts) for entry in journal.calls),
-            identities=tuple(entry.identity for entry in journal.calls),
-            readings=tuple(journal.readings),
-            lives=(*lives, *journal.notices),
-            texts=texts,
-            struck=struck.call.number if struck and striker.delivered else None,
-            done=done,
-            said_done=says,
-            printed=digest_of(life.text),
-            in_time=life.in_time,
-            code=life.code,
-            seconds=seconds,
-            answers=tuple(entry.raw for entry in journal.calls),
-        )
+            return done, re.search(agent.said_done, life.text) is not None
+        return done, passes if agent.said_done is None else await self._passes(agent.said_done, environment)
 
     def _call_of(self, entry: JournaledCall, texts: Texts) -> GatewayCall:
         """Return a call in the form in which it can be recorded: a service's path can hold a secret. What the owner says about
         a tool overrides what the tool claims."""
-        call = call_of(entry, texts)
-        reads = True if any(fnmatchcase(f"{call.door}.{call.tool}", known) for known in self._subject.reads) else call.reads
-        return replace(call, tool=self._shown(call.tool), reads=reads)
+        call = entry.call
+        is_read = any(fnmatchcase(f"{call.door}.{call.tool}", pattern) for pattern in self._subject.reads)
+        model = call.arguments.get("model") if call.kind == "model" and isinstance(call.arguments, dict) else ""
+        return GatewayCall(
+            number=call.number,
+            name="",
+            door=call.door,
+            door_kind=call.kind,
+            tool=self._shown(call.tool),
+            call_class="model" if call.kind == "model" else "unseen",
+            reads=True if is_read else call.reads,
+            arguments=texts.keep(entry.arguments),
+            answer=None if entry.answer is None else texts.keep(entry.answer),
+            life=call.life,
+            wire=call.wire,
+            arrived=entry.arrived,
+            passed_on=entry.passed_on,
+            answered=entry.answered,
+            given=entry.given,
+            failed=call.failed,
+            point=entry.point,
+            form=call.form if entry.point else "",
+            given_otherwise=entry.given_otherwise,
+            went=entry.went,
+            continues=call.continues,
+            tokens_in=call.kept.get("tokens_in", 0),
+            tokens_out=call.kept.get("tokens_out", 0),
+            model=model if isinstance(model, str) else "",
+        )
 
     async def _passes(self, words: CommandWords, environment: Mapping[str, str]) -> bool:
         """Return whether a check that the owner wrote ends with exit code 0."""
@@ -319,6 +323,7 @@ class _Lives:
     def __init__(self, seconds: float):
         self._left, self._process = seconds, None
         self.in_time, self.code, self.text, self.why = True, None, "", ""
+        self.records: list[ProcessStarted | ProcessEnded] = []
 
     _process: AgentProcess | None
     code: int | None
@@ -339,38 +344,6 @@ class _Lives:
         finally:
             await process.close()
             self._left -= process.seconds
-
-
-def call_of(entry: JournaledCall, texts: Texts) -> GatewayCall:
-    call = entry.call
-    asked, told = (call.kept.get(name, 0) for name in ("tokens_in", "tokens_out"))
-    named = call.arguments.get("model") if call.kind == "model" and isinstance(call.arguments, dict) else ""
-    return GatewayCall(
-        number=call.number,
-        name="",
-        door=call.door,
-        door_kind=call.kind,
-        tool=call.tool,
-        call_class="model" if call.kind == "model" else "unseen",
-        reads=call.reads,
-        arguments=texts.keep(entry.arguments),
-        answer=None if entry.answer is None else texts.keep(entry.answer),
-        life=call.life,
-        wire=call.wire,
-        arrived=entry.arrived,
-        passed_on=entry.passed_on,
-        answered=entry.answered,
-        given=entry.given,
-        failed=call.failed,
-        point=entry.point,
-        form=call.form if entry.point else "",
-        given_otherwise=entry.given_otherwise,
-        went=entry.went,
-        continues=call.continues,
-        tokens_in=asked,
-        tokens_out=told,
-        model=named if isinstance(named, str) else "",
-    )
 
 
 def _with_ports(subject: Subject) -> Subject:

@@ -9,7 +9,6 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 from bench.common.files import content_of, new_file
 from bench.record.events import Answered, Called
@@ -53,7 +52,7 @@ async def run_probe(
 
     def worker(number: int) -> Worker:
         stores = Stores.of(settings.stores, work_folder(), settings.subject.settle, settings.subject.hide, key)
-        return _TidyWorker(settings, stores, hidden, key, number)
+        return Worker(settings.subject, stores, Place(work_folder(), f"agent{number}"), hidden.blot, key=key)
 
     probe = Probe(
         settings.subject,
@@ -85,27 +84,6 @@ def clean_up(settings: ProbeSettings) -> Iterator[str]:
     """Remove the files that killed probes left, and restore the stores that they used in place. Yield a line for each step."""
     for orphan in list(orphans(settings.stores, work_folder())):
         yield clean(orphan)
-
-
-class _TidyWorker(Worker):
-    """A worker whose folder is removed at its end. If the worker was killed, its folder is found by its name."""
-
-    def __init__(self, settings: ProbeSettings, stores: Stores, hidden: Secrets, key: bytes, number: int):
-        self._work = Place(work_folder(), f"agent{number}")
-        super().__init__(settings.subject, stores, self._work.folder, hidden.blot, key=key)
-
-    async def __aenter__(self) -> Self:
-        try:
-            return await super().__aenter__()
-        except BaseException:
-            self._work.remove()
-            raise
-
-    async def __aexit__(self, *error: object) -> None:
-        try:
-            await super().__aexit__(*error)
-        finally:
-            self._work.remove()
 
 
 def _kept(writer: ProbeWriter) -> Iterator[CellRun]:

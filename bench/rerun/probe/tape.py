@@ -6,7 +6,6 @@ import json
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -89,22 +88,18 @@ async def record_tape(settings: ProbeSettings, hidden: Secrets, plan: str) -> tu
         raise ConfigError("--test: a tape holds what servers answer, and `hide` wants no values of it kept; leave `hide` out")
     if servers := [server.name for config in subject.configs for server in config.servers if server.url]:
         raise ConfigError(f"--test: {servers[0]} is an MCP server with a URL, which no tape stands for; serve it over stdio")
-    place = Place(work_folder(), "tape")
-    try:
-        stores = Stores.of(settings.stores, work_folder(), subject.settle, subject.hide, b"")
-        async with Worker(subject, stores, place.folder, hidden.blot) as worker:
-            courses = [await worker.run(Masks(), one_by_one=number == FEWEST - 1) for number in range(FEWEST)]
-            for number, each in enumerate(courses, 1):
-                if why := objection(each, number, subject.agent.done is not None):
-                    raise ConfigError(why)
-            clean = clean_of(courses)
-            cells = {cell.plan: cell for cell in cells_of(clean, all_forms=True)}
-            if plan not in cells:
-                raise ConfigError(f"--test {plan}: there is no such cell; {nearest(plan, list(cells))}")
-            course = await worker.run(clean.masks, cells[plan].strike)
-            handshakes = worker.handshakes
-    finally:
-        place.remove()
+    stores = Stores.of(settings.stores, work_folder(), subject.settle, subject.hide, b"")
+    async with Worker(subject, stores, Place(work_folder(), "tape"), hidden.blot) as worker:
+        courses = [await worker.run(Masks(), one_by_one=number == FEWEST - 1) for number in range(FEWEST)]
+        for number, each in enumerate(courses, 1):
+            if why := objection(each, number, subject.agent.done is not None):
+                raise ConfigError(why)
+        clean = clean_of(courses)
+        cells = {cell.plan: cell for cell in cells_of(clean, all_forms=True)}
+        if plan not in cells:
+            raise ConfigError(f"--test {plan}: there is no such cell; {nearest(plan, list(cells))}")
+        course = await worker.run(clean.masks, cells[plan].strike)
+        handshakes = worker.handshakes
     whole = tuple(replace(each, texts={}, answers=()) for each in courses)
     pieces, arguments = _in_pieces({call.arguments: each.texts[call.arguments] for each in courses for call in each.calls})
     tape = CellTape(VERSION, plan, whole, pieces, arguments, handshakes, tuple(_taped(course, hidden)))
@@ -146,9 +141,8 @@ async def play(settings: ProbeSettings, tape: CellTape) -> CellRun:
     assert isinstance(stores, TapedStores)
     stores.tape = playing = PlayedTape(tape.calls)
     hidden = Secrets.of(settings.subject, os.environ)  # a text that the tape has blotted is blotted here too
-    with tempfile.TemporaryDirectory(prefix="bench-tape-") as folder:
-        async with Worker(_offline(settings.subject, tape), stores, Path(folder), hidden.blot) as worker:
-            course = name_calls(await worker.run(clean.masks, cell.strike, tape=playing), clean.calls)
+    async with Worker(_offline(settings.subject, tape), stores, Place(work_folder(), "tape"), hidden.blot) as worker:
+        course = name_calls(await worker.run(clean.masks, cell.strike, tape=playing), clean.calls)
     judged = judge(clean, course, cell.call, cell.point, cell.form)
     if playing.left:
         judged = replace(judged, verdict="no_verdict", findings=(), why=f"it left the tape: {playing.left}")
@@ -158,14 +152,12 @@ async def play(settings: ProbeSettings, tape: CellTape) -> CellRun:
 def _offline(subject: Subject, tape: CellTape) -> Subject:
     """Return the subject with a tape in place of its servers, services and model."""
     script = str(Path(sys.modules[PlayedTape.__module__].__file__ or "").with_name("tape_server.py"))
+
+    def command(server: str) -> tuple[str, ...]:
+        return sys.executable, "-I", "-S", script, json.dumps(tape.handshakes.get(server, {}))
+
     configs = tuple(
-        replace(
-            config,
-            servers=tuple(
-                replace(server, command=(sys.executable, "-I", "-S", script, json.dumps(tape.handshakes.get(server.name, {}))))
-                for server in config.servers
-            ),
-        )
+        replace(config, servers=tuple(replace(server, command=command(server.name)) for server in config.servers))
         for config in subject.configs
     )
     services = tuple(replace(service, url=NOWHERE, command=()) for service in subject.services)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from bench.common.wording import plural
 from bench.record.probe.events import DAMAGE, CellFinding, CellJudged, CellVerdict, FindingKind, GatewayCall
@@ -18,7 +19,7 @@ def judge(clean: Clean, course: AgentCourse, call: str = "", point: StrikePoint 
     names."""
     struck = next((made for made in course.calls if made.number == course.struck), None)
     findings = tuple(CellComparison(clean, course, point).findings())
-    by = "witness"
+    by: Literal["witness", "journal"] = "witness"
     if struck and struck.call_class == "unseen" and not findings:
         findings, by = tuple(_by_journal(clean, course, struck)), "journal"
     absorbed = 0 if findings else _repeated(clean, course)
@@ -26,20 +27,8 @@ def judge(clean: Clean, course: AgentCourse, call: str = "", point: StrikePoint 
     if by == "journal" and struck and struck.reads is None and verdict in DAMAGE:
         verdict, why, findings = "no_verdict", _unclaimed(findings[0]), ()
     kinds = {planned.name: planned.call_class for planned in clean.calls.values()}
-    return CellJudged(
-        call,
-        point,
-        form,
-        kinds.get(call),
-        course.struck,
-        verdict,
-        course.said_done,
-        course.printed,
-        findings,
-        why,
-        "journal" if by == "journal" else "witness",
-        absorbed,
-    )
+    kind, done, printed = kinds.get(call), course.said_done, course.printed
+    return CellJudged(call, point, form, kind, course.struck, verdict, done, printed, findings, why, by, absorbed)
 
 
 def _unclaimed(finding: CellFinding) -> str:

@@ -72,9 +72,10 @@ def run_of(plan: str, repetition: int, course: AgentCourse, judged: CellJudged, 
 class ProbeWriter:
     """Appends the cells of a probe to its run, which it begins or goes on with.
 
-    folder    the run's folder
-    plans     the plans that have run
-    recorded  the trials that the run held at the opening, except those that ended in an error
+    folder       the run's folder
+    plans        the plans that have run
+    recorded     the trials that the run held at the opening, except those that ended in an error
+    is_complete  whether the run had everything it needs, with a regular end, when it was opened
 
     Raises ResultsError as `RunWriter` does.
     """
@@ -89,7 +90,7 @@ class ProbeWriter:
         records = list(read_records(folder))
         self.recorded = [record for record in records if isinstance(record, TrialRecord) and record.outcome != "error"]
         self.plans = {record.plan for record in self.recorded}
-        self._was_complete = bool(records) and isinstance(records[-1], SessionRecord) and records[-1].mark is not None
+        self.is_complete = bool(records) and isinstance(records[-1], SessionRecord) and records[-1].mark is not None
 
     def add(self, cell: CellRun) -> TrialRecord:
         """Append a cell, and return its record."""
@@ -108,11 +109,6 @@ class ProbeWriter:
                 self._writer.respond(_response(record, call), texts)
         self._writer.add(record, texts)
         return record
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the run already had everything it needs, with a regular end, when it was opened."""
-        return self._was_complete
 
     def close(self) -> None:
         """Close the files of a run in which nothing was run."""
@@ -173,19 +169,14 @@ def is_of_another(folder: Path, probed: Probed) -> bool:
         return False
     if all(record.plan == CLEAN for record in read_trials(folder)):
         return True
-    what = (
-        "other cells were asked for then"
-        if there.subject == probed.subject
-        else "its file, or a file that it names, has changed"
-    )
+    is_same = there.subject == probed.subject
+    what = "other cells were asked for then" if is_same else "its file, or a file that it names, has changed"
     raise ResultsError(f"{folder}: is another probe, since {what}; give --set-aside to begin anew, or --name")
 
 
 def _called(call: GatewayCall, number: int) -> Called:
     """Return a request to the model in the form in which the ledger counts it."""
     assert call.passed_on is not None
-    seconds = 0.0 if call.answered is None else call.answered - call.passed_on
-    failure = None if call.answer else "cut_off"
     return Called(
         call=number,
         subtasks=(),
@@ -193,7 +184,7 @@ def _called(call: GatewayCall, number: int) -> Called:
         try_=1,
         cause="rerun" if call.cause == "restart" else "retry" if call.repeats else "step" if number > 1 else "first",
         started=call.passed_on,
-        seconds=seconds,
+        seconds=0.0 if call.answered is None else call.answered - call.passed_on,
         seed=0,
         messages=(),
         reply=call.answer,
@@ -203,7 +194,7 @@ def _called(call: GatewayCall, number: int) -> Called:
         usage_in=None,
         usage_out=None,
         finish="stop" if call.answer else None,
-        failure=failure,
+        failure=None if call.answer else "cut_off",
     )
 
 
