@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from bench.cli.authoring.rows import ColumnKind, SourceRow, SourceRows, read_rows
+from bench.cli.authoring.rows import ColumnKind, SourceRows, read_rows
 from bench.cli.scaffold import check_command, copy_template, made_pack, render_templates
 
 TEMPLATE = Path(__file__).parent / "templates" / "rows"
@@ -63,10 +63,7 @@ def pack_of_rows(name: str, into: Path, rows: SourceRows, source: str) -> Path:
             "compared": COMPARED,
         }
         render_templates(folder, values)
-        (folder / "rows.jsonl").write_text("".join(map(_line, rows.rows)), encoding="utf-8")
+        lines = (f"{json.dumps(asdict(row), ensure_ascii=False)}\n" for row in rows.rows)
+        (folder / "rows.jsonl").write_text("".join(lines), encoding="utf-8")
 
     return made_pack(name, into, write)
-
-
-def _line(row: SourceRow) -> str:
-    return f"{json.dumps(asdict(row), ensure_ascii=False)}\n"

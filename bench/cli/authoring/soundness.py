@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from bench.cli.authoring.hooks import TaskHooks
@@ -120,24 +121,27 @@ def _uncaught(hooks: TaskHooks, subtask: Subtask) -> Iterator[str]:
 
 
 def _slips_through(scenario: Scenario, subtask: Subtask, effect: TextEffect, number: int) -> bool:
-    value = scenario.reference[subtask.name]
-    draw = draw_for("check", scenario.name, subtask.name, effect.name, number)
-    text = effect.strike(Target(dump(value), value, subtask.output), draw)
+    text = _struck(scenario, subtask, effect, number)
     if text is None:
         return True
     values = {name: part.value for name, part in parts_of(text, "stop", [subtask]).items()}
-    if values[subtask.name] == value:
+    if values[subtask.name] == scenario.reference[subtask.name]:
         return False  # the effect is to blame, and no pack: a note names it
     return not isinstance(judge([subtask], values, scenario.task.documents, {})[subtask.name], Rejected)
+
+
+def _struck(scenario: Scenario, subtask: Subtask, effect: TextEffect, number: int) -> str | None:
+    """Return the reference's reply to a subtask after this effect; None if the effect cannot strike it."""
+    value = scenario.reference[subtask.name]
+    draw = draw_for("check", scenario.name, subtask.name, effect.name, number)
+    return effect.strike(Target(dump(value), value, subtask.output), draw)
 
 
 def _undone(scenario: Scenario) -> Iterator[str]:
     """Yield each effect that should break an output, and after which some reply reads as before."""
     for effect in (entry for entry in EFFECTS if isinstance(entry, TextEffect) and entry.breaks_form):
         for subtask in scenario.task.subtasks:
-            value = scenario.reference[subtask.name]
-            draw = draw_for("check", scenario.name, subtask.name, effect.name, 0)
-            text = effect.strike(Target(dump(value), value, subtask.output), draw)
+            text, value = _struck(scenario, subtask, effect, 0), scenario.reference[subtask.name]
             if text is not None and parts_of(text, "stop", [subtask])[subtask.name].value == value:
                 yield (
                     f"the effect '{effect.name}' says breaks_form, but the reply to '{subtask.name}' reads the same after it: "
@@ -241,15 +245,7 @@ CHECKS: dict[str, Callable[[TaskHooks], Soundness]] = {
 """What must hold -> its check."""
 
 
-def reference_course_is_right(hooks: TaskHooks) -> Soundness:
-    return _told(hooks, problems_of_reference)
-
-
-def wrong_courses_are_wrong(hooks: TaskHooks) -> Soundness:
-    return _told(hooks, problems_of_wrong)
-
-
-def _told(hooks: TaskHooks, problems: Callable[[TaskHooks], Iterator[str]]) -> Soundness:
+def _is_sound(problems: Callable[[TaskHooks], Iterator[str]], hooks: TaskHooks) -> Soundness:
     try:
         return Soundness(tuple(problems(hooks)))
     except HookFailed as failure:
@@ -257,10 +253,10 @@ def _told(hooks: TaskHooks, problems: Callable[[TaskHooks], Iterator[str]]) -> S
 
 
 OF_WORLDS: dict[str, Callable[[TaskHooks], Soundness]] = {
-    "the reference solves it in its world, without damage, and nothing that it does is refused or forbidden": (
-        reference_course_is_right
+    "the reference solves it in its world, without damage, and nothing that it does is refused or forbidden": partial(
+        _is_sound, problems_of_reference
     ),
-    "every wrong course is graded wrong": wrong_courses_are_wrong,
+    "every wrong course is graded wrong": partial(_is_sound, problems_of_wrong),
     "a reply that a fault broke is rejected in every subtask": faults_are_caught,
     "no prompt gives the answer away": nothing_leaks,
 }

@@ -9,7 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -111,16 +111,9 @@ class _Broken(Exception):
 
 def _csv(path: Path, text: str) -> Iterator[FileRow]:
     """Yield a record for each row after the header."""
-    with _long_cells():
-        yield from _records(path, text)
-
-
-@contextmanager
-def _long_cells() -> Iterator[None]:
-    """Raise the module `csv`'s limit on cells, which holds for the whole process."""
-    before = csv.field_size_limit(LONGEST_CELL)
+    before = csv.field_size_limit(LONGEST_CELL)  # it holds for the whole process
     try:
-        yield
+        yield from _records(path, text)
     finally:
         csv.field_size_limit(before)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from types import MappingProxyType
 
 from bench.common.values import dataclass
 from bench.record.events import Faulted, Judged, of_kind
+from bench.record.ledger import LedgerEntry
 from bench.record.record import Outcome, TrialRecord
 
 CONTENT_POINTS = ("output", "input", "state")
@@ -15,6 +17,10 @@ ANSWERED = "recovered"
 ENDINGS = (ANSWERED, "gave_up", "undetected")
 NEVER_MASKED = ("call", "tool", "event", "process")
 IMPACTS = ("effective", "masked", "undetermined")
+TOLD_BY_CONTROL = ("input", "state")
+"""Points at which no undamaged reply exists to be judged."""
+_course_of = attrgetter("subtasks", "attempt", "seed", "messages", "reply", "delivered", "failure", "tool_calls", "options")
+"""Returns what a call asked and what it got: all that the next call can depend on."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ class Receipt:
 def receipts(record: TrialRecord, told_by_control: Mapping[int, str] = MappingProxyType({})) -> tuple[Receipt, ...]:
     """Return the receipts of a trial, in order.
 
-    told_by_control   fault -> its impact, for faults whose impact the trial alone does not tell (`bench.read.analysis.impact`)
+    told_by_control   fault -> its impact, for faults whose impact the trial alone does not tell (`impacts_by_control`)
     """
     followed: dict[int, list[Faulted]] = {}
     for entry in of_kind(record.events, Faulted):
@@ -92,3 +98,27 @@ def silently_corrupted(record: TrialRecord, receipts: Iterable[Receipt]) -> bool
     return record.outcome == "wrong" and any(
         receipt.delivered and receipt.finish == "undetected" and receipt.first.point in CONTENT_POINTS for receipt in receipts
     )
+
+
+def impacts_by_control(
+    receipts: Sequence[Receipt], calls: Sequence[LedgerEntry], control: Sequence[LedgerEntry]
+) -> dict[int, str]:
+    """Return fault -> `effective` or `masked`, for each fault at `input` or `state` that the control can decide: both trials
+    did the same up to the call that carried the fault, and the control's call was judged.
+
+    calls, control   the calls of the trial, and of its control, in order
+    """
+    impacts = {}
+    for receipt in receipts:
+        at = next((place for place, entry in enumerate(calls) if entry.call.call == receipt.call), None)
+        if receipt.first.point not in TOLD_BY_CONTROL or at is None or at >= len(control):
+            continue
+        same_way = all(
+            _course_of(entry.call) == _course_of(other.call) for entry, other in zip(calls[:at], control[:at], strict=True)
+        )
+        if same_way and calls[at].call.subtasks == control[at].call.subtasks:
+            if control[at].verdict == "accepted":
+                impacts[receipt.number] = "effective"
+            elif control[at].verdict.startswith("rejected"):
+                impacts[receipt.number] = "masked"
+    return impacts

@@ -29,7 +29,7 @@ from bench.read.analysis.pairing import (
 from bench.record.architecture_entry import ArchitectureEntry
 from bench.record.config import StoredConfig
 from bench.record.described import Described
-from bench.record.manifest import Manifest, ManifestPack
+from bench.record.manifest import Manifest
 from bench.record.model_parameters import ModelParameters
 from bench.record.origin import names_package
 from bench.record.reading import read_trials
@@ -125,10 +125,16 @@ def _manifest(runs: Sequence[Run], shared: Shared) -> Manifest:
         "study": configs[0].study if len({config.study for config in configs}) == 1 else None,
     }
     tables: dict[str, object] = {
-        "scenarios": {name: _pack(manifests, name) for name in scenarios},
+        "scenarios": {  # every run has the instances of the run with the fewest
+            name: min((manifest.scenarios[name] for manifest in manifests), key=lambda pack: len(pack.instances))
+            for name in scenarios
+        },
         "models": _models(manifests),
         "architectures": _united(manifest.architectures for manifest in manifests),
-        "described": _described(manifests),
+        "described": Described(
+            architectures=_united(manifest.known.architectures for manifest in manifests),
+            effects=_united(manifest.known.effects for manifest in manifests),
+        ),
         "policies": _united(manifest.policies for manifest in manifests),
         "name": " + ".join(run.name for run in runs),
         "config": configs[0].model_copy(update=united),
@@ -136,20 +142,8 @@ def _manifest(runs: Sequence[Run], shared: Shared) -> Manifest:
     return manifests[0].model_copy(update=tables)
 
 
-def _described(manifests: Sequence[Manifest]) -> Described:
-    known = [manifest.known for manifest in manifests]
-    return Described(
-        architectures=_united(each.architectures for each in known), effects=_united(each.effects for each in known)
-    )
-
-
 def _united(tables: Iterable[Mapping[str, Entry]]) -> dict[str, Entry]:
     return {name: entry for table in tables for name, entry in table.items()}
-
-
-def _pack(manifests: Sequence[Manifest], name: str) -> ManifestPack:
-    """Return the pack of the run with the fewest instances: every run has these instances."""
-    return min((manifest.scenarios[name] for manifest in manifests), key=lambda pack: len(pack.instances))
 
 
 def _models(manifests: Sequence[Manifest]) -> dict[str, ModelParameters]:

@@ -58,10 +58,12 @@ class Shared:
 
     def only(self, run: Run) -> Run:
         """Return the run with only the parts that all runs have."""
-        return run.with_frames(lambda rows: rows.loc[[self._holds(place) for place in places_of(rows)]])
 
-    def _holds(self, place: TrialPlace) -> bool:
-        return (place.scenario, place.instance) in self.cases and place.plan in self.plans
+        def are_shared(rows: pd.DataFrame) -> list[bool]:
+            places = places_of(rows)
+            return [(place.scenario, place.instance) in self.cases and place.plan in self.plans for place in places]
+
+        return run.with_frames(lambda rows: rows.loc[are_shared(rows)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from bench.common.values import dataclass, kept
-from bench.read.analysis.faults import Receipt, receipts
-from bench.read.analysis.impact import impacts_by_control
+from bench.read.analysis.faults import Receipt, impacts_by_control, receipts
 from bench.read.analysis.recovery import Recovery, TrialFailures, seconds_of, tokens_of
 from bench.record import ledger
 from bench.record.cost import Tariff

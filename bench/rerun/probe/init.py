@@ -7,14 +7,13 @@ import os
 import re
 import shlex
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from bench.common.errors import ConfigError
-from bench.common.files import content_of, opened, text_of
+from bench.common.files import opened, text_of
 
 CONFIGS = (".mcp.json", "mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", "claude_desktop_config.json")
 IN_HOME = (".config/Claude/claude_desktop_config.json", "Library/Application Support/Claude/claude_desktop_config.json")
@@ -85,10 +84,10 @@ def _command(folder: Path) -> tuple[str, str]:
     agents = [path.name for path in sorted(folder.glob("*.py"))[:MOST_PROGRAMS] if IMPORTS.search(_content(path))]
     if len(agents) == 1:
         return f"python {shlex.quote(agents[0])}", f"{agents[0]} imports a client of models or tools"
-    scripts = _table(_toml(folder / "pyproject.toml"), "project", "scripts")
+    scripts = _table(_parsed(folder / "pyproject.toml", tomllib.loads), "project", "scripts")
     if scripts:
         return str(next(iter(scripts))), "the first of [project.scripts] in pyproject.toml"
-    scripts = _table(_json(folder / "package.json"), "scripts")
+    scripts = _table(_parsed(folder / "package.json", json.loads), "scripts")
     if "start" in scripts:
         return "npm start", "scripts.start in package.json"
     return "", ""
@@ -112,23 +111,18 @@ def _stores(folder: Path, environment: Mapping[str, str]) -> Iterator[FileLine]:
     address = environment.get("DATABASE_URL", "")
     for place in places:
         yield FileLine(f"sqlite = {_text(place)}", "its rows are compared; the agent works on a copy", "[[store]]")
-    if _scheme(address).startswith("postgres"):
+    if re.match(r"postgres\w*:", address, re.IGNORECASE):
         yield FileLine('postgres = "$DATABASE_URL"', "its rows are compared; the agent works on a copy", "[[store]]")
     elif not places:
-        yield FileLine(
-            '# sqlite = "FILE"', "no store was found: name an SQLite file, postgres = ADDRESS or folder = PATH", "[[store]]"
-        )
+        why = "no store was found: name an SQLite file, postgres = ADDRESS or folder = PATH"
+        yield FileLine('# sqlite = "FILE"', why, "[[store]]")
 
 
 def _model(environment: Mapping[str, str]) -> Iterator[FileLine]:
+    why = "the agent finds its model's address here; leave the table out for no model"
     if environment.get("OPENAI_API_KEY") or environment.get("OPENAI_BASE_URL"):
-        yield FileLine(
-            'variables = ["OPENAI_BASE_URL"]',
-            "the agent finds its model's address here; leave the table out for no model",
-            "[model]",
-        )
+        yield FileLine('variables = ["OPENAI_BASE_URL"]', why, "[model]")
     elif environment.get("ANTHROPIC_API_KEY"):
-        why = "the agent finds its model's address here; leave the table out for no model"
         yield FileLine('variables = ["ANTHROPIC_BASE_URL"]', why, "[model]")
         yield FileLine('suffix = ""', "what follows the address in it", "[model]")
         yield FileLine('dialect = "anthropic"', "the API that it speaks", "[model]")
@@ -167,16 +161,9 @@ def _content(path: Path) -> str:
         return ""
 
 
-def _json(path: Path) -> object:
+def _parsed(path: Path, parse: Callable[[str], object]) -> object:
     try:
-        return json.loads(content_of(path, MOST_BYTES))
-    except (OSError, ValueError, RecursionError):
-        return None
-
-
-def _toml(path: Path) -> object:
-    try:
-        return tomllib.loads(text_of(path, MOST_BYTES))
+        return parse(text_of(path, MOST_BYTES))
     except (OSError, ValueError, RecursionError):
         return None
 
@@ -185,13 +172,6 @@ def _table(value: object, *keys: str) -> Mapping[str, object]:
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
-
-
-def _scheme(address: str) -> str:
-    try:
-        return urlsplit(address).scheme
-    except ValueError:
-        return ""
 
 
 def _text(text: str) -> str:

@@ -215,35 +215,9 @@ class Worker:
     def _call_of(self, entry: JournaledCall, texts: Texts) -> GatewayCall:
         """Return a call in the form in which it can be recorded: a service's path can hold a secret. What the owner says about
         a tool overrides what the tool claims."""
-        call = entry.call
-        is_read = any(fnmatchcase(f"{call.door}.{call.tool}", pattern) for pattern in self._subject.reads)
-        model = call.arguments.get("model") if call.kind == "model" and isinstance(call.arguments, dict) else ""
-        return GatewayCall(
-            number=call.number,
-            name="",
-            door=call.door,
-            door_kind=call.kind,
-            tool=self._shown(call.tool),
-            call_class="model" if call.kind == "model" else "unseen",
-            reads=True if is_read else call.reads,
-            arguments=texts.keep(entry.arguments),
-            answer=None if entry.answer is None else texts.keep(entry.answer),
-            life=call.life,
-            wire=call.wire,
-            arrived=entry.arrived,
-            passed_on=entry.passed_on,
-            answered=entry.answered,
-            given=entry.given,
-            failed=call.failed,
-            point=entry.point,
-            form=call.form if entry.point else "",
-            given_otherwise=entry.given_otherwise,
-            went=entry.went,
-            continues=call.continues,
-            tokens_in=call.kept.get("tokens_in", 0),
-            tokens_out=call.kept.get("tokens_out", 0),
-            model=model if isinstance(model, str) else "",
-        )
+        call = call_of(entry, texts)
+        reads = True if any(fnmatchcase(f"{call.door}.{call.tool}", known) for known in self._subject.reads) else call.reads
+        return replace(call, tool=self._shown(call.tool), reads=reads)
 
     async def _passes(self, words: CommandWords, environment: Mapping[str, str]) -> bool:
         """Return whether a check that the owner wrote ends with exit code 0."""
@@ -344,6 +318,38 @@ class _Lives:
         finally:
             await process.close()
             self._left -= process.seconds
+
+
+def call_of(entry: JournaledCall, texts: Texts) -> GatewayCall:
+    """Return a journaled call in the form of a record. `texts` keeps its arguments and its answer."""
+    call = entry.call
+    model = call.arguments.get("model") if call.kind == "model" and isinstance(call.arguments, dict) else ""
+    return GatewayCall(
+        number=call.number,
+        name="",
+        door=call.door,
+        door_kind=call.kind,
+        tool=call.tool,
+        call_class="model" if call.kind == "model" else "unseen",
+        reads=call.reads,
+        arguments=texts.keep(entry.arguments),
+        answer=None if entry.answer is None else texts.keep(entry.answer),
+        life=call.life,
+        wire=call.wire,
+        arrived=entry.arrived,
+        passed_on=entry.passed_on,
+        answered=entry.answered,
+        given=entry.given,
+        failed=call.failed,
+        point=entry.point,
+        form=call.form if entry.point else "",
+        given_otherwise=entry.given_otherwise,
+        went=entry.went,
+        continues=call.continues,
+        tokens_in=call.kept.get("tokens_in", 0),
+        tokens_out=call.kept.get("tokens_out", 0),
+        model=model if isinstance(model, str) else "",
+    )
 
 
 def _with_ports(subject: Subject) -> Subject:

@@ -87,7 +87,7 @@ def message_of(value: Any, left_out: Counter[str], role: str = "user") -> Import
             left_out["part of reasoning, which is no part of a reply"] += 1
         else:
             texts.append(_text(part, kind, left_out))
-    calls += (_call(unwrapped(call)) for call in _listed(value.get("tool_calls")) if isinstance(call, dict))
+    calls += (_call(unwrapped(call)) for call in tables_in(value.get("tool_calls")))
     for name in ("reasoning_content", "thinking"):
         if value.get(name):
             left_out["part of reasoning, which is no part of a reply"] += 1
@@ -203,8 +203,9 @@ def first_text(value: Mapping[str, Any], *names: str) -> str:
     return ""
 
 
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+def tables_in(value: Any) -> list[dict[str, Any]]:
+    """Return the tables in a list. A value that is no list has none."""
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
 def as_text(value: Any) -> str:

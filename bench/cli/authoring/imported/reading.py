@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ from pydantic import ValidationError
 
 from bench.cli.authoring.imported.messages import SPARSE
 from bench.cli.authoring.imported.spans import hex_id, holds_spans, spans_of
-from bench.cli.authoring.imported.steps import ImportedRun, ImportedStep, RunInMaking
+from bench.cli.authoring.imported.steps import ImportedRun, RunInMaking
 from bench.cli.authoring.imported.traces import add_traces
 from bench.cli.authoring.imported.trajectories import Trajectory, add_trajectory
 from bench.common.bounds import crowded
@@ -23,8 +24,8 @@ from bench.common.wording import first_violation
 
 LARGEST = 2**26
 """Bytes of the largest file."""
-BETWEEN = " \t\r\n\x1e,"
-"""What can stand between two values of a file of several."""
+_value_begins = re.compile(r"[^ \t\r\n\x1e,]")
+"""What can stand between two values of a file of several is left out."""
 
 
 def read_trace(path: Path, reading_tools: Sequence[str] = (), trace: str | None = None) -> ImportedRun:
@@ -58,16 +59,9 @@ def _values(content: bytes) -> Iterator[Any]:
     """Yield the JSON values of a file, and the members of a list."""
     text = content.decode(json.detect_encoding(content)).removeprefix("\ufeff")
     decoder, place = json.JSONDecoder(), 0
-    while rest := _begin(text, place):
-        value, place = decoder.raw_decode(text, rest - 1)
+    while found := _value_begins.search(text, place):
+        value, place = decoder.raw_decode(text, found.start())
         yield from value if isinstance(value, list) else [value]
-
-
-def _begin(text: str, place: int) -> int:
-    """Return the place of the next value, counted from 1, or 0 if there is none."""
-    while place < len(text) and text[place] in BETWEEN:
-        place += 1
-    return place + 1 if place < len(text) else 0
 
 
 def _add(values: Sequence[Any], trace: str | None, run: RunInMaking) -> None:
@@ -107,8 +101,8 @@ def _marked(run: ImportedRun, reading_tools: Sequence[str], path: Path) -> Impor
     for tool in reading_tools:
         if tool not in known:
             raise ResultsError(f"{path}: calls no tool '{tool}'; {nearest(tool, sorted(known))}")
-    return replace(run, steps=tuple(_marked_step(step, set(reading_tools)) for step in run.steps))
-
-
-def _marked_step(step: ImportedStep, reading_tools: set[str]) -> ImportedStep:
-    return replace(step, calls=tuple(replace(call, reads=call.reads or call.tool in reading_tools) for call in step.calls))
+    steps = (
+        replace(step, calls=tuple(replace(call, reads=call.reads or call.tool in reading_tools) for call in step.calls))
+        for step in run.steps
+    )
+    return replace(run, steps=tuple(steps))

@@ -42,16 +42,16 @@ class TracedSpan:
     events: list[SpanEvent] = field(default_factory=list)
 
 
-def _some(value: Any) -> Any:
-    return [] if value is None else value
+SOME = BeforeValidator(lambda value: [] if value is None else value)
+"""Reads a list that is null as an empty list."""
 
 
 def _any(*names: str, default: Any = "") -> Any:
     return Field(default, validation_alias=AliasChoices(*names))
 
 
-Rows = Annotated[Listed[BoundedTable[str, Any]], BeforeValidator(_some)]
-Pairs = Annotated[Listed[BoundedTable[str, Any]] | BoundedTable[str, Any], BeforeValidator(_some)]
+Rows = Annotated[Listed[BoundedTable[str, Any]], SOME]
+Pairs = Annotated[Listed[BoundedTable[str, Any]] | BoundedTable[str, Any], SOME]
 Id = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
 
 
@@ -67,17 +67,15 @@ class OtlpSpan(BaseModel):
     name: Id = ""
     start: int = _any("startTimeUnixNano", "start_time_unix_nano", default=0)
     attributes: Pairs = []
-    events: Annotated[Listed[OtlpEvent], BeforeValidator(_some)] = []
+    events: Annotated[Listed[OtlpEvent], SOME] = []
 
 
 class OtlpScope(BaseModel):
-    spans: Annotated[Listed[OtlpSpan], BeforeValidator(_some)] = []
+    spans: Annotated[Listed[OtlpSpan], SOME] = []
 
 
 class OtlpResource(BaseModel):
-    scopes: Annotated[Listed[OtlpScope], BeforeValidator(_some)] = _any(
-        "scopeSpans", "scope_spans", "instrumentationLibrarySpans", default=[]
-    )
+    scopes: Annotated[Listed[OtlpScope], SOME] = _any("scopeSpans", "scope_spans", "instrumentationLibrarySpans", default=[])
 
 
 class OtlpLog(BaseModel):
@@ -89,20 +87,18 @@ class OtlpLog(BaseModel):
 
 
 class OtlpLogScope(BaseModel):
-    logs: Annotated[Listed[OtlpLog], BeforeValidator(_some)] = _any("logRecords", "log_records", default=[])
+    logs: Annotated[Listed[OtlpLog], SOME] = _any("logRecords", "log_records", default=[])
 
 
 class OtlpLogResource(BaseModel):
-    scopes: Annotated[Listed[OtlpLogScope], BeforeValidator(_some)] = _any("scopeLogs", "scope_logs", default=[])
+    scopes: Annotated[Listed[OtlpLogScope], SOME] = _any("scopeLogs", "scope_logs", default=[])
 
 
 class OtlpRequest(BaseModel):
     """The parts of OTLP's JSON that are read here."""
 
-    resources: Annotated[Listed[OtlpResource], BeforeValidator(_some)] = _any(
-        "resourceSpans", "resource_spans", "batches", default=[]
-    )
-    logs: Annotated[Listed[OtlpLogResource], BeforeValidator(_some)] = _any("resourceLogs", "resource_logs", default=[])
+    resources: Annotated[Listed[OtlpResource], SOME] = _any("resourceSpans", "resource_spans", "batches", default=[])
+    logs: Annotated[Listed[OtlpLogResource], SOME] = _any("resourceLogs", "resource_logs", default=[])
 
 
 class JaegerReference(BaseModel):
@@ -118,9 +114,9 @@ class JaegerSpan(BaseModel):
     id: Id = _any("spanID")
     name: Id = _any("operationName")
     start: int = _any("startTime", default=0)
-    references: Annotated[Listed[JaegerReference], BeforeValidator(_some)] = []
+    references: Annotated[Listed[JaegerReference], SOME] = []
     tags: Rows = []
-    logs: Annotated[Listed[JaegerLog], BeforeValidator(_some)] = []
+    logs: Annotated[Listed[JaegerLog], SOME] = []
 
 
 class JaegerTrace(BaseModel):
@@ -145,7 +141,7 @@ class WrittenSpan(BaseModel):
     parent: Id = _any("parent_id")
     start: datetime | None = _any("start_time", default=None)
     attributes: BoundedTable[str, Any] = {}
-    events: Annotated[Listed[OtlpEvent], BeforeValidator(_some)] = []
+    events: Annotated[Listed[OtlpEvent], SOME] = []
 
 
 OTLP = ("resourceSpans", "resource_spans", "batches", "resourceLogs", "resource_logs")

@@ -15,6 +15,7 @@ from bench.cli.authoring.imported.messages import (
     are_parts,
     as_text,
     message_of,
+    tables_in,
     text_of_result,
     unwrapped,
     value_of,
@@ -184,7 +185,8 @@ def _add_call(span: TracedSpan, run: RunInMaking) -> None:
 def _words(span: TracedSpan, left_out: Counter[str]) -> tuple[list[ImportedMessage], list[ImportedMessage]]:
     """Return the messages of a call's prompt, and its replies, of which a model can give several."""
     attributes = dict(span.attributes)
-    events = [*span.events, *_listed_events(attributes.get("events"))]
+    listed = tables_in(value_of(attributes.get("events")))
+    events = [*span.events, *(SpanEvent(str(event.get("event.name", "")), event) for event in listed)]
     for event in events:
         if event.name in DETAILS:
             attributes |= event.fields
@@ -193,12 +195,6 @@ def _words(span: TracedSpan, left_out: Counter[str]) -> tuple[list[ImportedMessa
         [_choice(event) for event in events if event.name == "gen_ai.choice"], left_out
     )
     return [*_before(attributes, prompt, left_out), *prompt], replies
-
-
-def _listed_events(value: Any) -> Iterator[SpanEvent]:
-    """Yield the events that stand as a list in an attribute."""
-    for event in _rows(value_of(value)):
-        yield SpanEvent(str(event.get("event.name", "")), event)
 
 
 def _prompt_of(events: Sequence[SpanEvent], left_out: Counter[str]) -> Iterator[ImportedMessage]:
@@ -263,7 +259,7 @@ def _replies(attributes: Mapping[str, Any], left_out: Counter[str]) -> list[Impo
     if isinstance(value, dict):
         if "toolCalls" in value or "finishReason" in value:  # of the AI SDK
             value = {"content": value.get("text") or value.get("object"), "tool_calls": value_of(value.get("toolCalls"))}
-        value = next((value[key] for key in ("choices", "candidates", "output") if _rows(value.get(key))), [value])
+        value = next((value[key] for key in ("choices", "candidates", "output") if tables_in(value.get(key))), [value])
     return _choices(value if isinstance(value, list) else [] if value is None else [value], left_out)
 
 
@@ -290,10 +286,6 @@ def _opened(value: Any, left_out: Counter[str]) -> Any:
     if isinstance(read, str) and read.lstrip()[:1] in ("[", "{"):
         left_out["list of messages that is no JSON (cut off?), read as text"] += 1
     return read
-
-
-def _rows(value: Any) -> list[Any]:
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
 def _tool_name(span: TracedSpan) -> str:

@@ -6,15 +6,12 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BaseModel, Field
 
 from bench.cli.authoring.imported.messages import ImportedMessage, as_text, message_of
+from bench.cli.authoring.imported.spans import SOME
 from bench.cli.authoring.imported.steps import OpenCall, RunInMaking, as_shown, ranges_of
 from bench.common.bounds import Listed
-
-
-def _some(value: Any) -> Any:
-    return [] if value is None else value
 
 
 class AtifToolCall(BaseModel):
@@ -31,20 +28,20 @@ class SubagentReference(BaseModel):
 class AtifResult(BaseModel):
     call: str | None = Field(None, validation_alias="source_call_id")
     content: Any = None
-    subagents: Annotated[Listed[SubagentReference], BeforeValidator(_some)] = Field(
+    subagents: Annotated[Listed[SubagentReference], SOME] = Field(
         default_factory=list, validation_alias="subagent_trajectory_ref"
     )
 
 
 class AtifObservation(BaseModel):
-    results: Annotated[Listed[AtifResult], BeforeValidator(_some)] = Field(default_factory=list)
+    results: Annotated[Listed[AtifResult], SOME] = Field(default_factory=list)
 
 
 class AtifStep(BaseModel):
     source: str
     message: Any = None
     reasoning_content: Any = None
-    tool_calls: Annotated[Listed[AtifToolCall], BeforeValidator(_some)] = Field(default_factory=list)
+    tool_calls: Annotated[Listed[AtifToolCall], SOME] = Field(default_factory=list)
     observation: AtifObservation | None = None
     llm_call_count: int | None = None
     is_copied_context: bool | None = None
@@ -67,9 +64,7 @@ class Trajectory(BaseModel):
     agent: AtifAgent | None = None
     steps: Listed[AtifStep]
     continued: str | None = Field(None, validation_alias="continued_trajectory_ref")
-    subagents: Annotated[Listed[Trajectory], BeforeValidator(_some)] = Field(
-        default_factory=list, validation_alias="subagent_trajectories"
-    )
+    subagents: Annotated[Listed[Trajectory], SOME] = Field(default_factory=list, validation_alias="subagent_trajectories")
 
 
 def add_trajectory(trajectory: Trajectory, run: RunInMaking) -> None:
@@ -106,7 +101,9 @@ class _Reader:
             self.run.left_out[f"continuation of the run, in '{self.trajectory.continued}'"] += 1
 
     def _read_step(self, step: AtifStep) -> None:
-        calls = [OpenCall(call.id, call.tool, _arguments(call)) for call in step.tool_calls]
+        calls = [
+            OpenCall(call.id, call.tool, "" if call.arguments is None else as_text(call.arguments)) for call in step.tool_calls
+        ]
         results = step.observation.results if step.observation else []
         message = message_of({"content": step.message}, self.run.left_out)
         if step.reasoning_content:
@@ -143,10 +140,6 @@ class _Reader:
                 yield subagent
             else:
                 self.run.left_out["trajectory of a subagent that the file does not hold"] += 1
-
-
-def _arguments(call: AtifToolCall) -> str:
-    return "" if call.arguments is None else as_text(call.arguments)
 
 
 def _answer(calls: Sequence[OpenCall], results: Sequence[AtifResult], texts: Sequence[str]) -> None:

@@ -46,12 +46,7 @@ class PairedTest:
     least: float | None
 
 
-def paired_test(
-    values: Mapping[Pair, float],
-    others: Mapping[Pair, float],
-    rng: np.random.Generator | None = None,
-    resamples: int = RESAMPLES,
-) -> PairedTest:
+def paired_test(values: Mapping[Pair, float], others: Mapping[Pair, float], resamples: int = RESAMPLES) -> PairedTest:
     """Return the sign-flip test of the mean difference: exact up to thirteen pairs, beyond with `resamples` random flips.
 
     If the arms do not differ, each difference is as likely with the other sign. p is the share of all assignments of signs
@@ -66,8 +61,7 @@ def paired_test(
         return PairedTest(0, None, None)
     if 2**pairs <= resamples:
         return PairedTest(pairs, _by_all_flips(differences), 2 / 2**pairs)
-    p = _by_flips(differences, _flips(pairs, resamples, rng)) if rng else _by_declared_flips(differences.tobytes(), resamples)
-    return PairedTest(pairs, p, 2 / (resamples + 1))
+    return PairedTest(pairs, _by_flips(differences.tobytes(), resamples), 2 / (resamples + 1))
 
 
 def _by_all_flips(differences: np.ndarray) -> float:
@@ -76,21 +70,11 @@ def _by_all_flips(differences: np.ndarray) -> float:
     return _two_sided(differences, flipped @ differences, drawn=0)
 
 
-@lru_cache(256)  # the claims of a report compare the same values many times
-def _by_declared_flips(differences: bytes, resamples: int) -> float:
-    values = np.frombuffer(differences)
-    return _by_flips(values, _declared_flips(len(values), resamples))
-
-
 @lru_cache(2)  # drawing takes longer than testing
-def _declared_flips(pairs: int, resamples: int) -> np.ndarray:
-    return _flips(pairs, resamples, generator())
-
-
-def _flips(pairs: int, resamples: int, rng: np.random.Generator) -> np.ndarray:
+def _flips(pairs: int, resamples: int) -> np.ndarray:
     """Return random assignments of signs: assignments across, eight pairs to a byte down, a bit for each difference that is
     flipped. The first bit of a random byte decides it."""
-    packed, at_once = [], max(1, DRAWN // pairs)
+    rng, packed, at_once = generator(), [], max(1, DRAWN // pairs)
     for begun in range(0, resamples, at_once):
         count = min(at_once, resamples - begun)
         drawn = np.frombuffer(rng.bytes(count * pairs), np.uint8).reshape(count, pairs)
@@ -98,8 +82,11 @@ def _flips(pairs: int, resamples: int, rng: np.random.Generator) -> np.ndarray:
     return np.concatenate(packed, axis=1)
 
 
-def _by_flips(differences: np.ndarray, flips: np.ndarray) -> float:
+@lru_cache(256)  # the claims of a report compare the same values many times
+def _by_flips(values: bytes, resamples: int) -> float:
     """Return p by random assignments. The sum of eight flipped differences is looked up, by their byte."""
+    differences = np.frombuffer(values)
+    flips = _flips(len(differences), resamples)
     eights = np.zeros((len(flips), 8))
     eights.flat[: len(differences)] = differences
     turned = np.zeros(flips.shape[1])
@@ -135,13 +122,11 @@ class Groups:
     delta: float | None
 
 
-def groups_differ(
-    values: Sequence[float], others: Sequence[float], rng: np.random.Generator | None = None, resamples: int = RESAMPLES
-) -> Groups:
+def groups_differ(values: Sequence[float], others: Sequence[float]) -> Groups:
     """Test whether `values` differ from `others`: the tokens of trials that were run again from the tokens of the rest, for
     instance.
 
-    The test is by permutation, so it holds for small groups and for ties. It is exact if there are at most `resamples` ways to
+    The test is by permutation, so it holds for small groups and for ties. It is exact if there are at most RESAMPLES ways to
     draw the groups, and otherwise takes that many random ones.
 
     Sources: Mann and Whitney, Annals of Mathematical Statistics 18 (1947); Cliff, Psychological Bulletin 114 (1993).
@@ -155,7 +140,7 @@ def groups_differ(
         return Groups(n, m, _p_of_one(alone, rest), delta if n == 1 else -delta)
     from scipy import stats  # noqa: PLC0415  it takes half a second, and most reports compare no such groups
 
-    method = stats.PermutationMethod(n_resamples=resamples, rng=rng or generator())
+    method = stats.PermutationMethod(n_resamples=RESAMPLES, rng=generator())
     result = stats.mannwhitneyu(values, others, method=method)
     return Groups(n, m, float(result.pvalue), 2 * float(result.statistic) / (n * m) - 1)
 

@@ -65,13 +65,13 @@ class _Life:
 
 def logs_of(folder: Path) -> list[LoggedTrial]:
     """Compare each trial whose agent kept a log with that log. Raise ResultsError if the folder is damaged."""
-    trials = [trial for trial in latest(read_trials(folder)) if any(_is_kept(event) for event in trial.events)]
+    trials = [trial for trial in latest(read_trials(folder)) if any(event.own_log for event in _ends(trial))]
     texts = read_texts(folder) if trials else {}
     return [kept for trial in trials if (kept := kept_by(trial, texts))]
 
 
-def _is_kept(event: Event) -> bool:
-    return isinstance(event, ProcessEnded) and event.own_log is not None
+def _ends(trial: TrialRecord) -> Iterable[ProcessEnded]:
+    return (event for event in trial.events if isinstance(event, ProcessEnded))
 
 
 def kept_by(trial: TrialRecord, texts: Mapping[str, str]) -> LoggedTrial | None:
@@ -139,9 +139,11 @@ def _differences(life: _Life) -> Iterator[str]:
         yield f"noted {sent[0]} requests to its model and {sent[1]} calls of tools; {booked[0]} and {booked[1]} are booked"
     answered = [call for call in life.calls if call.failure is None]
     noted = [line for line in life.noted("model", "got") if line.get("status") in WELL]
+    theirs = tuple(_sum(line.get(name) for line in noted) for name in ("prompt_tokens", "completion_tokens"))
+    ours = tuple(_sum(getattr(call, name) for call in answered) for name in ("usage_in", "usage_out"))  # which it was told
     if len(noted) != len(answered):
         yield f"noted {len(noted)} replies of its model; {len(answered)} are booked"
-    elif (theirs := _noted_tokens(noted)) != (ours := _booked_tokens(answered)):
+    elif theirs != ours:
         yield f"noted {theirs} tokens in and out; {ours} are booked"
     yield from _of_tools(life)
 
@@ -167,17 +169,6 @@ def _of_tools(life: _Life) -> Iterator[str]:
     for tool in sorted(names):
         if noted[tool] != booked[tool]:
             yield f"noted {noted[tool]} calls of {tool} that were answered well; {booked[tool]} are booked"
-
-
-def _noted_tokens(lines: Iterable[Mapping[str, object]]) -> tuple[int, int]:
-    counts = [(line.get("prompt_tokens"), line.get("completion_tokens")) for line in lines]
-    return _sum(count for count, _ in counts), _sum(count for _, count in counts)
-
-
-def _booked_tokens(calls: Iterable[Called]) -> tuple[int, int]:
-    """Return the input and output tokens as the provider counted them, because the agent was told these counts."""
-    counts = [(call.usage_in, call.usage_out) for call in calls]
-    return _sum(count for count, _ in counts), _sum(count for _, count in counts)
 
 
 def _sum(counts: Iterable[object]) -> int:

@@ -70,7 +70,8 @@ class _Journal:
             case ToolCalled():
                 # A lost answer has no entry number: it belongs to the next call without an answer.
                 call = next((entry for entry in self.left if entry.what == "call"), None)
-                return call if call and call.seq not in self.acknowledged and _same(call, event) else None
+                is_same = call and (call.name, call.effect) == (event.tool, event.effect)
+                return call if call and is_same and call.seq not in self.acknowledged else None
             case PersonAsked():
                 return next((entry for entry in self.left if entry.what == "ask" and entry.result == event.ticket), None)
             case Arrived():
@@ -79,10 +80,6 @@ class _Journal:
             case ProcessDied():
                 return next((entry for entry in self.left if entry.what == "crash"), None)
         return None
-
-
-def _same(entry: JournalEntry, event: ToolCalled) -> bool:
-    return (entry.name, entry.effect) == (event.tool, event.effect)
 
 
 def steps_of(events: Sequence[Event], world: Remade, texts: Mapping[str, str]) -> list[WorldStep]:

@@ -23,14 +23,6 @@ CONTROL = "control"
 MOST_BYTES = 64 * 2**20
 
 
-def _is_empty(text: str) -> bool:
-    return not text
-
-
-def _is_none(value: object) -> bool:
-    return value is None
-
-
 @dataclass(frozen=True)
 class RatePerFailure:
     """An amount for each failure, or a ratio, with its 95% interval.
@@ -125,7 +117,7 @@ class ScoredTrial:
     failures: int
     right: bool
     harm: int | None
-    harms: Annotated[Lookup[str, int] | None, Field(exclude_if=_is_none)] = None
+    harms: Annotated[Lookup[str, int] | None, Field(exclude_if=lambda harms: harms is None)] = None
 
 
 @dataclass(frozen=True)
@@ -158,7 +150,7 @@ class ScorecardRow:
     two_counts_agree: Share
     results: Many[ScoredTrial]
     own_log: Share | None = None
-    reason: Annotated[str, Field(exclude_if=_is_empty)] = ""
+    reason: Annotated[str, Field(exclude_if=lambda reason: not reason)] = ""
 
     def struck_by(self, by: str) -> Struck | None:
         return next((struck for struck in self.struck if struck.by == by), None)

@@ -43,7 +43,7 @@ def struck_cell(by: str, trials: pd.DataFrame, paired: pd.DataFrame) -> Struck:
         any_harm=share_of(paired, (paired[[f"beyond_{kind}" for kind in DAMAGES]] > 0).any(axis=1)),
         harm={kind: _harm(paired, beyond_of(paired, kind)) for kind in (*DAMAGES, ANY)},
         compared=len(compared),
-        work={what: _ratio(compared, what) for what in WORK},
+        work={what: _ratio(compared, compared[what], compared[f"{what}_control"]) for what in WORK},
         recovery={what: _for_each_failure(compared, compared[f"beyond_{what}"]) for what in SPENT},
         distinct=_distinct(trials),
     )
@@ -77,7 +77,9 @@ def _harm(paired: pd.DataFrame, beyond: pd.Series[int]) -> HarmRates:
     known = beyond.notna()
     beyond, paired = beyond[known].astype(int), paired[known]
     after = share_of(paired, beyond > 0)
-    rate = _for_each_failure(paired, 100 * beyond) if (beyond < 0).any() else _amount(paired, 100 * beyond)
+    # If no trial is below 0, the interval is not below 0 either.
+    is_signed = (beyond < 0).any()
+    rate = _for_each_failure(paired, 100 * beyond) if is_signed else _ratio(paired, 100 * beyond, paired["failures"])
     if len(beyond) and not beyond.any():  # zero in all trials has no spread, but has an upper bound
         rate = RatePerFailure(0.0, 0.0, 100 * (after.high or 0.0), rate.n, rate.units)
     return HarmRates(int(beyond.sum()), int(beyond.clip(lower=0).sum()), int((-beyond).clip(lower=0).sum()), rate, after)
@@ -89,15 +91,8 @@ def _for_each_failure(paired: pd.DataFrame, beyond: pd.Series[int]) -> RatePerFa
     return _rate(ratio, len(paired))
 
 
-def _amount(paired: pd.DataFrame, beyond: pd.Series[int]) -> RatePerFailure:
-    """Return the amount for each failure. If no trial is below 0, the interval is not below 0 either."""
-    ratio = ratio_of_means(_by_unit(paired, beyond), _by_unit(paired, paired["failures"]))
-    return _rate(ratio, len(paired))
-
-
-def _ratio(paired: pd.DataFrame, column: str) -> RatePerFailure:
-    ratio = ratio_of_means(_by_unit(paired, paired[column]), _by_unit(paired, paired[f"{column}_control"]))
-    return _rate(ratio, len(paired))
+def _ratio(paired: pd.DataFrame, above: pd.Series[int], below: pd.Series[int]) -> RatePerFailure:
+    return _rate(ratio_of_means(_by_unit(paired, above), _by_unit(paired, below)), len(paired))
 
 
 def _rate(ratio: Ratio, n: int) -> RatePerFailure:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from matplotlib.axes import Axes
-
 from bench.read.render.drawing import BLUE, GREEN, PALE, VERMILION, Picture, finish, panels
 from bench.read.render.labels import slug
 from bench.read.render.marks import ValueInterval, errors_of
@@ -30,7 +28,7 @@ def _figure(world: str, name: str, rows: Sequence[ScorecardRow]) -> Picture:
             crashed = _crashed(row)
             ends = _ends(crashed)[place] if crashed else None
             if ends is not None:
-                _point(ax, y, ends, colour, is_rate=not place)
+                ax.errorbar([ends[0]], [y], xerr=errors_of(ends, not place), fmt="o", ms=4.5, color=colour, capsize=3, lw=1)
             else:
                 ax.text(0.02, y, "not measured", va="center", fontsize=7, transform=ax.get_yaxis_transform())
         ax.set_title(title)
@@ -63,7 +61,3 @@ def _ends(crashed: Struck) -> tuple[ValueInterval | None, ValueInterval | None, 
 
 def _known(value: float | None, low: float | None, high: float | None) -> ValueInterval | None:
     return None if value is None else (value, low, high)
-
-
-def _point(ax: Axes, y: float, ends: ValueInterval, colour: str, is_rate: bool) -> None:
-    ax.errorbar([ends[0]], [y], xerr=errors_of(ends, is_rate), fmt="o", ms=4.5, color=colour, capsize=3, lw=1)

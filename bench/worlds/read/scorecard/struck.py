@@ -15,7 +15,8 @@ MIXED, NONE = "mixed", ""
 def kinds_of_failure(run: Run, plans: list[str]) -> list[str]:
     """Return the kinds of failure of these plans: crashes first, in the order of an effect's life."""
     kinds = {f"{fault.point}:{fault.effect}" for plan in plans for fault in run.config.faults_of(plan)}
-    kinds |= {f"{point}:{effect}" for point, effect in _pairs(run.faults[run.faults["plan"].isin(plans)])}
+    faults = run.faults[run.faults["plan"].isin(plans)]
+    kinds |= {f"{point}:{effect}" for point, effect in zip(faults["point"], faults["effect"], strict=True)}
     if any(is_crash(kind) for kind in kinds):
         kinds.add(ALL_CRASHES)
     ranks = {name: rank for rank, name in enumerate(FIRST)}
@@ -53,7 +54,3 @@ def _by(kinds: set[str]) -> str:
     if len(kinds) == 1:
         return next(iter(kinds))
     return ALL_CRASHES if all(map(is_crash, kinds)) else MIXED
-
-
-def _pairs(faults: pd.DataFrame) -> set[tuple[str, str]]:
-    return set(zip(faults["point"].tolist(), faults["effect"].tolist(), strict=True))
