@@ -20,11 +20,13 @@ from pathlib import Path
 from statistics import mean, median, median_high
 from typing import Any
 
+from recorded_decisions import DECISIONS, Parting, decisions, parting, repeated
+
 from bench.cli.commands.noise import noise_lines
 from bench.common.files import content_of, write_whole
 from bench.read.analysis.statistics.rates import Share, share_by_instance, unpaired_rates
 from bench.read.render.drawing import BLACK, GREY, PALE, SKY, VERMILION, Look, Picture, finish, legend_of, panels, style
-from bench.rerun.elsewhere.counting import DECISIONS, ErrorRepair, Parting, decisions, parting, repairs, repeated
+from bench.rerun.elsewhere.counting import ErrorRepair, repairs
 from bench.rerun.elsewhere.reading import LARGEST, recorded_run
 from bench.rerun.elsewhere.trials import AGENT, RecordedRun, RecordedTrial, key_of
 

@@ -12,9 +12,9 @@ from bench.record.record import TrialRecord
 from bench.record.worlds.events import ToolCalled
 from bench.rerun.began_anew import began_anew_lines
 from bench.rerun.diagnose import Diagnosis, EntryDiagnosis, MendedSet, counts
-from bench.rerun.failure import TrialFailure
 from bench.rerun.mended_parts import PARTS, MendedPart
 from bench.rerun.mends import ReplySource
+from bench.rerun.rerun import TrialFailure
 
 SHOWN = 3
 """Trials that a first screen shows."""

@@ -13,13 +13,13 @@ from typing import Any
 
 from bench.common.errors import ConfigError, ResultsError
 from bench.common.registry import is_path
+from bench.record.events import of_kind
 from bench.record.manifest import Manifest
 from bench.record.model_parameters import ModelParameters
 from bench.record.reading import read_manifest, read_trials
 from bench.record.record import TrialRecord, latest
-from bench.record.worlds.events import EventOrigin, StepOrigin
+from bench.record.worlds.events import EventOrigin, StepOrigin, WorldEnded
 from bench.record.worlds.process_events import ProcessEnded
-from bench.rerun.failure import TrialFailure
 from bench.run.architectures.registry import ARCHITECTURES
 from bench.run.experiment.code import our_codebase
 from bench.run.experiment.config import Config
@@ -37,6 +37,34 @@ PRINTED = {"output", "written", "own_log"}
 """What a process printed."""
 WORST = "worst"
 """Instead of an id: the trial with most damage; in a run without damage, an unsolved trial."""
+
+
+@dataclass(frozen=True)
+class TrialFailure:
+    """How a trial ended: its outcome, and in a world how often each kind of damage happened."""
+
+    outcome: str
+    damage: Mapping[str, int]
+
+    @staticmethod
+    def of(record: TrialRecord) -> TrialFailure:
+        ended = next(iter(of_kind(record.events, WorldEnded)), None)
+        kinds: Mapping[str, Any] = ended.damage if ended else {}
+        return TrialFailure(record.outcome, {kind: times for kind, times in kinds.items() if times})
+
+    @property
+    def times(self) -> int:
+        """The number of damaged effects, of all kinds."""
+        return sum(self.damage.values())
+
+    def beyond(self, control: TrialFailure) -> frozenset[str]:
+        """Return the kinds of damage that occurred more often than in the control."""
+        return frozenset(kind for kind, times in self.damage.items() if times > control.damage.get(kind, 0))
+
+    @property
+    def words(self) -> str:
+        damage = ", ".join(f"{times} {kind}" for kind, times in self.damage.items())
+        return f"{self.outcome.replace('_', ' ')}, with {damage}" if damage else self.outcome.replace("_", " ")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from bench.record.events import Called
 from bench.record.plan_entries import EVERY
 from bench.record.record import TrialRecord
 from bench.record.worlds.events import Arrived, ToolCalled
-from bench.rerun.failure import TrialFailure
+from bench.rerun.rerun import TrialFailure
 from bench.rerun.shrink import PlacedStrike
 from bench.run.experiment.trial import TrialResult
 from bench.run.trial.effects import EFFECTS

@@ -12,8 +12,7 @@ from typing import TypeVar
 
 from bench.common.errors import ConfigError
 from bench.record.record import TrialRecord
-from bench.rerun.failure import TrialFailure
-from bench.rerun.rerun import Original, require_equal
+from bench.rerun.rerun import Original, TrialFailure, require_equal
 from bench.run.trial.faults import FaultPlan, Strike
 
 Item = TypeVar("Item")

@@ -29,7 +29,7 @@ from bench.run.serve.protocol import reason_of
 from bench.run.trial.decoding import LONGEST_OBJECT, Extracted
 from bench.run.trial.verification import extract, validate
 from bench.scenario import Json
-from bench.worlds.read.scorecard import read_scorecard
+from bench.worlds.read.scorecard.card import read_scorecard
 from bench.worlds.run.environment.calling import items_in, read_arguments
 from bench.worlds.run.tool_servers.reading import arguments_of
 

@@ -17,8 +17,7 @@ from bench.cli.commands.counterfactual import lines_of
 from bench.common.errors import ConfigError, ResultsError
 from bench.common.paths import PACKS
 from bench.rerun.config_of import config_text
-from bench.rerun.failure import TrialFailure
-from bench.rerun.rerun import Original, original_of
+from bench.rerun.rerun import Original, TrialFailure, original_of
 from bench.rerun.shrink import Shrunk, minimal, restricted, shrink
 from bench.run.experiment.config import Config, load_config
 from bench.run.trial import loop

@@ -16,7 +16,7 @@ from bench.common.paths import folder_of
 
 # Code that reads results imports pandas and scipy, which slow down the start, so it is imported in the functions that use it.
 if TYPE_CHECKING:
-    from bench.worlds.read.scorecard import Scorecard
+    from bench.worlds.read.scorecard.card import Scorecard
 
 Format = Literal["terminal", "markdown", "html", "json"]
 out = Terminal()
@@ -58,7 +58,8 @@ def scorecard(
 def scorecard_in(names: Sequence[str]) -> Scorecard:
     """Return the scorecard of these runs, or read it from a file. Raise ResultsError if a run fails verification."""
     from bench.read.analysis.frames import load_run  # noqa: PLC0415
-    from bench.worlds.read.scorecard import read_scorecard, scorecard_of  # noqa: PLC0415
+    from bench.worlds.read.scorecard.build import scorecard_of  # noqa: PLC0415
+    from bench.worlds.read.scorecard.card import read_scorecard  # noqa: PLC0415
 
     if COMPARISONS["scorecard"].is_file(names[0]):
         if len(names) > 1:
@@ -69,7 +70,8 @@ def scorecard_in(names: Sequence[str]) -> Scorecard:
 
 def compared(first: str, second: str, margin: float, whole: bool, allowed: Mapping[str, int]) -> Compared:
     """Compare the scorecard of the second run or file with the scorecard of the first."""
-    from bench.worlds.read.scorecard import compare_scorecards, compare_table  # noqa: PLC0415
+    from bench.worlds.read.scorecard import compare_table  # noqa: PLC0415
+    from bench.worlds.read.scorecard.compare import compare_scorecards  # noqa: PLC0415
 
     comparison = compare_scorecards(scorecard_in([first]), scorecard_in([second]), margin, whole, allowed)
     line = f"{Path(second).name} against {Path(first).name}: {compare_table.summary(comparison)}"
@@ -88,7 +90,7 @@ def _only(card: Scorecard, systems: Sequence[str]) -> Scorecard:
 
 
 def _text(card: Scorecard, form: Format) -> str:
-    from bench.worlds.read.scorecard import as_json  # noqa: PLC0415
+    from bench.worlds.read.scorecard.card import as_json  # noqa: PLC0415
     from bench.worlds.read.scorecard.page import as_html, as_markdown  # noqa: PLC0415
 
     return {"json": as_json, "html": as_html}.get(form, as_markdown)(card)

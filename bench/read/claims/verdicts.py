@@ -31,16 +31,18 @@ from typing import Literal, get_args
 from bench.read.analysis import statistics
 from bench.read.analysis.arms import Arms
 from bench.read.analysis.frames import Run
-from bench.read.claims.by_sizes import ratio_by_sizes
+from bench.read.analysis.metrics import FIRST_ROUND
+from bench.read.analysis.plans import run_again
 from bench.read.claims.claim import ANYWHERE, Claim, DegradationClaim, DirectionClaim, RateClaim, RatioClaim, is_structural
-from bench.read.claims.closed_forms import has_side
-from bench.read.claims.comparable import ON_SIMULATED, obstacle
+from bench.read.claims.closed_forms import NEAR, has_side
 from bench.read.claims.evidence import Missing, ModelResults, results_by_model
 from bench.read.claims.measurement import LEVEL, Measurement, measured
 from bench.read.claims.population import refused
-from bench.read.claims.published import Published
+from bench.read.claims.published import Paper, Published
 from bench.read.claims.ranges import PublishedRange, range_of
 
+SIMULATED = "simulated: its replies are made up by the suite, and say nothing about a model"
+ON_SIMULATED = "judged on a simulated proposer, which is right: it tells what the runtime does, and nothing of a model"
 ClaimVerdict = Literal[
     "holds",
     "holds, size differs",
@@ -231,6 +233,46 @@ def _judge(
     if verdict == "not comparable":
         p = floor = None
     return Judgement(claim, source.model, verdict, reason, wanted, measurement, p, floor, tested)
+
+
+def obstacle(run: Run, model: str, claim: Claim, paper: Paper) -> str:
+    """Return why this model cannot judge a claim; "" if it can.
+
+    A simulated model judges no claim about a model's work, only claims that the runtime alone decides. A level is judged only
+    with the paper's model at its temperature and its prompts.
+    """
+    if run.is_simulated(model):
+        return "" if claim.about == "runtime" else SIMULATED
+    return "" if is_structural(claim) else _unlike(run, model, claim.scenario, paper)
+
+
+def _unlike(run: Run, model: str, scenario: str, paper: Paper) -> str:
+    """Return how the model or its prompts differ from the paper's; "" if they do not."""
+    differs = []
+    settings = run.parameters_of(model)
+    if (settings.model, settings.temperature) != (paper.model, paper.temperature):
+        differs.append(f"another model than {paper.asked}")
+    if run.pack(scenario).asked != paper.prompts.get(scenario):
+        differs.append("other prompts than the paper's")
+    return " and ".join(differs)
+
+
+def ratio_by_sizes(source: ModelResults, claim: Claim) -> float | None:
+    """Return the closed form's ratio of the two rounds that a claim names: the first divided by the second. A round of
+    monolithic is its pass; of static, the calls from the struck subtask to the checkpoint; of runtime_structured, the struck
+    call. So the sizes of calls, the shared context, the depth and the place of detection decide which round is dearer.
+
+    None if the claim is not about rounds, the run has no fault-free trials that show the sizes of calls, the plan strikes no
+    subtask's form, or the ratio is too near to 1 to decide anything.
+    """
+    if not isinstance(claim, DirectionClaim | RatioClaim) or claim.measure != FIRST_ROUND.tokens.name:
+        return None
+    prices, again = source.prices(claim.scenario), run_again(source.run, claim.scenario).get(claim.plan)
+    if prices is None or again is None:
+        return None
+    above, below = (prices.round_of(name, again) for name in claim.pair)
+    ratio = above / below if above and below else None
+    return None if ratio is None or abs(ratio - 1) < NEAR else ratio
 
 
 def _by_sizes(source: ModelResults, claim: Claim, measurement: Measurement, wanted: PublishedRange) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -11,7 +12,7 @@ from time import monotonic
 
 from bench.common.errors import ConfigError
 from bench.read.probe.blame import SUFFICIENT, asked_first, asked_last, asks_client
-from bench.read.probe.run import CLEAN_RUNS
+from bench.read.probe.run import CELLS_AGAIN, CLEAN_RUNS
 from bench.record.entry import MOST
 from bench.record.events import OfAKind, of_kind
 from bench.record.probe.events import (
@@ -19,13 +20,13 @@ from bench.record.probe.events import (
     CONTROL,
     CellJudged,
     CellsPlanned,
+    CellVerdict,
     GatewayCall,
     GatewayMend,
     StoresRead,
     mended_plan,
 )
 from bench.rerun.minimal_sets import minimal_sets
-from bench.rerun.probe.bound import AGAIN, UNJUDGED, drawn, same_verdict
 from bench.rerun.probe.causes import name_calls
 from bench.rerun.probe.cells import ProbeCell, cells_of
 from bench.rerun.probe.clean import FEWEST, Clean, clean_of, identified, objection, planned_calls
@@ -37,6 +38,9 @@ from bench.rerun.probe.writing import CellRun, run_of
 from bench.run.gateway.mends import Mends
 from bench.run.gateway.subject import Subject
 
+AGAIN = 5
+"""How often a damaged cell is run if its damage does not come again: then it is a rate."""
+UNJUDGED = frozenset[CellVerdict](("not_applicable", "no_verdict"))
 CONTROL_EVERY = 10
 MOST_CELLS = MOST - 100
 """The most cells: a manifest names each, and calls that are first met in a cell besides."""
@@ -349,3 +353,17 @@ def _course_of(run: CellRun) -> AgentCourse:
         seconds=run.seconds,
     )
     return identified(course, Masks())
+
+
+def same_verdict(former: CellJudged, later: CellJudged) -> bool:
+    """Return whether two runs of a cell have the same verdict and the same damaged effects."""
+    return former.verdict == later.verdict and _kinds(former) == _kinds(later)
+
+
+def _kinds(judged: CellJudged) -> set[tuple[str, str, int]]:
+    return {(finding.kind, finding.effect, finding.times) for finding in judged.findings}
+
+
+def drawn(cells: Sequence[ProbeCell], subject: str) -> list[ProbeCell]:
+    """Return the cells that are run again for a bound: ten, or all if there are fewer. The choice is the same each time."""
+    return random.Random(f"redrawn {subject}").sample(list(cells), min(CELLS_AGAIN, len(cells)))

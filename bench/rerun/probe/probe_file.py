@@ -238,8 +238,9 @@ class ProbeSettings:
         )
         self.stores = tuple(self._stores())
         self._check_copies_are_named()
-        model = file.model
-        self.parameters = model and ModelParameters(model=model.name, price_in=model.price_in, price_out=model.price_out)
+        self.parameters: ModelParameters | None = None
+        if model := file.model:
+            self.parameters = ModelParameters(model=model.name, price_in=model.price_in, price_out=model.price_out)
 
     def probed(self, all_forms: bool, only: Sequence[str]) -> Probed:
         """Return what the manifest says of the subject."""

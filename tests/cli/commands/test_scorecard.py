@@ -11,7 +11,7 @@ from commands import UNDRAWN, bench
 from records import write_run
 from scorecards import shop
 
-from bench.worlds.read.scorecard import read_scorecard
+from bench.worlds.read.scorecard.card import read_scorecard
 from bench.worlds.read.scorecard.page import as_markdown
 
 

@@ -10,10 +10,9 @@ from study_runs import run_of_matrix
 from trips import BARE, REMEDIED, Trip, worked
 
 from bench.read.analysis.frames import Run
-from bench.read.claims.comparable import ON_SIMULATED
 from bench.read.claims.published import load_others
 from bench.read.claims.table import COUNTEREXAMPLE_NOTE, MODEL_NOTE, RUNTIME_NOTE, notes_on, other_claims
-from bench.read.claims.verdicts import JudgedSource, Judgement, can_judge, judge_all
+from bench.read.claims.verdicts import ON_SIMULATED, JudgedSource, Judgement, can_judge, judge_all
 from bench.record.worlds.events import ToolCalled
 from bench.worlds.read.analysis.workflow import compensations
 

@@ -15,14 +15,13 @@ from bench.common.errors import ResultsError
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import mean_of, required_pairs, share_of
 from bench.read.claims.claim import DirectionClaim, RatioClaim
-from bench.read.claims.comparable import SIMULATED
 from bench.read.claims.judging import standing
 from bench.read.claims.published import Published, load_published
 from bench.read.claims.ranges import PublishedRange
 from bench.read.claims.sample_size import pairs_after_correction, pairs_for_the_family, trials_for_the_rate, trials_without_one
 from bench.read.claims.table import claims_tables, tallies, verdict_finding, verdict_lines
 from bench.read.claims.trace import claim_named, trace
-from bench.read.claims.verdicts import VERDICTS, Judgement, counts, family_of, judge_all, levels, structural
+from bench.read.claims.verdicts import SIMULATED, VERDICTS, Judgement, counts, family_of, judge_all, levels, structural
 from bench.read.render.latex import latex
 from bench.read.render.table import Table, comma_separated, markdown
 from bench.read.report.results import Results

@@ -15,10 +15,9 @@ from bench.common.errors import ResultsError
 from bench.read.analysis.decided_ahead import NO_ANSWER
 from bench.read.analysis.frames import Run
 from bench.read.claims.claim import DegradationClaim
-from bench.read.claims.comparable import SIMULATED
 from bench.read.claims.published import Published, load_others, load_published
 from bench.read.claims.trace import claim_named, source_of, trace
-from bench.read.claims.verdicts import Judgement, family_of, judge_all, judge_each
+from bench.read.claims.verdicts import SIMULATED, Judgement, family_of, judge_all, judge_each
 from bench.read.report.report import report_of
 from bench.record.config import FAULT_FREE
 from bench.run.experiment.config import load_config

@@ -11,9 +11,8 @@ from records import run_of, trial
 
 from bench.read.analysis.frames import Run
 from bench.read.claims.claim import DegradationClaim, Side
-from bench.read.claims.comparable import ON_SIMULATED, SIMULATED
 from bench.read.claims.published import load_others
-from bench.read.claims.verdicts import Judgement, family_of, judge_all
+from bench.read.claims.verdicts import ON_SIMULATED, SIMULATED, Judgement, family_of, judge_all
 from bench.record.config import FAULT_FREE
 from bench.run.experiment.config import load_config
 

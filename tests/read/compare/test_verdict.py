@@ -26,8 +26,9 @@ from bench.read.compare.verdict import (
     finding_of,
     verdict_of,
 )
-from bench.worlds.read.scorecard import Scorecard, compare_scorecards, scorecard_of
-from bench.worlds.read.scorecard.card import ScoredTrial
+from bench.worlds.read.scorecard.build import scorecard_of
+from bench.worlds.read.scorecard.card import Scorecard, ScoredTrial
+from bench.worlds.read.scorecard.compare import compare_scorecards
 
 ERRING = {"m": {"kind": "simulated", "failure_rate": 0.1, "price_in": 1.0, "price_out": 1.0}}
 FINDINGS = st.sampled_from(["worse", "better", "trade-off", "equal", "no worse", "no better", "inconclusive", "not measured"])

@@ -14,9 +14,10 @@ import pytest
 from commands import bench
 from hypothesis import given
 from hypothesis import strategies as st
+from recorded_decisions import decisions, parting, repeated
 
 from bench.common.errors import ResultsError
-from bench.rerun.elsewhere.counting import decisions, parting, repairs, repeated
+from bench.rerun.elsewhere.counting import repairs
 from bench.rerun.elsewhere.reading import read_recorded, recorded_run
 from bench.rerun.elsewhere.trials import Blame, RecordedRun
 

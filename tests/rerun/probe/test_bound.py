@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bench.record.probe.events import CellFinding, CellJudged, CellVerdict
-from bench.rerun.probe.bound import drawn, same_verdict
 from bench.rerun.probe.cells import ProbeCell
+from bench.rerun.probe.probe import drawn, same_verdict
 from bench.run.gateway.striker import CellStrike
 
 CELLS = [

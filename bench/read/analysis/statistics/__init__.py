@@ -12,7 +12,7 @@ from bench.read.analysis.statistics.intervals import CONFIDENCE, Mean, amount_of
 from bench.read.analysis.statistics.limits import Limit, Limited, has_width, is_narrow, limits_of
 from bench.read.analysis.statistics.mcnemar import RequiredInstances, TwoByTwo, mcnemar_test, required_instances, two_by_two
 from bench.read.analysis.statistics.methods import METHODS
-from bench.read.analysis.statistics.paired import PairedMean, Ratio, paired_difference, ratio_of_means
+from bench.read.analysis.statistics.paired import PairedMean, Ratio, paired_difference, ratio_of_means, ratio_of_sums
 from bench.read.analysis.statistics.parts import PartEstimate, parts_of
 from bench.read.analysis.statistics.pass_hat import PassHat, pass_hat
 from bench.read.analysis.statistics.power import RequiredPairs, required_pairs
@@ -37,7 +37,6 @@ from bench.read.analysis.statistics.significance import (
     paired_test,
     rates_differ,
 )
-from bench.read.analysis.statistics.sums import ratio_of_sums
 
 __all__ = [
     "CONFIDENCE",

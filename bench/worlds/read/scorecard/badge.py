@@ -6,7 +6,7 @@ import json
 
 from bench.common.errors import ResultsError
 from bench.common.escaping import escape_terminal
-from bench.worlds.read.scorecard import ALL_CRASHES, Scorecard, ScorecardRow
+from bench.worlds.read.scorecard.card import ALL_CRASHES, Scorecard, ScorecardRow
 from bench.worlds.read.scorecard.cells import ANY
 
 OFTEN = 0.5

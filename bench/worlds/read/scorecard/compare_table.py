@@ -10,8 +10,7 @@ from typing import Any
 from bench.read.compare.verdict import Contrast
 from bench.read.render.cells import AdjustedP, BoundedNumber, Cell, Number
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.worlds.read.scorecard import CardComparison
-from bench.worlds.read.scorecard.compare import ALL, Difference
+from bench.worlds.read.scorecard.compare import ALL, CardComparison, Difference
 from bench.worlds.read.scorecard.words import failure
 
 MEASURES = {

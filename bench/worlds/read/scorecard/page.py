@@ -8,7 +8,7 @@ from bench.read.render.drawing import style
 from bench.read.render.escaping import escape_markdown
 from bench.read.render.table import markdown
 from bench.read.report.html import rendered, source
-from bench.worlds.read.scorecard import Scorecard
+from bench.worlds.read.scorecard.card import Scorecard
 from bench.worlds.read.scorecard.pictures import pictures
 from bench.worlds.read.scorecard.tables import tables
 from bench.worlds.read.scorecard.words import ABOUT, INTERVALS, SIMULATED, findings, headline, provenance

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from bench.read.render.drawing import BLUE, GREEN, PALE, VERMILION, Picture, finish, panels
 from bench.read.render.labels import slug
 from bench.read.render.marks import ValueInterval, errors_of
-from bench.worlds.read.scorecard import ALL_CRASHES, Scorecard, ScorecardRow, Struck
+from bench.worlds.read.scorecard.card import ALL_CRASHES, Scorecard, ScorecardRow, Struck
 from bench.worlds.read.scorecard.cells import ANY
 from bench.worlds.read.scorecard.words import model
 

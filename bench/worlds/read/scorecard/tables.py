@@ -9,9 +9,8 @@ from bench.read.analysis.statistics import PassHat, Share
 from bench.read.render.cells import BoundedNumber, Cell, Rate, text_of
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.record.worlds.damage import DAMAGES
-from bench.worlds.read.scorecard import ALL_CRASHES, Scorecard, ScorecardRow, Struck
+from bench.worlds.read.scorecard.card import ALL_CRASHES, Receipts, Scorecard, ScorecardRow, Struck
 from bench.worlds.read.scorecard.card import RatePerFailure as Measured
-from bench.worlds.read.scorecard.card import Receipts
 from bench.worlds.read.scorecard.cells import ANY, KS
 from bench.worlds.read.scorecard.words import KINDS, failure, legend, model, notes
 

@@ -8,7 +8,7 @@ from bench.common.wording import plural
 from bench.read.analysis.statistics import Share
 from bench.read.render.labels import listed
 from bench.record.worlds.damage import DAMAGES
-from bench.worlds.read.scorecard import ALL_CRASHES, Scorecard, ScorecardRow, Struck
+from bench.worlds.read.scorecard.card import ALL_CRASHES, Scorecard, ScorecardRow, Struck
 from bench.worlds.read.scorecard.cells import ANY
 
 LOST_ANSWERS = "tool:lost_ack"

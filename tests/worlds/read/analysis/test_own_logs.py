@@ -13,7 +13,7 @@ from trials import Fault
 
 from bench.record.events import Faulted
 from bench.worlds.read.analysis.own_logs import LoggedTrial, kept_by
-from bench.worlds.read.scorecard import scorecard_of
+from bench.worlds.read.scorecard.build import scorecard_of
 
 POINTS = ("before", "unacknowledged", "unrecorded", "recorded")
 

@@ -22,8 +22,8 @@ from bench.record.events import Called, of_kind
 from bench.record.record import TrialRecord
 from bench.record.tool_calls import ToolCall, text_of
 from bench.record.worlds.damage import DAMAGES
-from bench.worlds.read.scorecard import ALL_CRASHES, Scorecard, ScorecardRow, Struck, as_json, read_scorecard, scorecard_of
-from bench.worlds.read.scorecard.card import SCORECARD
+from bench.worlds.read.scorecard.build import scorecard_of
+from bench.worlds.read.scorecard.card import ALL_CRASHES, SCORECARD, Scorecard, ScorecardRow, Struck, as_json, read_scorecard
 from bench.worlds.read.scorecard.page import as_markdown
 
 SCHEMA = Path(__file__).parents[4] / "docs" / "scorecard.schema.json"

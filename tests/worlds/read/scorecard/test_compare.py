@@ -11,8 +11,9 @@ from records import run_of
 from scorecards import ACK, CRASH, lived, shop
 
 from bench.common.errors import ResultsError
-from bench.worlds.read.scorecard import Scorecard, compare_scorecards, scorecard_of
-from bench.worlds.read.scorecard.compare import CardComparison, Difference
+from bench.worlds.read.scorecard.build import scorecard_of
+from bench.worlds.read.scorecard.card import Scorecard
+from bench.worlds.read.scorecard.compare import CardComparison, Difference, compare_scorecards
 
 MARGIN = 0.05
 

@@ -19,10 +19,11 @@ from bench.common.errors import ResultsError
 from bench.read.analysis.statistics import exact_share
 from bench.read.render.drawing import style
 from bench.read.render.table import Table, markdown
-from bench.worlds.read.scorecard import Scorecard, ScorecardRow, compare_scorecards, scorecard_of
 from bench.worlds.read.scorecard.badge import badge
-from bench.worlds.read.scorecard.card import HarmRates
+from bench.worlds.read.scorecard.build import scorecard_of
+from bench.worlds.read.scorecard.card import HarmRates, Scorecard, ScorecardRow
 from bench.worlds.read.scorecard.cells import ANY
+from bench.worlds.read.scorecard.compare import compare_scorecards
 from bench.worlds.read.scorecard.compare_table import as_json, compare_table
 from bench.worlds.read.scorecard.page import as_html, as_markdown
 from bench.worlds.read.scorecard.pictures import pictures
