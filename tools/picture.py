@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
-from bench.read.probe.run import read_probe
+from bench.read.probe.run import EXIT_CODES, read_probe
 from bench.read.probe.sentences import lines
 
 WIDTH = 104
@@ -51,7 +51,8 @@ def picture_of(run: Path) -> str:
     probe = read_probe(run)
     shown = Console(record=True, width=WIDTH, file=StringIO(), highlight=False, markup=False)
     shown.print(Text("$ bench probe", style="bold"))
-    for number, line in enumerate(lines(probe, f"reports/{probe.folder.name}/probe.html")):
+    page, code = f"reports/{probe.folder.name}/probe.html", EXIT_CODES[probe.conclusion]
+    for number, line in enumerate(lines(probe, page, code)):
         shown.print(Text(line, style="" if number else "bold red" if probe.damaged else "bold"))
     return shown.export_svg(title=probe.folder.name, theme=MONOKAI, code_format=FORMAT, unique_id="probe")
 

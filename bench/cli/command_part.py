@@ -54,7 +54,7 @@ class ComparisonPart(Part):
 
     path     a function of two names, the margin, whether to refuse runs that differ in what they hold, and how many effects
              more may be damaged, by kind; returns `Compared`
-    suffix   the end of the names of files in this form
+    suffix   the end of the names of files in this form; a file packed by gzip has `.gz` after it
     """
 
     path: str
@@ -62,7 +62,7 @@ class ComparisonPart(Part):
 
     def is_file(self, name: str) -> bool:
         """Return whether the name is a file of this form, not a run."""
-        return name.endswith(self.suffix) and not Path(name).is_dir()
+        return name.removesuffix(".gz").endswith(self.suffix) and not Path(name).is_dir()
 
     def compared(self, first: str, second: str, margin: float, whole: bool, allowed: Mapping[str, int]) -> Compared:
         """Return the comparison of two runs or two files."""

@@ -78,8 +78,9 @@ def _verdict(judged: CellJudged) -> str:
     return f"{sign} {word}{f': {more}' if more else ''}"
 
 
-def show_probe(out: Terminal, folder: Path, target: Path) -> int:
-    """Write a probe's page and its summary into a folder, print the lines on it, and return its exit code."""
+def show_probe(out: Terminal, folder: Path, target: Path, stopped: int | None = None) -> int:
+    """Write a probe's page into a folder, print the lines on it, and return the exit code: `stopped`, which is that of the
+    signal that stopped the probe, or if this is 0 the conclusion's. If it is None, the exit code is 0 and no line names it."""
     # Here, because it compiles the page's template, and no other command should wait for that.
     from bench.read.probe.page import page_of  # noqa: PLC0415
     from bench.read.probe.run import EXIT_CODES, read_probe  # noqa: PLC0415
@@ -87,6 +88,7 @@ def show_probe(out: Terminal, folder: Path, target: Path) -> int:
 
     probe = read_probe(folder)
     [page] = write_files(target, {"probe.html": page_of(probe).encode()})
-    for line in lines(probe, str(page)):
+    code = None if stopped is None else stopped or EXIT_CODES[probe.conclusion]
+    for line in lines(probe, str(page), code):
         out.print(line)
-    return EXIT_CODES[probe.conclusion]
+    return code or 0

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain, groupby
 from operator import itemgetter
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 LONGEST_LINE = 1000
 WIDEST = 160
 """Characters of a report's table in a pipe or a file, unless COLUMNS says how wide it is."""
+SELDOM = 60.0
+"""The least seconds between two lines on how far some work is, in a pipe or a file."""
 
 
 class Terminal(Console):
@@ -90,6 +94,21 @@ class Terminal(Console):
         other = Terminal(wrapped=wrapped)
         other.file, other.width = self.file, width
         return other
+
+    @contextmanager
+    def showing_progress(self) -> Iterator[Callable[[str], None]]:
+        """Give a function that shows how far some work is: in a terminal in a line that goes away, else in a line a minute."""
+        shown = perf_counter()
+
+        def show(text: str) -> None:
+            nonlocal shown
+            status.update(text)
+            if not self.is_terminal and perf_counter() - shown >= SELDOM:
+                shown = perf_counter()
+                self.print(text)
+
+        with self.status("") as status:
+            yield show
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Escape a text. Every printed text, alone or in a table, passes through here."""

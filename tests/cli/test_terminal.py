@@ -84,3 +84,17 @@ def test_rows_that_agree_stand_together_where_a_table_is_too_wide(monkeypatch: p
     ]
     assert len({len(line) for line in lines if line.startswith("│")}) == 1, "the columns are equally wide"
     assert sum("inconclusive" in line for line in lines) == 4
+
+
+@pytest.mark.parametrize(("passed", "shown"), [(0, ""), (120, "half of it\n")])
+def test_in_a_pipe_a_line_a_minute_says_how_far_the_work_is(passed: int, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("bench.cli.terminal.perf_counter", lambda: now)
+    terminal, written = Terminal(), io.StringIO()
+    terminal.file = written
+    with terminal.showing_progress() as show:
+        show("begun")
+        now += passed
+        show("half of it")
+        show("more of it")
+    assert written.getvalue() == shown

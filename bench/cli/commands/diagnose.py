@@ -66,9 +66,9 @@ def diagnose(
 
 async def _diagnosed(originals: list[Original]) -> list[Diagnosis]:
     diagnoses = []
-    with err.status("") as status:
+    with err.showing_progress() as show:
         for number, original in enumerate(originals, 1):
-            status.update(f"trial {number} of {len(originals)}")
+            show(f"trial {number} of {len(originals)}")
             diagnoses.append(await diagnose_trial(original))
     return diagnoses
 

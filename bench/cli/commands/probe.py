@@ -102,8 +102,7 @@ def probe(
     asked = Asked(workers, all_forms, tuple(only or ()), limit)
     writer = _opened(settings, secrets, folder, asked, aside)
     stopped = _run(settings, secrets, writer, asked) if writer else 0
-    code = show_probe(out, folder, named(REPORTS, folder.name))
-    raise typer.Exit(stopped or code)
+    raise typer.Exit(show_probe(out, folder, named(REPORTS, folder.name), stopped))
 
 
 def _init(file: Path) -> None:

@@ -44,7 +44,8 @@ def runs(
 
     if not results.is_dir():
         raise ResultsError(f"{results}: is not a folder of runs; name another, or run: bench run configs/smoke.toml --report")
-    index = index_of(results, reports, cache_folder("runs"), _tracked(results)).tagged(tag or ())
+    with err.showing_progress() as show:
+        index = index_of(results, reports, cache_folder("runs"), _tracked(results), show).tagged(tag or ())
     for whose, listed in index.groups.items():
         total = spent(listed)
         out.show(_table(listed, total))

@@ -24,7 +24,8 @@ out = Terminal()
 
 def scorecard(
     runs: Annotated[
-        list[str], typer.Argument(metavar="RUN", help="Runs' names under results/, or folders; or a scorecard's JSON.")
+        list[str],
+        typer.Argument(metavar="RUN", help="Runs' names under results/, or folders; or a scorecard's JSON or .json.gz."),
     ],
     form: Annotated[Format, typer.Option("--format", help="terminal, markdown, html or json.")] = "terminal",
     to: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to this file instead of the terminal.")] = None,

@@ -155,6 +155,8 @@ def _append(pieces: ColumnBlocks, columns: Mapping[str, ExtensionArray], join: b
 
 
 def _joined(blocks: Sequence[ExtensionArray]) -> ExtensionArray:
+    if len(blocks) == 1:
+        return blocks[0]
     joined: ExtensionArray = pd.concat([pd.Series(block, copy=False) for block in blocks], ignore_index=True).array
     return joined
 

@@ -46,10 +46,15 @@ class KeptRuns:
             if kept["key"] == key:
                 return _with_trials(run, kept["trials"]), str(kept["verdicts"])
         made, verdicts = read()
-        columns = {name: column.astype(object).where(column.notna(), None).tolist() for name, column in made.trials.items()}
+        columns = {name: _values(column) for name, column in made.trials.items()}
         with suppress(OSError), new_kept_file(path) as file:  # else it is read anew the next time
             file.write(json.dumps({"key": key, "verdicts": verdicts, "trials": columns}).encode())
         return made, verdicts
+
+
+def _values(column: pd.Series[Any]) -> list[Any]:
+    """Return a column's values; None for each that is missing."""
+    return [None if missing else value for value, missing in zip(column.tolist(), column.isna().tolist(), strict=True)]
 
 
 def _with_trials(folder: Path, trials: Mapping[str, Sequence[Any]]) -> Run:

@@ -3,7 +3,7 @@ pack."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, groupby, pairwise
@@ -115,7 +115,13 @@ def spent(runs: Iterable[ListedRun]) -> SpentInRuns:
     return SpentInRuns.of(listed.run.trials for listed in runs)
 
 
-def index_of(results: Path, reports: Path, cache: Path | None = None, came_along: Container[str] = ()) -> Index:
+def index_of(
+    results: Path,
+    reports: Path,
+    cache: Path | None = None,
+    came_along: Container[str] = (),
+    show: Callable[[str], None] = lambda _: None,
+) -> Index:
     """Read all runs of a folder. A run that cannot be read becomes a line of the index, and reading goes on.
 
     Args:
@@ -123,12 +129,14 @@ def index_of(results: Path, reports: Path, cache: Path | None = None, came_along
         reports: The folder with a folder for each report.
         cache: The folder in which runs' results are kept; None to keep nothing.
         came_along: The names of the runs that came with the clone.
+        show: Called with a line on how far the reading is, before each run.
     """
     kept = KeptRuns(cache)
     runs, unread = list[ListedRun](), list[str]()
     folders = {path.with_name(path.name.removesuffix(SUFFIX)) for path in results.glob("[!.]*") if _may_be_run(path)}
     pages = {page.parent.name: f"{page.parent.name}/{name}" for name in reversed(PAGES) for page in reports.glob(f"*/{name}")}
-    for folder in sorted(folders):
+    for number, folder in enumerate(sorted(folders), 1):
+        show(f"reading run {number} of {len(folders)}: {folder.name}")
         try:
             run, verdicts = kept.of(folder, partial(_read, folder))
             arms = tuple(ArmOfRun(run, arm) for arm in each_arm(arms_of(run)))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from bench.common.errors import one_line
 from bench.common.wording import plural
-from bench.read.probe.run import CELLS_AGAIN, CLEAN_RUNS, EXIT_CODES, CellRead, ProbeRead, gravest
+from bench.read.probe.run import CELLS_AGAIN, CLEAN_RUNS, CellRead, ProbeRead, gravest
 from bench.record.events import of_kind
 from bench.record.probe.events import CellFinding, CellJudged, CellVerdict, GatewayCall, RepeatCause
 from bench.record.probe.points import StrikePoint
@@ -63,19 +63,19 @@ def sentence(probe: ProbeRead) -> str:
     return "; ".join(filter(None, (outcome(probe), unseen(probe)))) + "."
 
 
-def lines(probe: ProbeRead, page: str) -> list[str]:
+def lines(probe: ProbeRead, page: str, code: int | None = None) -> list[str]:
     """Return the ten lines that a terminal shows at the end.
 
     Args:
         probe: The probe.
         page: The file to open.
+        code: With what the command exits; None if the conclusion does not decide it.
     """
     about = list(_worst(probe))
     limits = " ".join(not_shown(probe)[:2])
     made = [sentence(probe), ran(probe), *about, counts(probe), share_gave_up(probe), *claims(probe)[:1], limits]
-    made.append(
-        f"Exit code {EXIT_CODES[probe.conclusion]}. Open {page}; one cell: bench trace {probe.folder.name} --trial CALL.POINT"
-    )
+    exits = "" if code is None else f"Exit code {code}. "
+    made.append(f"{exits}Open {page}; one cell: bench trace {probe.folder.name} --trial CALL.POINT")
     return [one_line(line, 4 * LONGEST) for line in made if line]
 
 

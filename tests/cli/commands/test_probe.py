@@ -111,6 +111,7 @@ def test_a_stopped_probe_goes_on_and_leaves_nothing_behind(tmp_path: Path) -> No
         command.send_signal(signal.SIGINT)
         code, out, err = command.ended()
     assert code == 130 and "the same command goes on from there" in err, (out, err)
+    assert "Exit code 130. Open " in out
     assert left(tmp_path) == [] and verify(folder / "results" / "till-probe").defects == ()
     known = len(list(read_trials(folder / "results" / "till-probe")))
     code, out, err = bench(folder, *words, TMPDIR=str(tmp_path))

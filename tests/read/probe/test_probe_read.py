@@ -133,7 +133,8 @@ def test_where_an_unseen_call_was_repeated_the_owner_is_asked_for_a_word(tmp_pat
 
 def test_the_terminal_ends_in_at_most_ten_lines_of_which_the_last_names_the_file(tmp_path: Path) -> None:
     read = probe(tmp_path)
-    told = lines(read, "reports/shop-probe/probe.html")
+    told = lines(read, "reports/shop-probe/probe.html", 1)
+    assert told[-1].startswith("Exit code 1. Open ") and lines(read, "probe.html")[-1].startswith("Open probe.html; ")
     assert len(told) <= 10 and told[0] == sentence(read) and "reports/shop-probe/probe.html" in told[-1]
     assert "orders.payments [2]: new: id 2, order 7, amount 30" in told[3] and all("\n" not in line for line in told)
 

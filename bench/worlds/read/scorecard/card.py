@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import zlib
 from dataclasses import dataclass
+from gzip import GzipFile
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,7 +13,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from bench.common.bounds import SPARSE, Lookup, Many, crowded, validated
 from bench.common.errors import ResultsError
-from bench.common.files import content_of
+from bench.common.files import opened, within
 from bench.common.wording import first_violation
 from bench.read.analysis.statistics import PassHat, Share
 
@@ -197,15 +199,19 @@ def as_json(card: Scorecard) -> str:
 
 
 def read_scorecard(path: Path) -> Scorecard:
-    """Read a scorecard. Raise ResultsError, with one line, if the file is no scorecard of this version."""
+    """Read a scorecard, which may be packed by gzip. Raise ResultsError, with one line, if the file is no scorecard of this
+    version."""
     try:
-        content = content_of(path, MOST_BYTES)
-    except OSError as error:
-        raise ResultsError(f"{path}: cannot be read: {error.strerror}") from error
+        with opened(path) as file:
+            content = within(GzipFile(fileobj=file) if path.suffix == ".gz" else file, path, MOST_BYTES)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ResultsError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if why := crowded(content, SPARSE):
         raise ResultsError(f"{path}: is not a scorecard: {why}")
     try:
         return validated(SCORECARD, content)
     except ValidationError as error:
         problem = f"{path}: is not a scorecard of version {VERSION}: {first_violation(error).line}"
-        raise ResultsError(f"{problem}; write it with `bench scorecard RUN --format json --to {path}`") from None
+        raise ResultsError(
+            f"{problem}; write it with `bench scorecard RUN --format json --to {str(path).removesuffix('.gz')}`"
+        ) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from dataclasses import replace
@@ -258,6 +259,22 @@ def test_what_is_no_scorecard_is_refused_in_one_line_that_says_what_to_do(tmp_pa
     with pytest.raises(ResultsError, match=r"is not a scorecard of version 1: .*write it with `bench scorecard") as refused:
         read_scorecard(path)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", gzip.compress(b"{}" * 9)[:-9], gzip.compress(b"x" * 99)[:12] + b"\xff" * 9])
+def test_a_packed_scorecard_that_is_no_gzip_or_is_cut_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "card.json.gz"
+    path.write_bytes(content)
+    with pytest.raises(ResultsError, match=r"card.json(.gz: cannot be read: |.gz: is not a scorecard)") as refused:
+        read_scorecard(path)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_small_file_that_unpacks_to_more_than_a_scorecard_can_have_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "card.json.gz"
+    path.write_bytes(gzip.compress(bytes(2**26 + 1)))
+    with pytest.raises(ResultsError, match=r"card.json.gz: cannot be read: it has more than 67,108,864 bytes"):
+        read_scorecard(path)
 
 
 def test_a_pipe_in_the_place_of_a_scorecard_is_one_line_and_is_not_waited_for(tmp_path: Path) -> None:
