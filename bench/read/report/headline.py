@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from bench.common.wording import plural
 from bench.read.analysis.arms import Arm, Arms, Condition
@@ -47,6 +48,30 @@ def _told_apart(labels: Sequence[str]) -> Mapping[str, str]:
     }
 
 
+@dataclass(frozen=True)
+class ComparedArms:
+    """Arms that a sentence compares, by name: the architectures of a condition, or if there are several models, the models of
+    one architecture. `by` then names the architecture (" with static"); else it is "". `condition` is the first arm's."""
+
+    condition: Condition
+    by: str
+    named: Mapping[str, Arm]
+
+
+def compared_arms(run: Run, arms: Arms) -> list[ComparedArms]:
+    """Return the arms that sentences compare, in the config's order."""
+    if len(run.names("model")) < MODELS:
+        return [ComparedArms(condition, "", named) for condition, named in arms.items()]
+    alike: dict[tuple[str, str, str], dict[str, Arm]] = {}
+    for arm in each_arm(arms):
+        place = arm.condition.scenario, arm.condition.plan, arm.architecture
+        alike.setdefault(place, {})[model_label(run, arm.condition.model)] = arm
+    return [
+        ComparedArms(next(iter(named.values())).condition, f" with {architecture}", named)
+        for (_, _, architecture), named in alike.items()
+    ]
+
+
 def harmed_trials(arm: Arm) -> tuple[int, int]:
     """Return in how many trials of an arm damage was done in a world, and how many trials there are."""
     lived = arm.usable[arm.usable["lives"].notna()]
@@ -73,16 +98,16 @@ def _damage(run: Run, arms: Arms) -> Iterator[str]:
     """Name the architectures that did the least and the most damage under each fault plan. Plans under which these differ come
     first."""
     sentences = list[tuple[bool, str]]()
-    for condition, named in arms.items():
+    for group in compared_arms(run, arms):
+        condition, named = group.condition, group.named
         counts = sorted((k / n, name, k, n) for name, arm in named.items() for k, n in [harmed_trials(arm)] if n)
         if counts and condition.plan != FAULT_FREE:
             (_, first, least, trials), *others = dict.fromkeys([counts[0], counts[-1]])
             texts = [f"{first} did damage in {least} of {trials} trials{_solved_nothing(run, named[first])}"]
             texts += [f"{name} in {k} of {n}{_solved_nothing(run, named[name])}" for _, name, k, n in others]
-            where = f"Under {condition.plan} on {condition.scenario}{_by(run, condition)}"
-            sentences.append(
-                (counts[0][0] == counts[-1][0], f"{where}, {listed(texts)}{_none_solved(run)}{_marked(run, condition)}")
-            )
+            where = f"Under {condition.plan} on {condition.scenario}{group.by}"
+            marked = "" if group.by else _marked(run, condition)
+            sentences.append((counts[0][0] == counts[-1][0], f"{where}, {listed(texts)}{_none_solved(run)}{marked}"))
     yield from (text for _, text in sorted(sentences, key=lambda pair: pair[0]))
 
 
@@ -120,17 +145,23 @@ def _in_all(arms: Arms, conditions: Iterable[Condition], name: str) -> bool:
 
 
 def _solved_alike(run: Run, named: Sequence[Arm]) -> str:
-    """Return in words what the models solved with one architecture. For two models, add the paired difference and the ratio of
-    their dollars."""
-    first = named[0]
-    solvers = [(model_label(run, arm.condition.model), arm.solved(), "") for arm in named]
-    text = f"On {first.condition.scenario} with {first.architecture}, {listed(solved_texts(solvers))}"
+    """Return in words what the models solved with one architecture: of two models which solved more, by how much, and at how
+    many times the dollars."""
+    on = f"On {named[0].condition.scenario} with {named[0].architecture}"
     if len(named) > MODELS:
-        return text
-    gap = named[1].solved_less(first)
-    text += f": {BoundedNumber(gap.difference, gap.low, gap.high, 1, percent=True).text()}" if gap.pairs else ""
-    ratio = named[1].ratio_to(first, COST.name)
-    return text + (f", at {BoundedNumber(ratio.ratio, ratio.low, ratio.high, 2).text()} of the dollars" if ratio.ratio else "")
+        solvers = [(model_label(run, arm.condition.model), arm.solved(), "") for arm in named]
+        return f"{on}, {listed(solved_texts(solvers))}"
+    most, least = sorted(named, key=lambda arm: -(arm.solved().rate or 0.0))
+    (better, first), (other, second) = ((model_label(run, arm.condition.model), arm.solved()) for arm in (most, least))
+    gap, ratio = most.solved_less(least), most.ratio_to(least, COST.name)
+    n = plural(first.n, "trial")
+    if gap.low is not None and gap.low > 0:
+        text = f"{on}, {better} solved more than {other}: {first.k} of {n} against {second.k} of {second.n}"
+    else:
+        text = f"{on}, {better} solved {first.k} of {n} and {other} {second.k} of {second.n}, no clear difference"
+    text += f" ({BoundedNumber(gap.difference, gap.low, gap.high, 1, percent=True).text()})" if gap.pairs else ""
+    times = BoundedNumber(ratio.ratio, ratio.low, ratio.high, 2).text()
+    return text + (f", and took {times} times the dollars" if ratio.ratio else "")
 
 
 def _solved_and_cheap(named: Sequence[Arm]) -> tuple[float, float]:

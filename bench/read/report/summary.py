@@ -16,8 +16,9 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, SCORE, Metric
 from bench.read.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.read.analysis.statistics import Mean
+from bench.read.render.cells import BoundedNumber
 from bench.read.render.labels import MOST_NAMED, each_arm, listed, model_label, under
-from bench.read.report.headline import harmed_trials, headline_of, only_asked, paid, solved_texts
+from bench.read.report.headline import ComparedArms, compared_arms, harmed_trials, headline_of, only_asked, paid, solved_texts
 from bench.record.config import FAULT_FREE
 
 WIDTH, MOST_LINES = 100, 8
@@ -116,45 +117,44 @@ def _ran(run: Run) -> str:
 
 
 def _first_rounds(run: Run, arms: Arms) -> SummaryFinding | None:
-    struck = [condition for condition in arms if condition.plan != FAULT_FREE]
-    lines = _means(run, arms, struck, "the first repair of a failure", FIRST_ROUND.tokens)
-    return _finding(lines, "first_round")
+    struck = [group for group in compared_arms(run, arms) if group.condition.plan != FAULT_FREE]
+    return _finding(_cheapest(run, struck, "the first repair of a failure", FIRST_ROUND.tokens), "first_round")
 
 
 def _first_passes(run: Run, arms: Arms) -> SummaryFinding | None:
-    undisturbed = [condition for condition in arms if condition.plan == FAULT_FREE]
-    return _finding(_means(run, arms, undisturbed, "the calls that no failure caused", FIRST_PASS.tokens), "first_pass")
+    undisturbed = [group for group in compared_arms(run, arms) if group.condition.plan == FAULT_FREE]
+    return _finding(_cheapest(run, undisturbed, "a pass without a failure", FIRST_PASS.tokens), "first_pass")
 
 
-def _means(run: Run, arms: Arms, conditions: Iterable[Condition], what: str, tokens: Metric) -> list[str]:
-    """Return sentences with the mean tokens of each architecture, the cheapest first, for each condition that has tokens."""
-    lines = []
-    for condition in conditions:
-        means = {name: arm.mean(tokens.name) for name, arm in arms[condition].items()}
-        known = sorted((mean.mean, name, mean) for name, mean in means.items() if mean.mean is not None)
-        if known:
-            (_, first, mean), *others = known
-            texts = [f"{_told(mean)} tokens with {first}", *(f"{_told(mean)} with {name}" for _, name, mean in others)]
-            of_trials = _numbers([mean.n for *_, mean in known])
-            lines.append(f"{_where(run, condition)}, {what} took {_ranked(texts)} ({of_trials})")
-    return lines
+def _cheapest(run: Run, groups: Iterable[ComparedArms], what: str, tokens: Metric) -> Iterator[str]:
+    """Yield a sentence for each group of arms with tokens: which took the fewest, and its share of the most that any took."""
+    for group in groups:
+        means = {name: arm.mean(tokens.name) for name, arm in group.named.items()}
+        known = sorted((mean.mean, name) for name, mean in means.items() if mean.mean is not None)
+        if not known:
+            continue
+        on, (_, first), (_, last) = _where(run, group.condition, group.by), known[0], known[-1]
+        if first == last:
+            mean = means[first]
+            yield f"{on}, {what} took {_told(mean)} tokens with {first} (mean of {plural(mean.n, 'trial')})"
+            continue
+        ratio = group.named[first].ratio_to(group.named[last], tokens.name)
+        of = f", the dearest of {len(known)}" if len(known) > SEVERAL else ""
+        share = BoundedNumber(ratio.ratio, ratio.low, ratio.high, 0, percent=True).text()
+        pairs = f"{share} of the tokens with {last}{of}, in {plural(ratio.pairs, 'pair')}"
+        if ratio.ratio is None:
+            yield f"{on}, {what} took the fewest tokens with {first} and the most with {last}, in no common pair"
+        elif ratio.high is not None and ratio.high < 1:
+            yield f"{on}, {what} took the fewest tokens with {first}: {pairs}"
+        else:
+            yield f"{on}, {what} shows no clear difference: with {first} it took {pairs}"
 
 
-def _numbers(numbers: Sequence[int]) -> str:
-    """Return over how many trials the means are taken: "means of 10, 10 and 9 trials"."""
-    least, most = min(numbers), max(numbers)
-    means = "mean" if len(numbers) == 1 else "means"
-    if least == most:
-        return f"{means} of {plural(least, 'trial')}{' each' if len(numbers) > 1 else ''}"
-    each = listed(list(map(str, numbers))) if len(numbers) <= MOST_NAMED else f"{least} to {most}"
-    return f"{means} of {each} trials"
-
-
-def _where(run: Run, condition: Condition, least: int = SEVERAL) -> str:
-    """Name the scenario, the model if there are several, and the fault plan if the run has at least `least`."""
+def _where(run: Run, condition: Condition, by: str, least: int = SEVERAL) -> str:
+    """Name the scenario, `by` whom, and the fault plan if the run has at least `least`."""
     plans = [plan for plan in run.names("plan") if plan != FAULT_FREE]
     plan = f" under {condition.plan}" if condition.plan in plans and len(plans) >= least else ""
-    return f"on {condition.scenario}{_with_model(run, condition.model)}{plan}"
+    return f"on {condition.scenario}{by}{plan}"
 
 
 def _with_model(run: Run, model: str) -> str:
@@ -168,9 +168,9 @@ def _ranked(texts: Sequence[str]) -> str:
     return listed([*texts[: MOST_NAMED - 2], f"{between} others in between", texts[-1]])
 
 
-def _finding(lines: Sequence[str], table: str) -> SummaryFinding | None:
+def _finding(each: Iterable[str], table: str) -> SummaryFinding | None:
     """Join the first lines as sentences, with the number of further lines. None if there is no line."""
-    if not lines:
+    if not (lines := list(each)):
         return None
     rest = len(lines) - MOST_CONDITIONS
     more = [f"The table has {rest} more"] if rest > 0 else []
@@ -203,7 +203,7 @@ def _recovered(run: Run, arms: Arms) -> SummaryFinding | None:
     for rate in recovery_rates(run, arms):
         by_condition.setdefault(rate.arm.condition, []).append(rate)
     lines = [
-        f"{_where(run, condition, FAULTS)}, {_again(rates, n)}"
+        f"{_where(run, condition, _with_model(run, condition.model), FAULTS)}, {_again(rates, n)}"
         for condition, rates in by_condition.items()
         for n in [rates[0].recovered.n]
         if n
@@ -227,13 +227,14 @@ def _solved(run: Run, arms: Arms) -> SummaryFinding | None:
         return None
     if not graded["outcome"].eq("solved").any():
         return SummaryFinding(f"No trial was solved, 0 of {len(graded):,}, so nothing is said about right answers.", "outcomes")
-    undisturbed = [condition for condition in arms if condition.plan == FAULT_FREE]
+    groups = compared_arms(run, arms)
+    undisturbed = [group for group in groups if group.condition.plan == FAULT_FREE]
     lines = []
-    for condition in undisturbed or arms:
-        shares = sorted(((arm.solved(), name) for name, arm in arms[condition].items()), key=lambda pair: -(pair[0].rate or 0))
-        counts = [(name, share, paid(run, arms[condition][name])) for share, name in shares if share.n]
+    for group in undisturbed or groups:
+        shares = sorted(((arm.solved(), name) for name, arm in group.named.items()), key=lambda pair: -(pair[0].rate or 0))
+        counts = [(name, share, paid(run, group.named[name])) for share, name in shares if share.n]
         if counts:
-            where = f"on {condition.scenario}{_with_model(run, condition.model)} {under(condition.plan)}"
+            where = f"on {group.condition.scenario}{group.by} {under(group.condition.plan)}"
             lines.append(f"{where}, {_ranked(solved_texts(counts))}")
     return _finding(lines, "outcomes")
 
@@ -241,13 +242,13 @@ def _solved(run: Run, arms: Arms) -> SummaryFinding | None:
 def _damaged(run: Run, arms: Arms) -> SummaryFinding | None:
     """Return in how many trials each architecture did damage in a world, the least first."""
     lines = []
-    for condition, named in arms.items():
-        harmed = [(count, of, name) for name, arm in named.items() for count, of in [harmed_trials(arm)] if of]
-        if harmed and condition.plan != FAULT_FREE:
+    for group in compared_arms(run, arms):
+        harmed = [(count, of, name) for name, arm in group.named.items() for count, of in [harmed_trials(arm)] if of]
+        if harmed and group.condition.plan != FAULT_FREE:
             shares = [
                 f"{count} of {of} trials of {name}" for count, of, name in sorted(harmed, key=lambda harm: harm[0] / harm[1])
             ]
-            lines.append(f"{_where(run, condition, FAULTS)}, damage was done in {_ranked(shares)}")
+            lines.append(f"{_where(run, group.condition, group.by, FAULTS)}, damage was done in {_ranked(shares)}")
     return _finding(lines, "world_damage")
 
 

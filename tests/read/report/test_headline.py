@@ -80,8 +80,14 @@ def test_a_plan_under_which_the_architectures_did_different_damage_is_told_first
 
 def test_two_models_are_compared_under_the_architecture_with_which_both_together_solved_most(tmp_path: Path) -> None:
     text = headline(tmp_path / "run", undisturbed({("a", "m"): 1, ("b", "m"): 2, ("a", "big"): 4, ("b", "big"): 4}))
-    solved = "On demo with b, m (SIMULATED) solved 2 of 4 trials and big (SIMULATED) 4 of 4: "
-    assert text.startswith(solved) and re.fullmatch(r"\+?50\.0% \[[-0-9.]+%, [0-9.]+%\]", text.removeprefix(solved)), text
+    solved = "On demo with b, big (SIMULATED) solved 4 of 4 trials and m (SIMULATED) 2 of 4, no clear difference "
+    assert text.startswith(solved) and re.fullmatch(r"\(50\.0% \[[-0-9.]+%, [0-9.]+%\]\)", text.removeprefix(solved)), text
+
+
+def test_the_title_says_which_of_two_models_solved_more(tmp_path: Path) -> None:
+    text = headline(tmp_path / "run", undisturbed({("a", "m"): 2, ("a", "big"): 18}, n=20))
+    solved = "On demo with a, big (SIMULATED) solved more than m (SIMULATED): 18 of 20 trials against 2 of 20 "
+    assert text.startswith(solved) and re.fullmatch(r"\(80\.0% \[[0-9.]+%, [0-9.]+%\]\)", text.removeprefix(solved)), text
 
 
 def test_of_models_whose_prices_are_known_the_ratio_of_the_dollars_is_told(tmp_path: Path) -> None:
@@ -91,7 +97,8 @@ def test_of_models_whose_prices_are_known_the_ratio_of_the_dollars_is_told(tmp_p
     )
     priced = run.having({"trials": run.trials.assign(cost=dear.astype("float64"))})
     title = headline_of(priced, arms_of(priced))
-    assert title.startswith("On demo with b, m (SIMULATED) solved 2 of 4 trials") and "at 0.25 [" in title, title
+    assert title.startswith("On demo with b, m (SIMULATED) solved 2 of 4 trials and big (SIMULATED) 1 of 4, no clear"), title
+    assert "and took 4.00 [" in title and title.endswith("times the dollars"), title
 
 
 def test_three_models_are_told_side_by_side_without_a_difference(tmp_path: Path) -> None:

@@ -41,25 +41,55 @@ def test_it_says_what_was_run(tmp_path: Path) -> None:
     assert ran == "12 trials: static on demo, answered by m (SIMULATED), under 1 fault plan (paper) and without faults."
 
 
-def test_the_first_round_and_the_first_pass_are_told_with_intervals_and_numbers(tmp_path: Path) -> None:
+def test_of_a_single_architecture_the_tokens_of_a_repair_and_of_a_pass_are_told(tmp_path: Path) -> None:
     summary = of(run_of(tmp_path / "run", trials(retry=1000)))
     assert finding(summary, "first_round") == (
         "On demo, the first repair of a failure took 1,024 [1,022, 1,025] tokens with static (mean of 6 trials)."
     )
     assert finding(summary, "first_pass") == (
-        "On demo, the calls that no failure caused took 240 [240, 240] tokens with static (mean of 6 trials)."
+        "On demo, a pass without a failure took 240 [240, 240] tokens with static (mean of 6 trials)."
     )
 
 
-def test_architectures_are_told_the_cheapest_first_and_of_many_the_first_two_and_the_dearest(tmp_path: Path) -> None:
-    records = [
+def repaired(**costs: tuple[int, ...]) -> list[TrialRecord]:
+    """Trials of each architecture, in each of which a repair took so many tokens more than 20."""
+    return [
         trial(name, "paper", repetition, events=recovered(cost))
-        for name, cost in (("e", 500), ("d", 400), ("c", 300), ("b", 200), ("a", 100))
+        for name, each in costs.items()
+        for repetition, cost in enumerate(each, 1)
+    ]
+
+
+def test_the_cheapest_repair_is_told_as_a_share_of_the_dearest(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", repaired(c=(300, 300), b=(200, 200), a=(100, 100)))
+    assert finding(of(run), "first_round") == (
+        "On demo, the first repair of a failure took the fewest tokens with a: 38% [38%, 38%] of the tokens with c, "
+        "the dearest of 3, in 2 pairs."
+    )
+
+
+def test_repairs_whose_ratio_may_be_one_are_said_to_show_no_clear_difference(tmp_path: Path) -> None:
+    text = finding(of(run_of(tmp_path / "run", repaired(a=(100, 300, 200), b=(310, 110, 190)))), "first_round")
+    assert text.startswith("On demo, the first repair of a failure shows no clear difference: with a it took 99% [10%, ")
+    assert text.endswith("of the tokens with b, in 3 pairs.")
+
+
+def test_repairs_in_no_common_pair_have_no_share(tmp_path: Path) -> None:
+    apart = [record for record in repaired(a=(100, 100), b=(200, 200)) if record.repetition == 1 + (record.architecture == "b")]
+    text = "On demo, the first repair of a failure took the fewest tokens with a and the most with b, in no common pair."
+    assert finding(of(run_of(tmp_path / "run", apart)), "first_round") == text
+
+
+def test_of_several_models_a_repair_is_compared_under_the_same_architecture(tmp_path: Path) -> None:
+    records = [
+        trial("static", "paper", repetition, events=recovered(cost), model=model)
+        for model, cost in (("small", 200), ("big", 100))
         for repetition in (1, 2)
     ]
-    text = finding(of(run_of(tmp_path / "run", records)), "first_round")
-    assert "took 120 [120, 120] tokens with a, 220 [220, 220] with b, 2 others in between and 520 [520, 520] with e" in text
-    assert text.endswith("(means of 2 trials each).")
+    assert finding(of(run_of(tmp_path / "run", records)), "first_round") == (
+        "On demo with static, the first repair of a failure took the fewest tokens with big (SIMULATED): 55% [55%, 55%] of the "
+        "tokens with small (SIMULATED), in 2 pairs."
+    )
 
 
 def test_masked_faults_are_told_apart_from_those_that_mattered(tmp_path: Path) -> None:
@@ -97,10 +127,10 @@ def test_what_is_solved_is_told_of_each_architecture_and_model_and_pooled_over_n
         for n in range(1, 7)
     ]
     summary = of(run_of(tmp_path / "run", records))
-    assert "On demo with static, m (SIMULATED) solved 3 of 6 trials and big (SIMULATED) 6 of 6" in " ".join(summary.lines())
+    assert "On demo with static, big (SIMULATED) solved" in " ".join(summary.lines())
     assert finding(summary, "outcomes") == (
-        "On demo with m (SIMULATED) without faults, mine solved 5 of 6 trials and static 3 of 6. "
-        "On demo with big (SIMULATED) without faults, static solved 6 of 6 trials."
+        "On demo with static without faults, big (SIMULATED) solved 6 of 6 trials and m (SIMULATED) 3 of 6. "
+        "On demo with mine without faults, m (SIMULATED) solved 5 of 6 trials."
     )
 
 
