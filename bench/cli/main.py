@@ -277,6 +277,8 @@ def _report(folders: list[Path], target: Path, verbose: bool) -> None:
     for line in shortfalls(run):
         out.print(line)
     out.print(f"{len(written)} files; open {target / 'report.html'}")
+    if "tables/world_damage.md" in made.files:
+        out.print(f"next: bench scorecard {' '.join(f.name if f.parent == RESULTS else str(f) for f in folders)}")
 
 
 def regrade(

@@ -8,7 +8,7 @@ import pytest
 import typer
 from reference import command_pages, config_keys, effects, probe_keys, providers, systems, workbench_calls
 from reference.docstrings import restructured
-from reference.pages import GENERATED, INSTEAD, filled, inside
+from reference.pages import GENERATED, HELD, INSTEAD, filled, inside, renewed
 from trials import SYSTEMS
 
 from bench.cli.main import app
@@ -90,6 +90,11 @@ def test_each_generated_part_of_a_page_has_its_generator() -> None:
     pages = [path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md")]
     assert sum(len(GENERATED.findall(text)) for text in pages) >= 5
     assert [text for text in pages if "<!-- generated:" in filled(text) or INSTEAD in filled(text)] == []
+
+
+def test_a_generated_part_that_a_clone_has_is_what_the_code_says() -> None:
+    held = [text for path in DOCS.rglob("*.md") if HELD.search(text := path.read_text(encoding="utf-8"))]
+    assert held and [text.partition("\n")[0] for text in held if renewed(text) != text] == []
 
 
 def test_a_link_to_what_is_no_page_becomes_a_path_and_others_and_figures_stay(tmp_path: Path) -> None:

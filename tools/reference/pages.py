@@ -1,7 +1,8 @@
 """The text of a page of docs/ as it is built.
 
 A comment `<!-- generated: NAME -->`, and the line below it that tells a reader of the source so, are replaced by what
-`reference.NAME.page()` returns. A link to a file of the checkout that
+`reference.NAME.page()` returns. Where a comment `<!-- end of NAME -->` follows, git holds the part between them, and
+`PYTHONPATH=tools python -m reference.pages PAGE` writes it anew. A link to a file of the checkout that
 is no page, such as a report's table, becomes its words and the file's path.
 """
 
@@ -9,16 +10,29 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
 from pathlib import Path
 
 INSTEAD = "*`nox -s docs` makes this part from the code, and builds it into `build/docs`.*"
 GENERATED = re.compile(rf"^<!-- generated: (\w+) -->\n{re.escape(INSTEAD)}$", re.MULTILINE)
+HELD = re.compile(r"^<!-- generated: (\w+) -->\n(.*?)^<!-- end of \1 -->$", re.MULTILINE | re.DOTALL)
+"""A generated part that git holds, so that a clone can be read without Sphinx."""
 RELATIVE = re.compile(r"(?<!!)\[([^\]]+)\]\(((?:\.\./)+[^)#]+)(?:#[^)]*)?\)")
 
 
 def filled(text: str) -> str:
     """The text of a page with its generated parts."""
-    return GENERATED.sub(lambda match: importlib.import_module(f"reference.{match[1]}").page(), text)
+    return HELD.sub(_made, GENERATED.sub(_made, text))
+
+
+def renewed(text: str) -> str:
+    """The text of a page whose held parts are made anew."""
+    return HELD.sub(lambda part: f"<!-- generated: {part[1]} -->\n\n{_made(part)}\n\n<!-- end of {part[1]} -->", text)
+
+
+def _made(part: re.Match[str]) -> str:
+    text: str = importlib.import_module(f"reference.{part[1]}").page()
+    return text
 
 
 def inside(text: str, page: Path, pages: Path) -> str:
@@ -31,3 +45,8 @@ def inside(text: str, page: Path, pages: Path) -> str:
         return f"{link[1]} (`{target.relative_to(pages.parent)}`)"
 
     return RELATIVE.sub(resolved, text)
+
+
+if __name__ == "__main__":
+    for page in map(Path, sys.argv[1:]):
+        page.write_text(renewed(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -127,34 +127,38 @@ def _first_passes(run: Run, arms: Arms) -> SummaryFinding | None:
 
 
 def _cheapest(run: Run, groups: Iterable[ComparedArms], what: str, tokens: Metric) -> Iterator[str]:
-    """Yield a sentence for each group of arms with tokens: which took the fewest, and its share of the most that any took."""
+    """Yield sentences that say which arm of a group took the fewest tokens, and its share of the most that any took. Groups
+    with the same arms at both ends share a sentence."""
+    alike: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for group in groups:
         means = {name: arm.mean(tokens.name) for name, arm in group.named.items()}
         known = sorted((mean.mean, name) for name, mean in means.items() if mean.mean is not None)
         if not known:
             continue
-        on, (_, first), (_, last) = _where(run, group.condition, group.by), known[0], known[-1]
-        if first == last:
-            mean = means[first]
-            yield f"{on}, {what} took {_told(mean)} tokens with {first} (mean of {plural(mean.n, 'trial')})"
-            continue
+        (_, first), (_, last) = known[0], known[-1]
         ratio = group.named[first].ratio_to(group.named[last], tokens.name)
-        of = f", the dearest of {len(known)}" if len(known) > SEVERAL else ""
-        share = BoundedNumber(ratio.ratio, ratio.low, ratio.high, 0, percent=True).text()
-        pairs = f"{share} of the tokens with {last}{of}, in {plural(ratio.pairs, 'pair')}"
-        if ratio.ratio is None:
-            yield f"{on}, {what} took the fewest tokens with {first} and the most with {last}, in no common pair"
+        share, n = f" {BoundedNumber(ratio.ratio, ratio.low, ratio.high, 0, percent=True).text()}", plural(ratio.pairs, "pair")
+        of = f" of the tokens with {last}{f', the dearest of {len(known)},' if len(known) > SEVERAL else ''}"
+        if first == last:
+            begins, of, n = f"{what} took", f" tokens with {first}", f"mean of {plural(means[first].n, 'trial')}"
+            share = f" {_told(means[first])}"
+        elif ratio.ratio is None:
+            begins, share, of = f"{what} took the fewest tokens with {first} and the most with {last}", "", ""
         elif ratio.high is not None and ratio.high < 1:
-            yield f"{on}, {what} took the fewest tokens with {first}: {pairs}"
+            begins = f"{what} took the fewest tokens with {first}:"
         else:
-            yield f"{on}, {what} shows no clear difference: with {first} it took {pairs}"
+            begins = f"{what} shows no clear difference: with {first} it took"
+        alike.setdefault((begins, of), []).append((share, f" on {_where(run, group.condition, group.by)} ({n})"))
+    for (begins, of), ((share, on), *others) in alike.items():
+        parts = [f"{share}{of}{on}", *(f"{share}{on}".strip() for share, on in others)]
+        yield f"{begins}{listed(parts, MOST_CONDITIONS - 1)}"
 
 
 def _where(run: Run, condition: Condition, by: str, least: int = SEVERAL) -> str:
     """Name the scenario, `by` whom, and the fault plan if the run has at least `least`."""
     plans = [plan for plan in run.names("plan") if plan != FAULT_FREE]
     plan = f" under {condition.plan}" if condition.plan in plans and len(plans) >= least else ""
-    return f"on {condition.scenario}{by}{plan}"
+    return f"{condition.scenario}{by}{plan}"
 
 
 def _with_model(run: Run, model: str) -> str:
@@ -203,7 +207,7 @@ def _recovered(run: Run, arms: Arms) -> SummaryFinding | None:
     for rate in recovery_rates(run, arms):
         by_condition.setdefault(rate.arm.condition, []).append(rate)
     lines = [
-        f"{_where(run, condition, _with_model(run, condition.model), FAULTS)}, {_again(rates, n)}"
+        f"on {_where(run, condition, _with_model(run, condition.model), FAULTS)}, {_again(rates, n)}"
         for condition, rates in by_condition.items()
         for n in [rates[0].recovered.n]
         if n
@@ -248,7 +252,7 @@ def _damaged(run: Run, arms: Arms) -> SummaryFinding | None:
             shares = [
                 f"{count} of {of} trials of {name}" for count, of, name in sorted(harmed, key=lambda harm: harm[0] / harm[1])
             ]
-            lines.append(f"{_where(run, group.condition, group.by, FAULTS)}, damage was done in {_ranked(shares)}")
+            lines.append(f"on {_where(run, group.condition, group.by, FAULTS)}, damage was done in {_ranked(shares)}")
     return _finding(lines, "world_damage")
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from bench.read.render.drawing import style
 from bench.read.render.escaping import escape_markdown
-from bench.read.render.table import markdown
+from bench.read.render.table import Table, markdown
 from bench.read.report.html import rendered, source
 from bench.worlds.read.scorecard.card import Scorecard
 from bench.worlds.read.scorecard.pictures import pictures
@@ -39,9 +40,17 @@ def as_html(card: Scorecard) -> str:
         intervals=INTERVALS,
         findings=list(findings(card)),
         pictures=drawn,
-        tables=tables(card),
+        tables=[_by_world(table) for table in tables(card)],
         provenance=list(provenance(card)),
     )
+
+
+def _by_world(table: Table) -> list[Table]:
+    """Return a table for each world, so that the world stands once, above its rows. The last has the notes."""
+    place = table.columns.index("Scenario")
+    rows = [[row for row in table.rows if row[place] == world] for world in dict.fromkeys(row[place] for row in table.rows)]
+    parts = [replace(table, name=f"{table.name}-{n}", rows=tuple(each), notes=()) for n, each in enumerate(rows[:-1], 1)]
+    return [*parts, replace(table, rows=tuple(rows[-1]) if rows else ())]
 
 
 def as_markdown(card: Scorecard) -> str:

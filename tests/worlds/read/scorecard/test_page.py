@@ -204,8 +204,9 @@ def test_markdown_and_page_mark_what_is_simulated_and_name_the_schedule_and_the_
     for shown in (as_markdown(card), as_html(card)):
         assert "SIMULATED" in shown and card.worlds[0].schedule in shown and card.sources[0].code in shown
     with style():
-        [picture] = pictures(card)
-    assert "SIMULATED" in picture.caption and "N = 8 crashes" in picture.caption
+        drawn = list(pictures(card))
+    assert len(drawn) == 3, "a figure for each measure, so that a narrow page shows them one below the other"
+    assert all("SIMULATED" in each.caption and "N = 8 crashes" in each.caption and each.width < 5 for each in drawn)
 
 
 class Tags(HTMLParser):
