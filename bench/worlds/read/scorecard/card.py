@@ -7,7 +7,7 @@ import zlib
 from dataclasses import dataclass
 from gzip import GzipFile
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import IO, Annotated, Literal, cast
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -203,7 +203,8 @@ def read_scorecard(path: Path) -> Scorecard:
     version."""
     try:
         with opened(path) as file:
-            content = within(GzipFile(fileobj=file) if path.suffix == ".gz" else file, path, MOST_BYTES)
+            unpacked = cast(IO[bytes], GzipFile(fileobj=file)) if path.suffix == ".gz" else file
+            content = within(unpacked, path, MOST_BYTES)
     except (OSError, EOFError, zlib.error) as error:
         raise ResultsError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if why := crowded(content, SPARSE):
