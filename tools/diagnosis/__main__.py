@@ -1,4 +1,7 @@
-"""Make the table of docs/diagnosing.md anew: `PYTHONPATH=tools python -m diagnosis [TRIALS]`; twenty take half an hour."""
+"""Diagnose the trials of docs/diagnosing.md anew, and print a row for each weakness: `PYTHONPATH=tools python -m diagnosis [TRIALS]`.
+
+Twenty trials of each take half an hour.
+"""
 
 from __future__ import annotations
 
