@@ -1,6 +1,6 @@
-"""Diagnose the trials of docs/diagnosing.md anew, and print a row for each weakness: `PYTHONPATH=tools python -m diagnosis [TRIALS]`.
+"""Diagnose the trials of docs/diagnosing.md anew, and print a row for each weakness.
 
-Twenty trials of each take half an hour.
+`PYTHONPATH=tools python -m diagnosis [TRIALS]`; twenty trials of each take half an hour.
 """
 
 from __future__ import annotations
