@@ -8,8 +8,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from bench.run.architectures.registry import ARCHITECTURES
 
 ROOT = Path(__file__).parents[2]
@@ -49,22 +47,41 @@ def for_100(group: dict[str, Any]) -> str:
     return f"{value} [{low}, {high}]"
 
 
-@pytest.mark.parametrize(
-    ("above", "world", "reports"),
-    [("**Measured**, SIMULATED", "contract_renewal", (WHOLE,)), ("And here 17 incidents", "incident_response", (ANEW, WHOLE))],
-)
-def test_each_row_of_the_killed_systems_is_that_of_the_scorecard(above: str, world: str, reports: tuple[str, ...]) -> None:
-    shown = rows_under(above)
+def test_each_row_of_the_killed_systems_is_that_of_the_scorecard() -> None:
+    shown = rows_under("**Measured**, SIMULATED")
     assert shown
     for names, crashes, right, of_crashes, _, answers, of_answers in shown:
         for name in re.findall(r"`(\w+)`", names):
-            report = next(report for report in reports if name in systems(report, world))
-            row = systems(report, world)[name]
+            row = systems(WHOLE, "contract_renewal")[name]
             killed, unheard = struck(row, "process:*"), struck(row, "tool:lost_ack")
             assert crashes == str(killed["failures"])
             assert right.startswith(f"{killed['right']['k']}/{killed['right']['n']} [")
             assert answers == f"{unheard['failures']}: {unheard['right']['k']}/{unheard['right']['n']}"
             assert (of_crashes, of_answers) == (for_100(killed), for_100(unheard)), name
+
+
+def test_what_is_said_of_the_incidents_is_what_their_scorecards_count() -> None:
+    anew = [struck(row, "process:*") for row in systems(ANEW, "incident_response").values()]
+    [(of_all, n)] = {(for_100(killed), killed["failures"]) for killed in anew}
+    assert f"keep nothing damage {of_all} effects for 100 crashes (N = {n})" in TEXT
+    kept = sorted(
+        (for_100(killed), killed["failures"])
+        for name, row in systems(WHOLE, "incident_response").items()
+        if name in ("langgraph_durable", "pydantic_ai_dbos", "openai_agents_durable", "autogen_durable")
+        for killed in [struck(row, "process:*")]
+    )
+    assert f"without keys damage {kept[0][0]} to {kept[-1][0]} (N = {kept[0][1]} each)" in TEXT
+    assert len(kept) == 4 and len({failures for _, failures in kept}) == 1
+    assert not any(
+        struck(row, "tool:lost_ack")["right"]["k"]
+        for card in (ANEW, WHOLE)
+        for row in systems(card, "incident_response").values()
+    )
+    rights = {
+        f"{struck(row, 'process:*')['right']['k']}/{struck(row, 'process:*')['right']['n']} ["
+        for row in systems(ANEW, "incident_response").values()
+    }
+    assert all(right in TEXT for right in rights)
 
 
 def test_all_kills_came_and_all_logs_agree() -> None:
