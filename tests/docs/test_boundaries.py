@@ -47,7 +47,7 @@ def test_the_pairs_and_faults_that_the_page_counts_are_those_of_the_tables() -> 
         if row["Commit"] == "plain" and float(row["Error rate"]) in (0.0, 0.3):
             assert f"{float(row['Faults in a trial']):.2f}" in page, row
     by_name = {(row["What is said"], row["Scenario"]): row["Verdict"] for row in verdicts}
-    assert "| The commit matters | holds in `contract_renewal`, inconclusive in `incident_response` |" in page
+    assert "**The commit matters**: holds in `contract_renewal`, inconclusive in `incident_response`." in page
     assert by_name["The commit matters", "contract_renewal"] == "holds"
     assert by_name["The commit matters", "incident_response"] == "inconclusive"
     refused = {name for (name, _), verdict in by_name.items() if verdict == "not comparable"}
