@@ -1,4 +1,4 @@
-"""The agents of the page on agents in worlds: each, as it stands there, survives the crashes that the page speaks of."""
+"""The agents of the page on agents in worlds: each, as it stands, survives the crashes that the page speaks of."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from blocks import blocks_of
 from driven import driven, receipts
 from little_worlds import ended, harm
 
-PAGE = Path(__file__).parents[2] / "docs" / "own_agent_in_a_world.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "own_agent_in_a_world.md"
 PLAN = [{"point": "process", "effect": "unacknowledged", "tool": "refund", "probability": 0.4}]  # by its seed one crash
 
 
@@ -18,7 +19,8 @@ PLAN = [{"point": "process", "effect": "unacknowledged", "tool": "refund", "prob
 def test_the_agents_of_the_page_do_all_exactly_once(program: str, name: str, tmp_path: Path) -> None:
     if not shutil.which(program):
         pytest.skip(f"there is no {program} on this machine")
-    [text] = [block.text for block in blocks_of(PAGE.read_text(encoding="utf-8")) if block.file == name]
+    shown = {block.file: block.text for block in blocks_of(PAGE.read_text(encoding="utf-8"))}
+    text = shown.get(name) or (ROOT / "configs" / "systems" / name).read_text(encoding="utf-8")
     (tmp_path / name).write_text(text, encoding="utf-8")
     result = driven([program, name], PLAN, folder=str(tmp_path))
     assert (result.record.outcome, harm(result), ended(result).lives) == ("solved", {}, 2)
