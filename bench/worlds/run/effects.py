@@ -1,4 +1,5 @@
-"""The fault effects of a world: what a fault does to a tool call, a notice, a person's answer or the agent's process.
+"""The fault effects of a world: what a fault does to a tool call, a notice, a person's answer, the agent's process or a
+worker's report.
 
 `bench.worlds.run.runtime.effects` defines the types that the runtime uses.
 """
@@ -9,7 +10,16 @@ from collections.abc import Sequence
 
 from bench.worlds.run.environment import Acted, Moment
 from bench.worlds.run.environment.schedule import NoticeTime
-from bench.worlds.run.runtime.effects import AnswerEffect, ClaimEffect, NoticeEffect, ProcessEffect, StruckToolCall, ToolEffect
+from bench.worlds.run.runtime.effects import (
+    AnswerEffect,
+    ClaimEffect,
+    NoticeEffect,
+    ProcessEffect,
+    ReportEffect,
+    StepReport,
+    StruckToolCall,
+    ToolEffect,
+)
 
 DAY = 24 * 60
 
@@ -73,6 +83,11 @@ def missed(_: Moment, __: Moment | None, ___: int) -> Sequence[NoticeTime] | Non
     return ()
 
 
+def report_contradicted(report: StepReport) -> StepReport | None:
+    """Let a second report arrive, which says that a step that is done has failed, or that any other step is done."""
+    return StepReport("failed", wanting=True) if report.is_done else StepReport()
+
+
 EFFECTS = (
     ToolEffect("error", error, on="any"),
     ToolEffect("slow", slow, on="any"),
@@ -98,4 +113,5 @@ EFFECTS = (
     ProcessEffect("mid_stream", "mid_reply"),
     ClaimEffect("worker_dies", "dies"),
     ClaimEffect("claimed_twice", "is shared"),
+    ReportEffect("report_contradicted", report_contradicted),
 )

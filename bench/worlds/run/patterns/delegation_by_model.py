@@ -2,11 +2,13 @@
 judges the worker's report: accept it, have it done again, do other steps first, or hand it to a person.
 
 The workers' judgments are the pack's, so one bank of replies serves this pattern too; the text of a task is kept, and changes
-no judgment. The message to a worker can be lost (`worker_dies`) or come twice (`claimed_twice`).
+no judgment. The message to a worker can be lost (`worker_dies`) or come twice (`claimed_twice`), and a second report can
+contradict the worker's own (`report_contradicted`).
 
-Bare, the model's word holds: what it accepts is done, whatever the report says, and a message that comes twice is worked on
-twice. With remedies, its judgment of a report must agree with the report, or it is rejected with the reason; where it never
-agrees, the rule decides. A worker works on a message once.
+Bare, the model's word holds: what it accepts is done, whatever the report says. A message that comes twice is worked on twice,
+and the last report is believed. With remedies, its judgment of a report must agree with the report, or it is rejected with the
+reason; where it never agrees, the rule decides. A worker works on a message once, and of two reports the report is believed
+that agrees with what is written down of the step.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from bench.worlds.run.patterns.parts.compensation import leave_for_a_person
 from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
 from bench.worlds.run.patterns.plan_and_replan import ACCEPTED, EFFECTS, IN_TIME, missed_criterion
 from bench.worlds.run.runtime.actions import WorldActions
+from bench.worlds.run.runtime.effects import StepReport
 
 MESSAGES, TASKS = "messages", "tasks"
 """Logs in the store: what the orchestrator asked for, and the tasks that it wrote."""
@@ -84,26 +87,26 @@ class ModelLead:
         decision: LeadDecision = "retry"
         while decision == "retry":
             self._tries[step.name] = tries = self._tries.get(step.name, 0) + 1
-            why = await self._worked(step)
-            decision = await self._decision(step, why, tries, others)
+            report = await self._worked(step)
+            decision = await self._decision(step, report, tries, others)
             if decision in ("retry", "replan") and tries >= TRIES:
                 decision = "escalate"
         if decision == "replan":
             self._later.append(step.name)
             return
         if decision == "escalate":
-            leave_for_a_person(self._world, step.name, "report", why or "done")
-        await self._office.settle(step, "" if decision == "accept" else why or "failed")
+            leave_for_a_person(self._world, step.name, "report", report.why or "done")
+        await self._office.settle(step, "" if decision == "accept" else report.why or "failed")
 
-    async def _worked(self, step: ProcedureStep) -> str:
-        """Send the message to a worker. Return why the step failed, or ""."""
+    async def _worked(self, step: ProcedureStep) -> StepReport:
+        """Send the message to a worker. Return the report that is believed."""
         befalls = await self._world.claim(step)
         if befalls == "dies":
-            return UNANSWERED
+            return StepReport(UNANSWERED, self._office.wanting(step))
         why = await self._office.attempt(step)
         if befalls == "is shared" and not self._form.remedies:
             why = await self._office.attempt(step)
-        return why
+        return self._office.report(step, why)
 
     async def _assigned(self, ready: Sequence[ProcedureStep]) -> ProcedureStep:
         names = tuple(step.name for step in ready)
@@ -123,9 +126,8 @@ class ModelLead:
         self._world.store.append(TASKS, assigned.model_dump(mode="json"))
         return next(step for step in ready if step.name == assigned.step)
 
-    async def _decision(self, step: ProcedureStep, why: str, tries: int, others: Sequence[str]) -> LeadDecision:
-        report = why or ("an effect is not known to be made" if self._office.wanting(step) else "all of it is done")
-        rule = decision_by_rule(why, wanting=self._office.wanting(step), tries=tries, others=bool(others))
+    async def _decision(self, step: ProcedureStep, report: StepReport, tries: int, others: Sequence[str]) -> LeadDecision:
+        rule = decision_by_rule(report.why, wanting=report.wanting, tries=tries, others=bool(others))
 
         def agrees(output: Evaluation, _: Context) -> str | None:
             return None if output.decision == rule else f"the report is: {report}; that calls for {rule}"

@@ -1,8 +1,9 @@
 """One orchestrator owns the work and hands each step to a specialist. Results are merged in the procedure's order.
 
 Bare, a specialist that fails is sent again from its beginning, and its own retries are hidden from the orchestrator: they
-multiply. With remedies, there is one retry budget, and a specialist that has used it up is not sent again. A specialist that
-stalls is given up at its deadline, and the others' work stands.
+multiply. Of two reports that contradict each other the orchestrator believes the last. With remedies, there is one retry
+budget, and a specialist that has used it up is not sent again. A specialist that stalls is given up at its deadline, and the
+others' work stands. Of two reports the orchestrator believes the report that agrees with what is written down of the step.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ async def hierarchical_delegation(task: Task, workbench: Workbench, form: Form =
 
 async def _delegate(office: ProcedureRunner, step: ProcedureStep, times: int) -> None:
     for _ in range(times):
-        if (why := await office.attempt(step)) != "failed":
+        report = office.report(step, await office.attempt(step))
+        if report.why != "failed":
             break
-    await office.settle(step, why)
+    await office.settle(step, report.why)

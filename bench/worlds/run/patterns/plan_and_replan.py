@@ -2,8 +2,9 @@
 each step against its criteria. If a step misses one, the plan is revised: the step is tried once more after all others that can
 begin, or it is given up. Each version of the plan is written to the store, with its reason.
 
-Bare, a stored plan is followed, whoever made it. With remedies, a plan names its planner and its tools' contracts: a process
-with another planner or other tools plans the remaining steps again and writes down why.
+Bare, a stored plan is followed, whoever made it, and of two reports of the executor the last is believed. With remedies, a plan
+names its planner and its tools' contracts: a process with another planner or other tools plans the remaining steps again and
+writes down why. Of two reports the report is believed that agrees with what is written down of the step.
 """
 
 from __future__ import annotations
@@ -48,13 +49,13 @@ async def plan_and_replan(task: Task, workbench: Workbench, form: Form = BARE, p
     plan.take_up(compares_makers=form.remedies)
     async for ready in office.rounds():
         step = plan.first_of(ready)
-        why = await office.attempt(step)
-        missed = missed_criterion(why, wanting=office.wanting(step))
-        again = missed == EFFECTS and why in ("", "failed") and plan.tries_of(step) < TRIES
+        report = office.report(step, await office.attempt(step))
+        missed = missed_criterion(report.why, wanting=report.wanting)
+        again = missed == EFFECTS and report.why in ("", "failed") and plan.tries_of(step) < TRIES
         if missed:
-            plan.revise(step, f"{missed}: {why or 'not known'}", again=again)
+            plan.revise(step, f"{missed}: {report.why or 'not known'}", again=again)
         if not again:
-            await office.settle(step, why)
+            await office.settle(step, report.why)
 
 
 def missed_criterion(why: str, *, wanting: bool) -> str:

@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from pydantic import BaseModel
@@ -38,7 +38,16 @@ from bench.worlds.run.environment.procedure import judgments_behind
 from bench.worlds.run.environment.scene import ToolArguments
 from bench.worlds.run.environment.schedule import NoticeTime, at_once
 from bench.worlds.run.runtime.agent_session import AGENT as AGENT_ASKS
-from bench.worlds.run.runtime.effects import AnswerEffect, ClaimEffect, ClaimFate, NoticeEffect, ProcessEffect, ToolEffect
+from bench.worlds.run.runtime.effects import (
+    AnswerEffect,
+    ClaimEffect,
+    ClaimFate,
+    NoticeEffect,
+    ProcessEffect,
+    ReportEffect,
+    StepReport,
+    ToolEffect,
+)
 from bench.worlds.run.runtime.process import DiesInMidReply, Process, Store
 
 Try = tuple[str, str]
@@ -51,6 +60,27 @@ BREATH = 100
 
 STEP_IN_HAND = ContextVar("step_in_hand", default="")
 """The procedure step of this task of the event loop. Steps that are done at the same time are separate tasks."""
+
+
+@dataclass(frozen=True)
+class HeardReports:
+    """What arrives of a worker's report: `first`, the worker's own, and if a fault struck, one that is `contrary` to it."""
+
+    first: StepReport
+    contrary: StepReport | None = None
+    receipt: OpenReceipt | None = None
+
+    @property
+    def last(self) -> StepReport:
+        return self.contrary or self.first
+
+    def settled_by(self, is_done: Callable[[], bool]) -> StepReport:
+        """Return the report that agrees with what is known of the step: `is_done` is asked only if two reports contradict each
+        other, which is then noticed."""
+        if self.receipt is None:
+            return self.first
+        self.receipt.detect()
+        return self.last if self.last.is_done is is_done() else self.first
 
 
 class Acting:
@@ -185,12 +215,32 @@ class Acting:
             step,
             "claim",
             self._tries["claim", step],
-            lambda fault: EFFECTS[fault.effect, fault.point].on == "claim",
+            lambda fault: isinstance(EFFECTS[fault.effect, fault.point], ClaimEffect),
         )
         if due is None:
             return ""
         self._schedule.plan(due, None).enter("delivered", step)
         return effect_at(due.fault.effect, "process", ClaimEffect).befalls
+
+    def report(self, step: str, report: StepReport) -> HeardReports:
+        """Return what arrives of a worker's report, by the fault that is due."""
+        self._tries["report", step] += 1
+        due = self._schedule.due_in_world(
+            ("process",),
+            step,
+            "report",
+            self._tries["report", step],
+            lambda fault: isinstance(EFFECTS[fault.effect, fault.point], ReportEffect),
+        )
+        if due is None:
+            return HeardReports(report)
+        receipt = self._schedule.plan(due, None)
+        second = effect_at(due.fault.effect, "process", ReportEffect).strike(report)
+        if second is None or second == report:
+            receipt.enter("not_applicable", f"the report on {step} reads the same")
+            return HeardReports(report)
+        receipt.enter("delivered", f"{step}: {report}; then: {second}")
+        return HeardReports(report, second, receipt)
 
     def _manner_of(self, ticket: str) -> Manner:
         """Return the manner in which a question is answered, by the fault that is due."""

@@ -22,9 +22,9 @@ from bench.worlds.run.environment import Acted, Arrival, Environment, Moment, Po
 from bench.worlds.run.environment.people import ANSWER, MODEL
 from bench.worlds.run.environment.preview import Preview
 from bench.worlds.run.environment.scene import ToolArguments
-from bench.worlds.run.runtime.acting import Acting
+from bench.worlds.run.runtime.acting import Acting, HeardReports
 from bench.worlds.run.runtime.agent_session import AgentSession, session_of
-from bench.worlds.run.runtime.effects import ClaimFate
+from bench.worlds.run.runtime.effects import ClaimFate, StepReport
 from bench.worlds.run.runtime.lasting import Lasting
 from bench.worlds.run.runtime.process import Store
 
@@ -212,6 +212,18 @@ class WorldActions:
             What happens to the claim: nothing, its worker's death, or a second worker who has read that the step is free.
         """
         return await self.acting.claim(step.name)
+
+    def report(self, step: ProcedureStep, report: StepReport) -> HeardReports:
+        """Send a worker's report on a step to whoever sent the worker.
+
+        Args:
+            step: A step of `procedure`.
+            report: What the worker reports.
+
+        Returns:
+            What arrives: the report, and perhaps a second one that contradicts it.
+        """
+        return self.acting.report(step.name, report)
 
     def begin_step(self, step: ProcedureStep) -> None:
         """Say, for the record, that a step of the procedure is attempted.

@@ -2,7 +2,7 @@
 
 An effect at `tool` wraps a call: it makes the call once, twice or not at all, and returns what the agent is told, or None if
 the call cannot carry it. An effect at `event` says when the agent is told of an event, or in which manner a person answers. At
-`process` the agent dies.
+`process` the agent dies, or a message between it and its workers is lost, doubled or contradicted.
 """
 
 from __future__ import annotations
@@ -92,6 +92,30 @@ ClaimFate = Literal["", "dies", "is shared"]
 
 
 @dataclass(frozen=True)
+class StepReport:
+    """What a worker reports of a step.
+
+    why       why the step failed, or ""
+    wanting   whether one of its effects is not known to have happened
+    """
+
+    why: str = ""
+    wanting: bool = False
+
+    @property
+    def is_done(self) -> bool:
+        """Return whether it says that all of the step is done."""
+        return not self.why and not self.wanting
+
+    def __str__(self) -> str:
+        return self.why or ("an effect is not known to be made" if self.wanting else "all of it is done")
+
+
+ReportStrike = Callable[[StepReport], StepReport | None]
+"""A worker's report -> the report that arrives after it; None if the report cannot carry the effect."""
+
+
+@dataclass(frozen=True)
 class ToolEffect(Effect):
     """An effect on a call of a tool.
 
@@ -158,3 +182,21 @@ class ClaimEffect(Effect):
     befalls: ClaimFate
     points: tuple[Point, ...] = field(default=("process",), kw_only=True)
     on: Literal["claim"] = field(default="claim", kw_only=True)
+
+
+@dataclass(frozen=True)
+class ReportEffect(Effect):
+    """An effect on the report of a worker who has claimed a step, on its way to whoever sent the worker.
+
+    strike   the worker's report -> the report that arrives after it; None, or the same report, if it cannot carry the effect
+    """
+
+    possible: ClassVar[tuple[Point, ...]] = ("process",)
+    strike: ReportStrike
+    points: tuple[Point, ...] = field(default=("process",), kw_only=True)
+    on: Literal["claim"] = field(default="claim", kw_only=True)
+
+    @property
+    def modules(self) -> Sequence[str]:
+        """Return the module of `strike`."""
+        return (module_of(self.strike),)

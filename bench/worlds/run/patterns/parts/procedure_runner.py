@@ -18,6 +18,7 @@ from bench.worlds.run.patterns.parts.gate import GateRule, passes
 from bench.worlds.run.patterns.parts.judging import Judging
 from bench.worlds.run.patterns.parts.memory import Keeps, Memory, dependents
 from bench.worlds.run.runtime.actions import WorldActions
+from bench.worlds.run.runtime.effects import StepReport
 
 MOST_READS = 5
 """How often a step is decided at most because the world had moved."""
@@ -152,6 +153,25 @@ class ProcedureRunner:
     def wanting(self, step: ProcedureStep) -> bool:
         """Return whether an effect that the step intended is not known to have happened."""
         return any(effect.state == "intended" for effect in self.memory.effects(step.name))
+
+    def report(self, step: ProcedureStep, why: str) -> StepReport:
+        """Send the worker's report on an attempt at a step, and return what whoever sent the worker believes. Of two reports
+        that contradict each other it is bare the last, and with remedies the report that agrees with what is written down."""
+        heard = self._world.report(step, StepReport(why, self.wanting(step)))
+        return heard.settled_by(lambda: self._is_written_down(step)) if self._form.remedies else heard.last
+
+    def _is_written_down(self, step: ProcedureStep) -> bool:
+        """Return whether the step's decision, and each of its effects as done, are written down."""
+        work = self.memory.of(step.name)
+        done = [(effect.tool, effect.arguments) for effect in self.memory.effects(step.name) if effect.state == "done"]
+        try:
+            if not self._judging.ask_pack(step.needed, step):
+                return True
+            if work.judged != bool(step.judgment) or (not work.read and self._judging.ask_pack(step.reads, step)):
+                return False
+            return all((call.tool, dict(call.arguments)) in done for call in self._judging.effects(step))
+        except NotKnown:
+            return False
 
     def reopen(self, step: str) -> None:
         """Let this step, and all that come after it, be done anew."""
