@@ -118,4 +118,5 @@ def _tell(err: Terminal, mistake: Any) -> None:
         Terminal().print(words)
         return
     words = words.replace(". Did you mean", "; did you mean").rstrip(".?")
-    err.print(f"bench: {words[0].lower()}{words[1:]}; see: {mistake.ctx.command_path} --help")
+    command = mistake.ctx.command_path if mistake.ctx else "bench"  # the parser of options knows no command
+    err.print(f"bench: {words[0].lower()}{words[1:]}; see: {command} --help")
