@@ -1,0 +1,146 @@
+"""`python -m coding_agents.report`: the report of the rows in reports/coding_agents/retesting.csv."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from impact.rows import Rows, read
+
+from bench.read.analysis.statistics.intervals import Mean
+from bench.read.analysis.statistics.paired import paired_difference
+
+FOLDER = Path("reports/coding_agents")
+AMOUNTS = {
+    "calls": "calls",
+    "read": "tokens read",
+    "written": "tokens written",
+    "tests": "runs of tests",
+    "processor": "processor seconds of its tests",
+    "seconds": "seconds of its tests",
+    "whole": "seconds in all",
+}
+"""What is told as a mean, and what it is called."""
+ARMS = {"all": "all tests", "selection": "the selection", "failing": "the failing test"}
+KINDS = ("real repositories", "instances of `repairs`")
+METHOD = """mini-swe-agent 2.4.6 repairs a repository that has a bug. It is told which test fails, and by which command it runs
+its tests: all tests, the selection of `bench code run`, or the failing test. A *wrong belief* is a tree that it handed in
+because its command had passed on it, and on which a full run fails.
+
+In *real repositories* a bug is a drawn mutant of an open package that makes ten tests fail at most. In every second of these
+tasks the first patch *slips*: it mends the bug, and breaks another drawn line of the same file, which a test notices. An
+*instance of `repairs`* is generated, and has one to three bugs. The *scripted* model knows the patches, and makes one after
+the other until its command passes, so it says nothing about a real model. All tests were recorded before the bug came in,
+which only the last table counts. Seconds are of one core of a busy machine, each taken once. Differences are paired by task,
+with intervals at 95%. They do not count that tasks of the same repository are like each other."""
+
+
+def main() -> None:
+    """Write the report."""
+    (FOLDER / "retesting.md").write_text(report(read(FOLDER / "retesting.csv")), encoding="utf-8")
+
+
+def report(rows: Rows) -> str:
+    """Return the report's text."""
+    lines = ["# A coding agent and its tests", "", METHOD, ""]
+    for model in dict.fromkeys(row["model"] for row in rows):
+        for kind in KINDS:
+            part = of_kind(rows, model, kind)
+            if part:
+                lines += [
+                    f"## The {model} model in {kind}",
+                    "",
+                    *(f"- {line}" for line in results(part)),
+                    "",
+                    *_means(part),
+                    "",
+                ]
+    return "\n".join([*lines, "## By repository", "", *_by_repository(of_kind(rows, "scripted", KINDS[0])), ""])
+
+
+def of_kind(rows: Rows, model: str, kind: str) -> Rows:
+    """Return the rows of a model in repositories of a kind."""
+    return [row for row in rows if row["model"] == model and _kind(row) == kind]
+
+
+def results(rows: Rows) -> list[str]:
+    """Return what came out for a model in repositories of a kind, in sentences."""
+    tasks, slips = ({row["task"] for row in rows if int(row["slips"]) >= least} for least in (0, 1))
+    lines = [
+        f"Of {len(tasks)} tasks in {_kind(rows[0])} the agent with the {rows[0]['model']} model repaired "
+        + ", ".join(f"{_sum(rows, arm, 'right')} with {words}" for arm, words in ARMS.items())
+        + ". Wrong beliefs among what it handed in because its command had passed: "
+        + ", ".join(f"{_sum(rows, arm, 'wrong')} of {_sum(rows, arm, 'believed')} with {words}" for arm, words in ARMS.items())
+        + "."
+    ]
+    if slips:
+        slipped = [row for row in rows if row["task"] in slips]
+        missed = ", ".join(f"{_sum(slipped, arm, 'wrong')} with {words}" for arm, words in ARMS.items())
+        lines.append(f"In {len(slips)} tasks the first patch slips. Slips that it handed in: {missed}.")
+    return lines + [
+        _compared(difference(rows, key, "selection"), AMOUNTS[key]) for key in ("tests", "processor", "seconds", "read")
+    ]
+
+
+def difference(rows: Rows, key: str, arm: str) -> Mean:
+    """Return what an arm took more than all tests did, paired by task."""
+    ours, alls = ({(row["task"], 0): float(row[key]) for row in rows if row["arm"] == each} for each in (arm, "all"))
+    return paired_difference(ours, alls).difference
+
+
+def _compared(mean: Mean, amount: str) -> str:
+    verdict = "Not told apart"
+    if mean.low is not None and mean.high is not None and mean.low * mean.high > 0:
+        verdict = "Better" if mean.high < 0 else "Worse"
+    return f"{verdict}: {amount} a task, the selection minus all tests: {_text(mean)}."
+
+
+def _means(rows: Rows) -> list[str]:
+    lines = _header("", "tasks", *AMOUNTS.values())
+    for arm, words in ARMS.items():
+        of = [row for row in rows if row["arm"] == arm]
+        lines.append(_line(words, str(len(of)), *(f"{_sum(of, arm, key) / len(of):,.1f}" for key in AMOUNTS)))
+    for arm in ("selection", "failing"):
+        differences = [difference(rows, key, arm) for key in AMOUNTS]
+        lines.append(_line(f"{ARMS[arm]} minus all tests", str(differences[0].n), *map(_text, differences)))
+    return lines
+
+
+def _by_repository(rows: Rows) -> list[str]:
+    """Sums of the tasks of each repository, and what recording took once."""
+    words = [f"{amount}, {arm}" for amount in ("runs of tests", "processor seconds") for arm in ("all", "selection")]
+    lines = _header("repository", "tasks", *words, "seconds of recording", "seconds of a task's tests, all")
+    for name in dict.fromkeys(row["task"].partition("/")[0] for row in rows):
+        of = [row for row in rows if row["task"].startswith(f"{name}/")]
+        sums = [f"{_sum(of, arm, key):,.0f}" for key in ("tests", "processor") for arm in ("all", "selection")]
+        count = sum(row["arm"] == "all" for row in of)
+        recording = f"{_sum(of, 'selection', 'recording'):.1f}"
+        lines.append(_line(name, str(count), *sums, recording, f"{_sum(of, 'all', 'seconds') / count:.1f}"))
+    return lines
+
+
+def _kind(row: dict[str, str]) -> str:
+    return KINDS[row["task"].startswith("repairs/")]
+
+
+def _sum(rows: Rows, arm: str, key: str) -> float:
+    total = sum((float(row[key]) for row in rows if row["arm"] == arm), 0.0)
+    return int(total) if total.is_integer() else total
+
+
+def _text(mean: Mean) -> str:
+    if mean.mean is None or mean.low is None or mean.high is None:
+        return "-" if mean.mean is None else f"{mean.mean:,.1f}"
+    digits = 0 if max(abs(mean.low), abs(mean.high)) >= 100 else 1
+    return f"{mean.mean:,.{digits}f} [{mean.low:,.{digits}f}, {mean.high:,.{digits}f}]"
+
+
+def _header(*names: str) -> list[str]:
+    return [_line(*names), _line(*("---",) * len(names))]
+
+
+def _line(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    main()
