@@ -76,8 +76,9 @@ def ratio_of_means(values: Mapping[Key, float], others: Mapping[Key, float]) -> 
 
 
 def ratio_of_sums(above: Sequence[float], below: Sequence[float]) -> Ratio:
-    """Return the sum of `above`, whose values can be negative, divided by the sum of `below`. The 95% interval is by Student's t
-    and the delta method.
+    """Return the sum of `above`, whose values can be negative, divided by the sum of `below`.
+
+    The 95% interval is by Student's t and the delta method.
 
     Each unit is a cluster: an instance with all its trials, or a trial if there is one instance. There is no interval below two
     units, or if all units have the same ratio, which shows no spread.
