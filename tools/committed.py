@@ -3,8 +3,8 @@
     python tools/committed.py [REPORT ...]
 
 Git holds `report.md` and the figures that it shows of each of them, and of `SNAPSHOT` the tables in every format as well,
-which tests compare. This program writes all formats; what git does not hold is ignored by it. Git's figures were packed to 16
-colours, and a figure that is made has 32.
+which tests compare. Of `structured_output` and `substitution` git holds one table each. This program writes all formats; what
+git does not hold is ignored by it. Git's figures were packed to 16 colours, and a figure that is made has 32.
 """
 
 from __future__ import annotations
