@@ -189,7 +189,7 @@ def test_what_is_wrong_after_a_repair_under_single_faults_is_what_the_table_coun
     )
     trials, wrong = sum(int(n) for _, n in silent), sum(int(k) for k, _ in repaired)
     assert all(k == "0" for k, _ in silent)
-    assert f"Of {trials} trials in which a reply was cut off" in RESULTS and f"Yet in {wrong} of them" in RESULTS
+    assert f"Of {trials} trials in which a good reply was cut off" in RESULTS and f"Yet in {wrong} of them" in RESULTS
 
 
 def test_a_published_share_of_the_same_problems_is_told_by_how_many_differ() -> None:
