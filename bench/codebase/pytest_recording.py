@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from _pytest.assertion import rewrite
 from _pytest.assertion.rewrite import AssertionRewritingHook
 
 from bench.codebase.pytest_session import IGNORABLE, ImpactSession
-from bench.codebase.record import Execution, ExecutionContext, Record
+from bench.codebase.record import DIFFERS, Execution, ExecutionContext, Record
 from bench.codebase.recorder import Recorder, uncollected
 from bench.codebase.watching import unwatched
 
@@ -104,6 +105,11 @@ class RecordingPlugin:
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         if self.session.mode == "reversed":
             items.reverse()
+        apart = [item for item in items if item.nodeid in self.session.differing]
+        if apart:
+            self.session.apart += [item.nodeid for item in apart]
+            config.hook.pytest_deselected(items=apart)
+            items[:] = [item for item in items if item.nodeid not in self.session.differing]
         if self.session.mode == "select":
             kept = [item for item in items if item.nodeid in self.decision.kept]
             if kept:
@@ -185,7 +191,12 @@ class RecordingPlugin:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
-        if not self._ended:
+        if self._ended:
+            return
+        self._stack.close()
+        try:
+            self.session.compare()
+        finally:
             self._keep()
 
     def _keep(self) -> None:
@@ -198,13 +209,12 @@ class RecordingPlugin:
     def _executions(self) -> list[Execution]:
         missing = {item.nodeid for item in self._selected} - set(self._tests)
         partly = {name.partition("::")[0] for name in missing}  # of a file that was interrupted nothing is stored
-        executions = []
+        known = self.session.outcomes
+        executions = [known[name].execution(name, DIFFERS) for name in self.session.differing & known.keys()]
         for name, (context, seconds) in self._tests.items():
-            if name.partition("::")[0] not in partly and name in self.session.outcomes:
+            if name.partition("::")[0] not in partly and name in known and name not in self.session.differing:
                 records, volatile = self._last_recorded(name) if context.silent else self.recorder.records.of(context)
-                outcome, detail = self.session.outcomes[name]
-                message = self.session.messages.get(name, "")
-                executions.append(Execution("test", name, outcome, detail, seconds, tuple(records), volatile, message))
+                executions.append(replace(known[name], seconds=seconds).execution(name, volatile, records))
         return executions
 
     def _last_recorded(self, name: str) -> tuple[list[Record], str]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Generator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bench.codebase.costs import Costs
 from bench.codebase.present import AT_START
-from bench.codebase.record import CHANCE, CLOCK, UNRECORDED, Execution
+from bench.codebase.pytest_outcomes import Outcome, Outcomes, PlainRuns
+from bench.codebase.record import CHANCE, CLOCK, DIFFERS, UNRECORDED, Execution
 from bench.codebase.recorder import uncollected
 from bench.codebase.state import ExecutionState
 from bench.codebase.validity import ValidityDecision
@@ -27,15 +27,12 @@ DISPLAY = re.compile(
 """Options that change what is shown, or which tests run, and no result."""
 TAKES_A_WORD = re.compile(r"-[rkm]|--[a-z-]+")
 """Options that may have their value in the next word."""
-MOST_TEXT = 4000
-"""The most letters that are kept of what pytest writes of a failure; the end tells most."""
 IGNORABLE = {"clock": CLOCK, "chance": CHANCE}
 """What the ini option `bench_impact_ignores` can name, with the reason that is then no reason to run a test again."""
-WORST = ("passed", "xpassed", "xfailed", "skipped", "failed", "error")
-"""Outcomes of a test's phases, the least serious first. The test has the most serious outcome of its phases."""
+BAD = ("failed", "error")
 
 
-class ImpactSession:
+class ImpactSession(Outcomes):
     """A session with the option `--bench-impact` or `--bench-record`, and a plug-in of pytest.
 
     Args:
@@ -47,11 +44,12 @@ class ImpactSession:
         decision: What is kept, and what must run.
         records: Whether the session records what runs. If that would take longer than all tests, all run unrecorded.
         kept: The names of the tests whose results are kept.
+        differing: The names of the tests whose results differ while they are recorded.
+        apart: Those of them that run after the others, in a process that records nothing.
     """
 
     def __init__(self, config: pytest.Config, mode: str, arguments: list[str]):
-        if getattr(config.known_args_namespace, "numprocesses", None) or hasattr(config, "workerinput"):
-            raise pytest.UsageError("--bench-impact records one process; give -n 0")
+        super().__init__()
         self.mode, self.rootpath = mode, config.rootpath
         self.ignored: list[str] = config.getini("bench_impact_ignores")
         if unknown := sorted({*self.ignored} - IGNORABLE.keys()):
@@ -76,13 +74,17 @@ class ImpactSession:
         if self.decision.kept and self.state.has_new_effects(config.getini("python_files"), collected):
             self.decision = ValidityDecision({}, (*self.decision.kept, *self.decision.invalid), self.decision.stale)
         self.kept: list[str] = []
-        self.outcomes: dict[str, tuple[str, str]] = {}
-        self.messages: dict[str, str] = {}
-        self._seconds: dict[str, float] = {}
+        self.apart: list[str] = []
         self._bad: list[str] = []
+        self._failed_apart: list[str] = []
+        self._changed: dict[str, Outcome] = {}
         self._exit_code = 0
         self._due = [name for name in self.decision.invalid if self._is_requested(name)]
-        self._costs = Costs([each for each in self.state.store.executions(self.layout) if self._is_requested(each.name)])
+        before = self.state.store.executions(self.layout)
+        last = {each.name: each.volatile for each in before if each.volatile != UNRECORDED}
+        self.differing = {name for name, volatile in last.items() if volatile == DIFFERS}
+        self._plain = PlainRuns(config, requested)
+        self._costs = Costs([each for each in before if self._is_requested(each.name)])
         self.records = mode != "select" or not self._costs.is_cheaper_unrecorded(self._due)
 
     def _layout_of(self, config: pytest.Config, arguments: list[str]) -> str:
@@ -101,64 +103,88 @@ class ImpactSession:
     def _is_requested(self, name: str) -> bool:
         return not self._requested or any(f"{name}::".startswith((f"{each}::", f"{each}/")) for each in self._requested)
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(
-        self, item: pytest.Item, call: pytest.CallInfo[None]
-    ) -> Generator[None, Any, pytest.TestReport]:
-        report: pytest.TestReport = yield
-        outcome = str(report.outcome)
-        if hasattr(report, "wasxfail"):
-            outcome = "xfailed" if report.skipped else "xpassed"
-        elif report.failed and report.when != "call":
-            outcome = "error"
-        detail = call.excinfo.typename if call.excinfo is not None else ""
-        before = self.outcomes.get(item.nodeid, ("passed", ""))
-        if WORST.index(outcome) > WORST.index(before[0]) or item.nodeid not in self.outcomes:
-            self.outcomes[item.nodeid] = (outcome, detail)
-        if report.failed:
-            self.messages[item.nodeid] = report.longreprtext[-MOST_TEXT:]
-        self._seconds[item.nodeid] = self._seconds.get(item.nodeid, 0.0) + call.duration
-        return report
+    def compare(self) -> None:
+        """Run the tests that have another result while they are recorded, and find out which of the failed tests have.
+
+        A test that failed runs alone first. If it then has another result, the reason may be what earlier tests left behind. So
+        all tests of the session run in their order.
+        """
+        plain = self._plain.outcomes(self.apart)
+        failed = [name for name, each in self.outcomes.items() if each.outcome in BAD]
+        if self._other_results(self._plain.outcomes(failed, alone=True)):
+            self._changed = self._other_results(self._plain.outcomes(list(self.outcomes)))
+        self.differing |= self._changed.keys()
+        self.outcomes |= self._changed | plain
+
+    def _other_results(self, plain: dict[str, Outcome]) -> dict[str, Outcome]:
+        """Return the results of failed tests that differ where nothing was recorded."""
+        both = ((name, each, self.outcomes[name]) for name, each in plain.items() if self.outcomes[name].outcome in BAD)
+        return {name: each for name, each, known in both if (each.outcome, each.detail) != (known.outcome, known.detail)}
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        self._bad = [name for name in self.kept if self.decision.kept[name].outcome in ("failed", "error")]
-        if self._bad and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        elif self.kept and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
-            session.exitstatus = pytest.ExitCode.OK
+        better = {name for name, each in self._changed.items() if each.outcome not in BAD}
+        reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None and better:  # pytest has counted them as failures
+            for key in BAD:
+                reports = reporter.stats.pop(key, [])
+                reporter.stats["passed"] = reporter.stats.get("passed", []) + [e for e in reports if e.nodeid in better]
+                if others := [each for each in reports if each.nodeid not in better]:
+                    reporter.stats[key] = others
+            if not set(BAD) & reporter.stats.keys():
+                session.exitstatus = pytest.ExitCode.OK
+        self._bad = [name for name in self.kept if self.decision.kept[name].outcome in BAD]
+        ran_apart = [name for name in self.apart if name in self.outcomes]
+        self._failed_apart = [name for name in ran_apart if self.outcomes[name].outcome in BAD]
+        if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and (self.kept or ran_apart):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED if self._bad or self._failed_apart else pytest.ExitCode.OK
         if not self.records:
             self.state.save(self.step, self.layout, [self._unrecorded(name) for name in self.outcomes])
         self._exit_code = int(session.exitstatus)
 
     def _report(self) -> dict[str, object]:
         """Return what a program wants to know of the session."""
-        kept, ran = self.decision.kept, {name: outcome for name, (outcome, _) in self.outcomes.items()}
-        failed: list[tuple[str, str, int | None, str]] = [(name, ran[name], None, text) for name, text in self.messages.items()]
+        kept = self.decision.kept
+        failed: list[tuple[str, str, int | None, str]] = [
+            (name, each.outcome, None, each.message) for name, each in self.outcomes.items() if each.outcome in BAD
+        ]
         failed += [(name, kept[name].outcome, kept[name].step, self.state.store.message(kept[name].id)) for name in self._bad]
         return {
             "step": self.step,
             "exit": self._exit_code,
-            "ran": ran,
+            "ran": {name: each.outcome for name, each in self.outcomes.items()},
             "kept": {name: kept[name].outcome for name in self.kept},
+            "unrecorded": sorted(self.differing & self.outcomes.keys()),
             "failures": [dict(zip(("name", "outcome", "kept_from", "message"), each, strict=True)) for each in failed],
         }
 
     def _unrecorded(self, name: str) -> Execution:
-        outcome, detail = self.outcomes[name]
-        return Execution("test", name, outcome, detail, self._seconds[name], (), UNRECORDED, self.messages.get(name, ""))
+        """Return the execution of a test of a session that recorded nothing. A kept result that it refutes is kept no more."""
+        each, kept = self.outcomes[name], self.decision.kept.get(name)
+        differs = name in self.differing or (kept is not None and (kept.outcome, kept.detail) != (each.outcome, each.detail))
+        return each.execution(name, DIFFERS if differs else UNRECORDED)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        write, kept = terminalreporter.write_line, self.decision.kept
         for name in self._bad:
-            terminalreporter.write_line(escape_line(f"FAILED {name} (kept from step {self.decision.kept[name].step})"))
-            for line in self.state.store.message(self.decision.kept[name].id).splitlines():
-                terminalreporter.write_line(f"    {escape_line(line)}")
+            self._write_failure(write, f"{name} (kept from step {kept[name].step})", self.state.store.message(kept[name].id))
+        for name in self._failed_apart:
+            self._write_failure(write, f"{name} (run unrecorded)", self.outcomes[name].message)
         if file := terminalreporter.config.getoption("bench_json"):
             Path(file).write_text(json.dumps(self._report()), encoding="utf-8")
         if self.records:
-            kept = f"{len(self.kept)} results kept, {len(self._bad)} of them failures"
-            terminalreporter.write_line(f"bench: step {self.step}: {len(self.outcomes)} tests run, {kept}")
+            for name in self._changed:
+                write(escape_line(f"bench: {name} {DIFFERS}"))
+            apart = len(self.differing & self.outcomes.keys())
+            unrecorded = f"{apart} of them unrecorded, since they have other results while they are recorded; " if apart else ""
+            kept_results = f"{len(self.kept)} results kept, {len(self._bad)} of them failures"
+            write(f"bench: step {self.step}: {len(self.outcomes)} tests run, {unrecorded}{kept_results}")
         else:
-            took = f"all {len(self.outcomes)} tests ran unrecorded, in {sum(self._seconds.values()):.1f} s"
+            took = f"all {len(self.outcomes)} tests ran unrecorded, in {sum(e.seconds for e in self.outcomes.values()):.1f} s"
             why = f"to record the {len(self._due)} that changes reach takes about {self._costs.recorded(self._due):.1f} s"
-            terminalreporter.write_line(f"bench: step {self.step}: {took}; {why}")
+            write(f"bench: step {self.step}: {took}; {why}")
+
+    def _write_failure(self, write: Callable[[str], None], title: str, message: str) -> None:
+        write(escape_line(f"FAILED {title}"))
+        for line in message.splitlines():
+            write(f"    {escape_line(line)}")

@@ -25,6 +25,8 @@ CLOCK, CHANCE = "reads the clock", "draws unseeded chance"
 """Reasons why a result cannot be kept, unless the user says that these do not matter."""
 UNRECORDED = "ran unrecorded"
 """The reason why a result of a session that recorded nothing is not kept. Earlier results, which were recorded, may be."""
+DIFFERS = "has another result while it is recorded, so it runs unrecorded"
+"""The reason why the result of a test is not kept whose result a recording changes."""
 
 
 @dataclass(eq=False)

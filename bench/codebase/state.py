@@ -95,8 +95,7 @@ class ExecutionState(Workspace):
         Raises:
             CodeError: Nothing of this name ever ran.
         """
-        self.last(name)
-        runs = self.store.executions(name=name)
+        runs = self.store.executions(name=self.last(name).name)
         for before, after in reversed(list(itertools.pairwise(runs))):
             if before.outcome != after.outcome:
                 query = "SELECT DISTINCT patch FROM versions WHERE step > ? AND step <= ? AND patch IS NOT NULL ORDER BY patch"
@@ -260,7 +259,8 @@ class ExecutionState(Workspace):
         Raises:
             CodeError: Nothing of this name ever ran.
         """
-        executions = self.store.executions(name=name)
+        path, separator, inner = name.partition("::")
+        executions = self.store.executions(name=name) or self.store.executions(name=os.path.normpath(path) + separator + inner)
         if not executions:
             raise CodeError(f"nothing named '{name}' has run here; `bench code log` shows what has")
         return ([each for each in executions if each.volatile != UNRECORDED] or executions)[-1]
@@ -293,6 +293,7 @@ class ExecutionState(Workspace):
             CodeError: There is no such file, or the file has no such function or class.
         """
         path, _, inner = artifact.partition("::")
+        path = os.path.normpath(path)
         if not os.path.exists(self.root / path):
             raise CodeError(f"there is no file {path}; name an artifact as path::function")
         module = self.present().module(path) if path.endswith(".py") else None
@@ -300,7 +301,7 @@ class ExecutionState(Workspace):
             raise CodeError(f"{path} is no file of Python's; give its path alone")
         if inner and module and inner not in {unit.name for unit in module.units}:
             raise CodeError(module.why_not(path, inner))
-        names = {artifact} if inner and module and inner in module.bodies else {path}
+        names = {f"{path}::{inner}"} if inner and module and inner in module.bodies else {path}
         wanted = [
             id_
             for id_, fact in self.store.facts().items()

@@ -83,12 +83,13 @@ def test_an_edit_that_reaches_all_tests_runs_them_unrecorded_and_keeps_what_was_
 
 def test_a_test_that_is_never_kept_runs_without_the_profiler_until_its_code_changes(tmp_path: Path) -> None:
     lib = "def value():\n    return 1\n"
-    test = "import sys, time, lib\n\n\ndef test_clock():\n    time.time()\n    assert lib.value() == 1 and {}\n"
-    root = repository(tmp_path, {"lib.py": lib, "test_lib.py": test.format("sys.getprofile() is None")})
+    test = "import pytest, sys, time, lib\n\n\ndef test_clock():\n    time.time()\n    assert lib.value() == 1\n"
+    test += "    if sys.getprofile() is not None:\n        pytest.skip('it is profiled')\n"
+    root = repository(tmp_path, {"lib.py": lib, "test_lib.py": test})
     impact(root)
     assert impact(root)[0] == ["test_lib.py::test_clock PASSED"]
     write(root, {"lib.py": "def value():\n    return 2 - 1\n"})
     recorded = impact(root)[0]
     assert impact(root)[0] == ["test_lib.py::test_clock PASSED"]
     if sys.version_info < (3, 12):
-        assert recorded == ["test_lib.py::test_clock FAILED"], "a profiler is set while it is recorded"
+        assert recorded == ["test_lib.py::test_clock SKIPPED"], "a profiler is set while it is recorded"
