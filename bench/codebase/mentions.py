@@ -17,6 +17,8 @@ BARE = "*"
 """The prefix of a name with no attribute after it: the code may pass a whole module on by that name."""
 PLAIN = ":"
 """The prefix of a name with no dot before it: a name of the module of the code, or a builtin."""
+VALUE = "="
+"""The prefix of a name that is not called where it stands, so that its value may go elsewhere, and of a word in a text."""
 BY_TEXT = frozenset({"patch", "resolve_name", "locate", "import_module", "__import__"})
 """Functions whose first argument is the name of a module, or of a member of a module, as a text."""
 OWN_NAMES = frozenset({"globals", "locals", "vars", "dir"})
@@ -58,6 +60,8 @@ def mentions(nodes: Iterable[ast.AST], local: Set[str] = frozenset()) -> Iterato
             word = node.id if isinstance(node, ast.Name) else node.attr
             if isinstance(node.ctx, ast.Load) and id(node) not in followed:
                 yield BARE + word
+            if isinstance(node.ctx, ast.Load) and id(node) not in called:
+                yield VALUE + word
             if word in DYNAMIC or (word in BY_TEXT | OWN_NAMES | BY_NAME and id(node) not in called | followed):
                 yield ANY
         if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant):  # a docstring
@@ -126,6 +130,8 @@ def _of_import(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
         yield from (STAR,) if name == "*" else name.split(".")
     for alias in node.names:
         yield BARE + alias.name.rpartition(".")[2]
+        if alias.asname:
+            yield VALUE + alias.name
         if alias.asname and alias.name in DYNAMIC | OWN_NAMES | BY_TEXT:  # a use of the alias does not show what it is
             yield ANY
 
@@ -142,6 +148,11 @@ def _of_call(call: ast.Call) -> Iterator[str]:
         yield (_named_by(call.args[1]) if len(call.args) > 1 else "") or ANY
 
 
+def _of_text(text: str) -> Iterator[str]:
+    for word in WORDS.findall(text):
+        yield from (word, VALUE + word)
+
+
 def _named_by(node: ast.expr) -> str:
     """Return the mention of the module, or the member of a module, that a text names; "" if the text is not a constant."""
     text = node.value if isinstance(node, ast.Constant) else None
@@ -156,7 +167,7 @@ MENTIONED: dict[type[ast.AST], Callable[[Any], Iterable[str]]] = {
     ast.Global: lambda node: node.names,
     ast.Nonlocal: lambda node: node.names,
     ast.MatchClass: lambda node: node.kwd_attrs,
-    ast.Constant: lambda node: WORDS.findall(node.value) if isinstance(node.value, str) else (),
+    ast.Constant: lambda node: _of_text(node.value) if isinstance(node.value, str) else (),
     ast.Call: _of_call,
 }
 """For each type of node, the function that yields what such a node mentions, without the nodes inside it."""

@@ -30,7 +30,7 @@ from bench.common.files import opened
 FORMAT = 1
 WAIT = 30.0
 """Seconds for which a process waits while another process writes."""
-READING = f"5 {sys.version}"
+READING = f"6 {sys.version}"
 """How a text is read: a number that grows with each change of that, and Python's version, as syntax trees differ by it."""
 PAUSE = 0.01
 """Seconds between two attempts to open a file that another process is creating."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from bench.codebase.mentions import ANY, BARE, PLAIN, WORDS, body_mentions, mentions
+from bench.codebase.mentions import ANY, BARE, VALUE, WORDS, body_mentions, mentions
 from bench.codebase.standard import PLAIN_BASES, PURE, STANDARD, compared, is_loaded, is_standard, makes, member
 from bench.codebase.units import Function, definitions, digest, parted, tree_of
 
@@ -84,11 +84,11 @@ def _surface_of(tree: ast.Module) -> Surface:
 
 
 def readers_of(part: str) -> frozenset[str]:
-    """Return the mentions of code that may read a part of a statement, by the part's key."""
+    """Return the mentions of code that may read a part of a statement without a call of the function, by the part's key."""
     readers = OF_SIGNATURES if part else OF_DOCSTRINGS
     *outer, name = part.split(".")
-    called = {*outer, name} if name.startswith("__") else {name} - {""}  # Python calls a special method for its class
-    return frozenset({*readers, *(BARE + each for each in readers), *called, *(PLAIN + each for each in called)})
+    handed = {*outer, name} if name.startswith("__") else {name} - {""}  # Python calls a special method for its class
+    return frozenset({*readers, *(BARE + each for each in readers), *(VALUE + each for each in handed)})
 
 
 def drawn_at(source: str, line: int) -> frozenset[str]:

@@ -199,6 +199,22 @@ def test_parts_that_only_change_places_have_changed(before: str, after: str, par
     assert change.parts == parts
 
 
+def test_a_default_reaches_code_that_calls_its_function_only_if_the_call_runs(tmp_path: Path) -> None:
+    lib = "import functools\n\n\ndef f(x=1):\n    return x\n\n\ndef central(far):\n    return f() if far else 0\n\n\n"
+    lib += "def handed():\n    return functools.partial(f)\n\n\nclass Base:\n    def g(self, y=1):\n        return y\n"
+    test = (
+        "import lib\nclass Kid(lib.Base):\n    def g(self): return super().g()\n"
+        "def test_near(): assert lib.central(False) == 0\ndef test_far(): assert lib.central(True) == 1\n"
+        "def test_handed(): assert lib.handed().func\ndef test_text(): assert getattr(lib, 'f')\n"
+        "def test_kid(): assert Kid().g() == 1\n"
+    )
+    root = repository(tmp_path, {"lib.py": lib, "test_lib.py": test})
+    impact(root)
+    for before, after, again in (("x=1", "x=2", ["far", "handed", "text"]), ("y=1", "y=2", ["kid", "text"])):
+        write(root, {"lib.py": lib.replace(before, after)})
+        assert sorted(ExecutionState.open(root).invalid()) == [f"test_lib.py::test_{name}" for name in again]
+
+
 def test_a_default_that_an_import_uses_reaches_all_tests(tmp_path: Path) -> None:
     lib = "SEEN = []\ndef note(x=1):\n    SEEN.append(x)\nnote()\n"
     test = "import lib\ndef test_apart(): pass\n"

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from bench.codebase.mentions import ANY, BARE, PLAIN, STAR, body_mentions, mentions
+from bench.codebase.mentions import ANY, BARE, PLAIN, STAR, VALUE, body_mentions, mentions
 from bench.codebase.standard import STANDARD, WITHIN
 from bench.codebase.surface import surface_of
 
@@ -147,7 +147,27 @@ def test_a_default_may_be_a_member_of_a_plain_class_that_stands_before() -> None
     ],
 )
 def test_code_mentions(source: str, names: set[str]) -> None:
-    assert set(mentions([compile(source, "", "exec", 1024)])) == names
+    assert {word for word in mentions([compile(source, "", "exec", 1024)]) if not word.startswith(VALUE)} == names
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("f()", set()),
+        ("a.f(1)", {"a"}),
+        ("f(g)", {"g"}),
+        ("a.f.__doc__", {"__doc__", "f", "a"}),
+        ("x = f", {"f"}),
+        ("from m import f", set()),
+        ("from m import f as g", {"f"}),
+        ("h('m.f')", {"m", "f"}),
+        ("class A(B): pass", {"B"}),
+        ("@d\ndef f(): pass", {"d"}),
+    ],
+)
+def test_code_hands_on_what_it_mentions_without_a_call(source: str, names: set[str]) -> None:
+    found = mentions([compile(source, "", "exec", 1024)])
+    assert {word.removeprefix(VALUE) for word in found if word.startswith(VALUE)} == names
 
 
 @pytest.mark.parametrize("source", ["globals()", "sys.modules[x]", "eval(x)", "import_module(x)", "f.__globals__", "vars()"])
