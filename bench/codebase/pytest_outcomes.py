@@ -23,7 +23,7 @@ MOST_TEXT = 4000
 
 
 @dataclass
-class Outcome:
+class ItemOutcome:
     """How a test came out.
 
     outcome    a word of WORST
@@ -46,7 +46,7 @@ class Outcomes:
     """A plug-in of pytest that notes how each test came out."""
 
     def __init__(self) -> None:
-        self.outcomes: dict[str, Outcome] = {}
+        self.outcomes: dict[str, ItemOutcome] = {}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -59,7 +59,7 @@ class Outcomes:
         elif report.failed and report.when != "call":
             outcome = "error"
         is_first = item.nodeid not in self.outcomes
-        noted = self.outcomes.setdefault(item.nodeid, Outcome())
+        noted = self.outcomes.setdefault(item.nodeid, ItemOutcome())
         if WORST.index(outcome) > WORST.index(noted.outcome) or is_first:
             noted.outcome, noted.detail = outcome, call.excinfo.typename if call.excinfo is not None else ""
         if report.failed:
@@ -105,7 +105,7 @@ class PlainRuns:
         self._requested, self._environment = sorted(requested), dict(os.environ)
         self._folder, self._root = config.invocation_params.dir, config.rootpath
 
-    def outcomes(self, names: Collection[str], alone: bool = False) -> dict[str, Outcome]:
+    def outcomes(self, names: Collection[str], alone: bool = False) -> dict[str, ItemOutcome]:
         """Return how tests come out in the order of their names, where nothing is recorded.
 
         Args:
@@ -129,4 +129,4 @@ class PlainRuns:
                 check=False,
             )
             written = json.loads(file.read_text("utf-8"))
-        return {name: Outcome(**each) for name, each in written.items()} if isinstance(written, dict) else {}
+        return {name: ItemOutcome(**each) for name, each in written.items()} if isinstance(written, dict) else {}

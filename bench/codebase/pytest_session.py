@@ -12,7 +12,7 @@ import pytest
 
 from bench.codebase.costs import Costs
 from bench.codebase.present import AT_START
-from bench.codebase.pytest_outcomes import Outcome, Outcomes, PlainRuns
+from bench.codebase.pytest_outcomes import ItemOutcome, Outcomes, PlainRuns
 from bench.codebase.record import CHANCE, CLOCK, DIFFERS, UNRECORDED, Execution
 from bench.codebase.recorder import uncollected
 from bench.codebase.state import ExecutionState
@@ -77,7 +77,7 @@ class ImpactSession(Outcomes):
         self.apart: list[str] = []
         self._bad: list[str] = []
         self._failed_apart: list[str] = []
-        self._changed: dict[str, Outcome] = {}
+        self._changed: dict[str, ItemOutcome] = {}
         self._exit_code = 0
         self._due = [name for name in self.decision.invalid if self._is_requested(name)]
         before = self.state.store.executions(self.layout)
@@ -116,7 +116,7 @@ class ImpactSession(Outcomes):
         self.differing |= self._changed.keys()
         self.outcomes |= self._changed | plain
 
-    def _other_results(self, plain: dict[str, Outcome]) -> dict[str, Outcome]:
+    def _other_results(self, plain: dict[str, ItemOutcome]) -> dict[str, ItemOutcome]:
         """Return the results of failed tests that differ where nothing was recorded."""
         both = ((name, each, self.outcomes[name]) for name, each in plain.items() if self.outcomes[name].outcome in BAD)
         return {name: each for name, each, known in both if (each.outcome, each.detail) != (known.outcome, known.detail)}

@@ -166,8 +166,8 @@ def test_code_mentions(source: str, names: set[str]) -> None:
     ],
 )
 def test_code_hands_on_what_it_mentions_without_a_call(source: str, names: set[str]) -> None:
-    found = mentions([compile(source, "", "exec", 1024)])
-    assert {word.removeprefix(VALUE) for word in found if word.startswith(VALUE)} == names
+    words = mentions([compile(source, "", "exec", 1024)])
+    assert {word.removeprefix(VALUE) for word in words if word.startswith(VALUE)} == names
 
 
 @pytest.mark.parametrize("source", ["globals()", "sys.modules[x]", "eval(x)", "import_module(x)", "f.__globals__", "vars()"])
