@@ -193,10 +193,10 @@ def _runs_table(runs: Sequence[ListedRun]) -> Table:
         TableColumn[ListedArms]("Solved", lambda row: solved_said(row[1])),
         TableColumn[ListedArms]("Price of a failure", lambda row: _price_said(row[1])),
         TableColumn[ListedArms]("Trials", lambda row: _spent_in(row[1]).trials),
-        TableColumn[ListedArms]("Tokens", lambda row: _spent_in(row[1]).tokens),
         TableColumn[ListedArms]("Dollars", lambda row: _spent_in(row[1]).cost),
-        TableColumn[ListedArms]("The paper's claims", lambda row: row[0].verdicts or "–"),
         TableColumn[ListedArms]("Whose, tags, note", lambda row: row[0].labels),
+        TableColumn[ListedArms]("Tokens", lambda row: _spent_in(row[1]).tokens),
+        TableColumn[ListedArms]("The paper's claims", lambda row: row[0].verdicts or "–"),
     )
     notes = (
         "solved and price are of the architectures that did worst and best; solved is without faults, where that was run",
