@@ -50,8 +50,8 @@ class Section:
 
 
 def sections_of(text: str) -> Iterator[Section]:
-    """The sections of a document, in order; two of one heading are numbered."""
-    text = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    """The sections of a document, in order; two of one heading are numbered. A part made from the code is left out."""
+    text = re.sub(r"^(?:```.*?^```|<!-- generated: (\w+) -->.*?^<!-- end of \1 -->)$", "", text, flags=re.DOTALL | re.MULTILINE)
     parts = HEADING.split(text)
     seen: dict[str, int] = {}
     for heading, body in [("", parts[0]), *zip(parts[1::2], parts[2::2], strict=True)]:
