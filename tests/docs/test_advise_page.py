@@ -27,6 +27,7 @@ from bench.run.experiment.config import load_config
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "advise.md").read_text(encoding="utf-8")
+TEXT = " ".join(PAGE.split())
 WORKLOADS = sorted((ROOT / "configs" / "workloads").glob("*.toml"))
 NO_KEYS = sorted((ROOT / "configs" / "workloads" / "no_keys").glob("*.toml"))
 RUNS = ["advise", "advise_held_out", "advise_no_keys"]
@@ -61,7 +62,7 @@ def rows() -> Iterator[str]:
 
 def test_the_page_says_of_each_workload_how_its_advice_came_out_where_it_had_not_looked() -> None:
     assert [row for row in rows() if row not in PAGE] == []
-    assert f"It holds on {sum(judged(path).holds for path in WORKLOADS)} of {len(WORKLOADS)} workloads" in PAGE
+    assert f"The advice holds on {sum(judged(path).holds for path in WORKLOADS)} of {len(WORKLOADS)} workloads" in TEXT
     assert sum(judged(path).harmless == judged(path).close == 9 for path in WORKLOADS) == 5, "the page says: in five of the six"
 
 
@@ -92,13 +93,13 @@ def without_logs(outcome: HeldOut) -> float:
 
 def test_the_page_says_how_the_choice_stands_beside_a_coin_and_that_it_is_always_the_same() -> None:
     wins, hundredths, p = beside_a_coin(lambda _, outcome: outcome.harm[outcome.arm])
-    assert (wins, p) == (12, 2 / 2**12) and f"by {hundredths / 100:.2f} in the mean" in PAGE
+    assert (wins, p) == (12, 2 / 2**12) and f"by {hundredths / 100:.2f} in the mean" in TEXT
     assert {judged(path).arm for path in NO_KEYS} == {"composition"}
     least = sum(judged(path).harm[judged(path).arm] == min(judged(path).harm.values()) for path in NO_KEYS)
     better = sum(judged(path).harm[judged(path).arm] < without_logs(judged(path)) for path in NO_KEYS)
     unknown = sum(bool(advised(path)[0].unknown) for path in NO_KEYS)
-    assert f"the least damage in {least} of 12" in PAGE and f"without it the choice is better in {better} of 12" in PAGE
-    assert f"In {unknown} of 12 it says that it does not know" in PAGE
+    assert f"the least damage in {least} of 12" in TEXT and f"without it the choice is better in {better} of 12" in TEXT
+    assert f"In {unknown} of 12 it says that it does not know" in TEXT
 
 
 def means(without: str = "") -> list[str]:
@@ -110,10 +111,10 @@ def means(without: str = "") -> list[str]:
 
 def test_the_page_says_what_the_choice_is_without_composition_and_that_it_does_not_know_where_another_was_better() -> None:
     choice, best, worst, coin = means()
-    assert f"it does {choice} damaged effects for each fault; the best pattern of each workload does {best}" in PAGE
-    assert f"the worst {worst} and a coin {coin}." in PAGE
+    assert f"it does {choice} damaged effects for each fault; the best pattern of each workload does {best}" in TEXT
+    assert f"the worst {worst} and a coin {coin}." in TEXT
     choice, best, worst, coin = means("composition")
-    assert f"in the mean {choice}, beside {best}, {worst} and {coin}." in PAGE
+    assert f"in the mean {choice}, beside {best}, {worst} and {coin}." in TEXT
     outcomes = [advised(path, "composition") for path in NO_KEYS]
     assert Counter(advice.arm for advice, _ in outcomes) == {"state_machine": 9, "human_in_the_loop": 3}
     assert sum(judged.harm[judged.arm] == judged.harm[judged.best] for _, judged in outcomes) == 9
