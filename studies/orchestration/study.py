@@ -191,10 +191,10 @@ def tables(run: Run) -> Iterator[Table]:
 
 def _tables(run: Run) -> Iterator[Table]:
     (every, gaps), trials = answers(run), _trials(run)
+    further = run.config.name.removeprefix("orchestration").strip("_")
+    yield replace(_pairs_table(every), name="-".join(filter(None, ("study-orchestration", further))))
     if trials["proposer"].nunique() == 1:
-        yield _pairs_table(every)
         return
-    yield replace(_pairs_table(every), name="study-orchestration-proposers")
     yield _counts(every)
     yield _gaps_table(gaps, trials)
     yield _decomposed(run, trials)

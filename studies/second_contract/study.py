@@ -16,7 +16,7 @@ from bench.common.errors import ResultsError
 from bench.read.analysis.factors import ARCHITECTURE, ArmName, VerdictEvidence, factors_between, had_occasion, refusal
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import holm, mean_of
-from bench.read.claims.sample_size import pairs_for_the_family
+from bench.read.claims.sample_size import pairs_after_correction
 from bench.read.render.cells import AdjustedP, Number
 from bench.read.render.drawing import Picture
 from bench.read.render.table import Table, TableColumn, table_of
@@ -145,7 +145,7 @@ def _compared(run: Run, scenario: str, rate: float, outcome: str, group: pd.Data
 
 def _needed(risen: Rises, family: int) -> int | None:
     values = list(risen.by_instance.values())
-    return pairs_for_the_family(mean_of(values), max(1, family), LEVEL) if len(values) > 1 else None
+    return pairs_after_correction(mean_of(values), family, LEVEL) if len(values) > 1 else None
 
 
 # Tables
@@ -165,7 +165,8 @@ BETWEEN = (
     "or which did differ; damage for each fault: in the trials that were struck; 95% intervals are of resampled instances",
     "holds, contradicted: the interval lies on one side of 0, and p < 0.05 after Holm's correction over all rows; "
     "what is the same in every instance is left out",
-    "to decide: the instances at which this difference would be found with a power of 80%, if the truth were as measured",
+    "to decide: the instances at which this difference would be found with a power of 80% at the corrected level (0.05 by the "
+    "number of rows that are not refused), if the truth were as measured",
     "SIMULATED: the proposer's errors are declared in the config",
 )
 

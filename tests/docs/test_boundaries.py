@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import lzma
 import re
+from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -79,7 +81,33 @@ def test_the_comparisons_that_the_page_counts_are_the_rows_of_their_tables() -> 
     assert f"Of {len(orchestration)} comparisons that differ anywhere {len(told)} are told apart" in page
     assert {row["Verdict"] for row in contracts} == {"inconclusive"}
     assert f"after Holm's correction over {len(contracts)} rows" in page
-    assert f"By its power before the correction {fewer['To decide']} instances would decide" in page
+    assert f"At the corrected level {fewer['To decide']} instances would decide" in page
+
+
+def test_the_damage_that_the_page_counts_under_contradicted_reports_is_that_of_the_rows() -> None:
+    report = ROOT / "reports" / "boundary_studies"
+    rows = list(csv.DictReader(lzma.decompress((report / "rows" / "contradicted.csv.xz").read_bytes()).decode().splitlines()))
+    table = (report / "tables" / "study-orchestration-contradicted.csv").read_text(encoding="utf-8")
+    compared = list(csv.DictReader(table.splitlines()))
+    counted = defaultdict[tuple[str, str, str], list[int]](lambda: [0, 0, 0])
+    for row in rows:
+        damage = sum(int(count) for name, count in row.items() if name.startswith("damage_"))
+        counts = counted[row["scenario"], row["plan"], row["architecture"]]
+        counted[row["scenario"], row["plan"], row["architecture"]] = [
+            each + more for each, more in zip(counts, (1, damage, int(row["faults_delivered"])), strict=True)
+        ]
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    for pattern in ("delegation_by_model", "plan_and_replan", "hierarchical_delegation"):
+        desk, incidents = (
+            [counted[world, plan, pattern][1] for plan in ("none", "contradicted")]
+            for world in ("support_desk", "incident_response")
+        )
+        assert f"rise from {desk[0]} to {desk[1]} in `support_desk` and from {incidents[0]} to {incidents[1]} in" in page
+        struck = [counted[world, "contradicted", f"{pattern}_remedied"] for world in ("support_desk", "incident_response")]
+        assert f"under {struck[0][2]} and {struck[1][2]} contradicted reports" in page
+        assert [each[:2] for each in struck] == [[16, 0], [16, 0]]
+    told = sum(row["Verdict"] == "told apart" for row in compared)
+    assert f"Of {len(compared)} comparisons that differ anywhere {told} are told apart: in `incident_response`" in page
 
 
 def test_every_figure_of_the_page_is_there() -> None:

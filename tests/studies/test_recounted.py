@@ -369,9 +369,10 @@ def test_what_an_order_of_undoing_leaves_behind_is_recounted() -> None:
         assert more == pytest.approx(float(shown[f"{kind.capitalize()} more"]), abs=TOLERANCE)
 
 
-def test_how_patterns_differ_where_a_model_orchestrates_is_recounted() -> None:
-    trials = rows_of("orchestration")
-    for shown in table_of("study-orchestration"):
+@pytest.mark.parametrize(("config", "table"), [("orchestration", ""), ("contradicted", "-contradicted")])
+def test_how_patterns_differ_where_a_model_orchestrates_is_recounted(config: str, table: str) -> None:
+    trials = rows_of(config)
+    for shown in table_of(f"study-orchestration{table}"):
         for arms in shown["Arms"].split("; "):
             these, those = (
                 [
