@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations, product
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, variance
 
 import numpy as np
 import pandas as pd
@@ -293,6 +293,32 @@ def test_how_two_contracts_differ_is_recounted(of_contracts: pd.DataFrame) -> No
 # Horizons
 
 
+def rate_of(model: str) -> float:
+    return 0.0 if model == "right" else int(model.split("_")[1]) / 100
+
+
+def test_how_many_trials_are_damaged_by_an_effect_is_recounted() -> None:
+    trials = rows_of("momentum")
+    for shown in table_of("study-momentum"):
+        arm = (shown["Architecture"], float(shown["Error rate"]))
+        of_arm = [row for row in trials if (row["architecture"], rate_of(row["model"])) == arm]
+        assert len(of_arm) == int(shown["Trials"])
+        for horizon in (5, 10, 20, 40, 80):
+            share = by_instance((row["instance"], float(row["onset"]) <= horizon) for row in of_arm)
+            assert share == pytest.approx(float(shown[f"t = {horizon}"]), abs=TOLERANCE), shown
+        if shown["Error rate"] != "0.0":
+            ends = defaultdict[str, list[float]](list)
+            for row in of_arm:
+                ends[row["instance"]].append(float(math.isfinite(float(row["onset"]))))
+            luck = fmean(map(variance, ends.values()))
+            assert luck == pytest.approx(float(shown["Variance of the call"]), abs=TOLERANCE), shown
+    for shown in table_of("study-momentum-hazard"):
+        of_arm = [row for row in trials if (row["architecture"], row["model"]) == (shown["Architecture"], "right")]
+        begun = sum(math.isfinite(float(row["onset"])) for row in of_arm)
+        at_risk = sum(min(float(row["onset"]), int(row["effects"])) for row in of_arm)
+        assert (begun, at_risk) == (int(shown["Onsets"]), int(shown["Effects at risk"])), shown
+
+
 def test_how_many_single_wrong_replies_end_in_damage_is_recounted() -> None:
     trials = [row for row in rows_of("momentum_escape") if row["plan"] == "none" and row["model"] != "right"]
     rejected = defaultdict[Place, int](int)
@@ -399,3 +425,6 @@ def test_how_patterns_and_proposers_are_damaged_is_recounted() -> None:
         for column, measure in (("Damaged", lambda row: damage(row) > 0), ("Solved", solved)):
             share = by_instance((row["instance"], measure(row)) for row in of_arm)
             assert share == pytest.approx(float(shown[column]), abs=TOLERANCE), shown
+
+
+# Beyond boundaries
