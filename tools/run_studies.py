@@ -57,6 +57,12 @@ RECORDED = {"paraphrase": ("qwen2.5-coder-1.5b-instruct", "paraphrase-qwen2.5-co
 EVIDENCE = ("advise", "advise_held_out", "advise_no_keys")
 SIZES = {"reliability_surface": {"instances": 40, "repetitions": 1}}
 """Config -> its size, where what is kept of it is of another size than the config's."""
+ROWS_ALONE = {
+    "exactly_once_upgrade": "exactly_once_upgrade-simulated",
+    "renewal_bank": "renewal_bank-errs_as_qwen",
+    "support_desk": "support_desk-simulated",
+}
+"""Config -> its report, whose tables another command makes: the rows alone are written."""
 NOT_RECOUNTED = ("replay_divergence", "paraphrase")
 """Configs that read recorded replies alone. Git holds these whole."""
 ROWS = list(dict.fromkeys([*COLUMNS, "model", *(name for names in OCCASIONS.values() for name in names), "tool_retries"]))
@@ -90,6 +96,8 @@ FURTHER: Mapping[str, Callable[[Run], pd.DataFrame]] = {
     "momentum": onsets_of,
     "momentum_escape": onsets_of,
     "replay_divergence_running": course_of,
+    "exactly_once_upgrade": lambda shown: shown.trials[["trial", "lives"]],
+    "support_desk": lambda shown: shown.trials[["trial", "lives", "tokens"]],
 }
 """Config -> what its study measures of each trial beside the columns of every config's rows."""
 
@@ -117,7 +125,8 @@ def made_anew(config: str) -> float:
             )
             report = "boundary_studies" if config in ASKED and config not in RECORDED else folder_name
             shown = bench.load_run(folder)
-            write_files(REPORTS / report, files_of(shown) | rows_of(shown, config))
+            tables = {} if config in ROWS_ALONE else files_of(shown)
+            write_files(REPORTS / ROWS_ALONE.get(config, report), tables | rows_of(shown, config))
     return monotonic() - began
 
 
