@@ -456,3 +456,36 @@ def test_what_a_belief_about_a_test_costs_is_recounted() -> None:
         ), shown
         believed, wrong = (sum(int(row[name]) for row in of_arm) for name in ("believed", "wrong"))
         assert shown["Wrong beliefs"] == f"{wrong:,} of {believed:,}"
+
+
+def beyond_control(rows: Iterable[Row], controls: Mapping[Place, Row], kinds: Iterable[str] = ()) -> list[int]:
+    """Return, for each trial, the effects that were damaged more often than in its control."""
+    counts = []
+    for row in rows:
+        control = controls[row["architecture"], row["instance"], row["repetition"]]
+        names = [f"damage_{kind}" for kind in kinds] or [name for name in row if name.startswith("damage_")]
+        counts.append(sum(max(0, int(row[name]) - int(control[name])) for name in names))
+    return counts
+
+
+def controls_of(rows: Iterable[Row]) -> Mapping[Place, Row]:
+    return {(row["architecture"], row["instance"], row["repetition"]): row for row in rows if row["plan"] == "none"}
+
+
+def test_what_a_crash_does_at_a_support_desk_is_recounted() -> None:
+    trials = rows_of("support_desk", "support_desk-simulated")
+    controls = controls_of(trials)
+    page = (ROOT / "reports" / "support_desk-simulated" / "scorecard.md").read_text(encoding="utf-8")
+    lines = page.split("## Recovery at a glance")[1].split("\n\n")[1].splitlines()[2:]
+    assert len(lines) == 18
+    for line in lines:
+        system, right, crashes, after, _, damaged, tokens = (cell.strip() for cell in line.strip("|").split("|"))
+        struck = [row for row in trials if (row["architecture"], row["plan"]) == (system, "crash") and int(row["lives"]) > 1]
+        undisturbed = [row for row in controls.values() if row["architecture"] == system]
+        of_struck = [controls[row["architecture"], row["instance"], row["repetition"]] for row in struck]
+        deaths = sum(int(row["lives"]) - 1 for row in struck)
+        assert right.startswith(f"{sum(map(solved, undisturbed)):.0f}/{len(undisturbed)} ="), line
+        assert crashes == str(deaths) and after.startswith(f"{sum(map(solved, struck)):.0f}/{len(struck)} ="), line
+        assert damaged.partition(" ")[0] == f"{100 * sum(beyond_control(struck, controls)) / deaths:.0f}", line
+        spent = sum(float(row["tokens"]) for row in struck) / sum(float(row["tokens"]) for row in of_struck)
+        assert tokens.partition(" ")[0] == f"{spent:.2f}", line
