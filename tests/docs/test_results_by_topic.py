@@ -351,7 +351,7 @@ def test_what_is_said_of_the_larger_models_judgments_in_a_world_is_what_its_tabl
     assert not missing(
         "results/incidents",
         f"The model reads the request right in {request['Right']}, and decides right in {decision['Right']}.",
-        f"turns {decision['Caught']} of the {wrong} wrong decisions away, and {decision['Passed']} pass",
+        f"turns {decision['Caught']} of the {wrong} wrong decisions away, and {decision['Passed']} wrong decisions pass",
     )
 
 

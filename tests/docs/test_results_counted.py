@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from commands import bench as command
 
 import bench
 from bench.read.analysis.statistics import mean_of
+from bench.read.report.studies import study_tables
 from bench.rerun.learning import learn
 from bench.worlds.run.bank import banked
 
@@ -90,3 +92,13 @@ def test_twenty_incidents_teach_to_keep_all_six_subtasks_apart() -> None:
     policy = learn(INCIDENTS, [ROOT / "scenarios"], "runtime_structured", "none", count=20).packs["incidents"]
     assert [len(call) for call in policy.calls] == [1] * 6
     assert "From 20 of the recorded incidents of the 1.5B model it learns to keep all six subtasks apart" in page("limits")
+
+
+def test_the_model_that_orchestrates_solved_no_trial_and_damaged_each() -> None:
+    run = bench.load_run(RESULTS / "orchestration_live-qwen2.5-coder-1.5b-instruct")
+    n, solved = len(run.trials), int(run.trials["outcome"].eq("solved").sum())
+    damaged = int(run.trials.filter(like="damage_").sum(axis="columns").gt(0).sum())
+    assert f"solved {solved} of {n} trials, and each of the {damaged} trials did damage" in page("results/boundaries")
+    [table] = [table for table in study_tables(run) if table.name == "study-orchestration-live"]
+    [counts] = [match for note in table.notes if (match := re.match(r"(\d+) different comparisons: (\d+) told apart", note))]
+    assert "Of {} comparisons that differ anywhere {} are told apart".format(*counts.groups()) in page("results/boundaries")
