@@ -253,7 +253,10 @@ async def rerun(arm: RerunArm, agent: RerunAgent, parts: MendedSet, start: Start
     if environment is None and "signal" in parts:
         exchanged = _with_reasons(exchanged)
     result = await RerunArm(spec, exchanged).run(plan)
-    first_wrong = None if model.first_wrong is None else _at_request(result.record, model.first_wrong)
+    first_wrong = None
+    if (number := model.first_wrong) is not None:
+        asked = [place for place, event in enumerate(result.record.events) if isinstance(event, Called) and event.asked]
+        first_wrong = Start(asked[number] if number < len(asked) else len(result.record.events), number)
     return Rerun(result, _entries(result, environment), model.sources, first_wrong, working.not_mended)
 
 
@@ -294,12 +297,6 @@ def _parting(record: TrialRecord, control: TrialRecord) -> Start:
     shorter = min(len(record.events), len(control.events))
     events = next((number for number, pair in enumerate(pairs) if timeless(pair[0]) != timeless(pair[1])), shorter)
     return Start(events, sum(call.asked for call in of_kind(record.events[:events], Called)))
-
-
-def _at_request(record: TrialRecord, number: int) -> Start:
-    """Return the place of this request to the model. Requests count from 0."""
-    asked = [place for place, event in enumerate(record.events) if isinstance(event, Called) and event.asked]
-    return Start(asked[number] if number < len(asked) else len(record.events), number)
 
 
 def counts(diagnoses: Collection[Diagnosis]) -> dict[MendedPart, dict[str, int]]:

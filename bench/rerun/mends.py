@@ -23,7 +23,6 @@ from typing import Any, Literal
 
 from bench.record.form import BARE, Form
 from bench.record.messages import Timing
-from bench.record.worlds.events import AGENT
 from bench.rerun.mended_parts import BOUNDARY, DEAF, ELSEWHERE, NO_PATTERN, OTHER, OUTSIDE, UNSTRUCK, MendedPart
 from bench.run.architectures.part import Architecture, ArchitecturePart
 from bench.run.architectures.registry import load_architecture
@@ -152,20 +151,12 @@ class MendedAgent:
         """Give a key to each effect of an agent without a boundary. An undo renews the key."""
         act = world.act
 
-        async def keyed(
-            tool: str,
-            arguments: ToolArguments,
-            key: str | None = None,
-            *,
-            expect: Mapping[str, int] | None = None,
-            role: str = AGENT,
-            deadline: int | None = None,
-        ) -> Acted:
+        async def keyed(tool: str, arguments: ToolArguments, key: str | None = None, **how: Any) -> Acted:
             effect = world.effect_of(tool, arguments)
             known = world.tools.get(tool)
             if key is None and effect and known and known.writes and not self._works_through and self._has_begun(world):
                 key = f"{tool}: {effect} {self._undone[tool, effect]}"
-            acted = await act(tool, arguments, key, expect=expect, role=role, deadline=deadline)
+            acted = await act(tool, arguments, key, **how)
             if acted.outcome == "done" and tool in world.undoes:
                 self._undone.update([(tool, effect), (world.undoes[tool], effect)])
             return acted

@@ -1,7 +1,7 @@
 """Find the settings in which two arms differ, and decide whether a verdict can rest on the pairs of these arms.
 
 Every setting of an arm is a factor: its architecture, each key of its variant with the default that it takes, its model, its
-fault plan. A key is no factor of its own only where it follows from another that differs as well (`FOLLOWS` says why).
+fault plan. A key is no factor of its own only if it follows from another key that differs as well (`ArmSettings.follows`).
 
 A factor that had no occasion to act shows nothing: a reject signal does nothing where nothing was rejected. Claims, comparisons
 and studies all ask `refusal` whether a verdict may rest on their pairs.
@@ -21,12 +21,6 @@ from bench.record.form import BARE, STRENGTHS
 
 ARCHITECTURE = "architecture"
 BOUNDARY = ("strength", "commit", "signal", "approval")
-FOLLOWS: Mapping[tuple[str, str], str] = {
-    ("code", ARCHITECTURE): "an architecture is its code",
-    **{(part, "remedies"): "the author's remedies set it where the config does not" for part in BOUNDARY},
-    ("learns", "error_rate"): "a proposer that never errs is never asked again",
-}
-"""(key, the key that it follows from) -> why it is no factor beside that."""
 OCCASIONS: Mapping[str, tuple[str, ...]] = {
     "strength": ("rejections", "calls_forbidden", "steps_failed"),
     "approval": ("waiting_for_people_minutes",),
@@ -49,8 +43,8 @@ class ArmName(NamedTuple):
 
 @dataclass(frozen=True)
 class ArmSettings:
-    """What an arm was run with. `values` maps each setting to its value, with defaults filled in. `follows` holds the pairs of
-    `FOLLOWS` that are true of this arm."""
+    """The settings of an arm. `values` maps each setting to its value, with defaults filled in. `follows` holds pairs of keys:
+    the first key is no factor beside the second, because it follows from the second."""
 
     values: Mapping[str, object]
     follows: frozenset[tuple[str, str]]
@@ -77,9 +71,10 @@ def resolved(run: Run, arm: ArmName) -> ArmSettings:
         "plan": arm.plan,
         **_of_model(run, arm.model),
     }
-    follows = {("code", ARCHITECTURE)}
+    follows = {("code", ARCHITECTURE)}  # an architecture is its code
+    # The author's remedies set a part that the config does not set.
     follows |= {(part, "remedies") for part in BOUNDARY if form.remedies and getattr(form, part) is None}
-    if not values.get("error_rate"):
+    if not values.get("error_rate"):  # a proposer that never errs is never asked again
         follows.add(("learns", "error_rate"))
     return ArmSettings(values, frozenset(follows))
 

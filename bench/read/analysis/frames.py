@@ -6,7 +6,7 @@ not in the order in which the trials ended.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,7 +17,6 @@ import pandas as pd
 from bench.common.errors import ResultsError
 from bench.common.paths import folder_of
 from bench.read.analysis.blocks import TrialBlocks, arrays, ranks
-from bench.read.analysis.controls import with_controls
 from bench.read.analysis.kept import KeptFrames, Loaded
 from bench.read.analysis.metrics import METRICS
 from bench.read.analysis.renamed import Frame
@@ -25,17 +24,20 @@ from bench.read.analysis.rows import PLACE, TrialRows
 from bench.read.analysis.trial import TrialReading
 from bench.record.config import StoredConfig
 from bench.record.cost import Tariff
-from bench.record.ledger import LedgerEntry
+from bench.record.ledger import LedgerEntry, book
 from bench.record.manifest import Manifest, ManifestPack
 from bench.record.model_parameters import ModelParameters
 from bench.record.reading import read_grades, read_manifest, read_records, read_trials, uncollected
 from bench.record.record import Regrade, SessionRecord, TrialRecord
 from bench.record.verify import sound_records, sources
 
+AT_ONCE = 5_000
+"""The most controls in memory."""
+
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A run as it was read from its folder. `plan` names the fault plan, our tokenizer counts tokens, times are in seconds.
+    """A run, read from its folder into frames. Our tokenizer counts tokens, times are in seconds, `plan` names a fault plan.
 
     trials    `rejections`: how often verification turned something away; what is judged together counts once;
               `first_round_*`: the mean of its first rounds; `price_*`: all rounds after its effective faults, divided by the
@@ -241,6 +243,23 @@ def load_run(path: str | Path, check: bool = False) -> Run:
         sources=sources(folder),
         notes=(manifest.origin,) if manifest.origin else (),
     )
+
+
+def with_controls(
+    read: Callable[[Container[str]], Iterable[TrialRecord]], controls: Mapping[str, str]
+) -> Iterator[tuple[TrialRecord, tuple[LedgerEntry, ...]]]:
+    """Yield trials, each with the calls of its control: the same trial without faults.
+
+    Args:
+        read: (ids) -> the records of these trials.
+        controls: Trial -> its control, both by id.
+    """
+    trials = list(controls)
+    for first in range(0, len(trials), AT_ONCE):
+        control_of = {trial: controls[trial] for trial in trials[first : first + AT_ONCE]}
+        calls = {record.id: book(record.events) for record in read(set(control_of.values()))}
+        for record in read(control_of):
+            yield record, calls[control_of[record.id]]
 
 
 def _loaded(folder: Path, manifest: Manifest, check: bool) -> Loaded:

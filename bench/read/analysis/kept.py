@@ -202,13 +202,14 @@ def _remove_first(folder: Path) -> None:
 
 
 def _columns() -> Mapping[str, Sequence[Column[Any] | Metric]]:
-    """Return each frame's columns. Those of a trial's place, which begin every row, are written for `trials` alone."""
+    """Return the columns of each frame that are written. Each row of every frame begins with the place of its trial; these
+    columns are written only for the frame `trials`."""
     return {"trials": (*PLACE, *METRICS), **{part.name: part.rows.columns for part in FRAMES}}
 
 
 def _arrays(frames: Mapping[str, pd.DataFrame]) -> Iterator[NDArray[Any]]:
-    """Yield what `_read` reads: the columns of each frame, and before those of a further frame the place of each row's trial
-    among the trials."""
+    """Yield the arrays that `_read` reads: the columns of each frame. For every frame but `trials`, the first array holds the
+    number of each row's trial."""
     trials = pd.Index(frames["trials"]["trial"])
     for name, columns in _columns().items():
         if name != "trials":

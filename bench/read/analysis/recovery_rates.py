@@ -52,14 +52,14 @@ class RecoveryRate:
 
     @cached_property
     def corrupted(self) -> Share:
-        """Silent corruption: of the pairs that the control solves and in which a fault in the content was effective, those with
-        a wrong answer and with such a fault undetected."""
+        """The share of silent corruption: pairs with a wrong answer and an undetected fault, among the pairs that the control
+        solves and in which a fault in the content was effective."""
         return self._among_solved(_corrupted(self.run, self.arm))
 
     @cached_property
     def repaired(self) -> Share:
-        """Silently wrong after repair: of the pairs that the control solves and in which an effective fault was noticed, those
-        with a wrong answer that passed every check."""
+        """The share that is silently wrong after a repair: the pairs with a wrong answer that passed every check, among the
+        pairs that the control solves and in which an effective fault was noticed."""
         return self._among_solved(_wrong_after_repair(self.run, self.arm))
 
     @property

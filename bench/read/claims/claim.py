@@ -42,8 +42,13 @@ MeasureName = Annotated[str, BeforeValidator(_known)]
 
 
 class _Claim(BaseModel):
-    """`source`: paper, section or table and cell. `why`: why this can be compared. `about`: the model's work, or what the
-    runtime alone does with a reply, a crash or an error, which a simulated proposer can show."""
+    """The fields of every claim.
+
+    source   the paper, and its section or the cell of its table
+    why      why the claim can be compared with our results
+    about    `model`: the work of a model; `runtime`: what the runtime does with a reply, a crash or an error, which a simulated
+             model can show too
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -65,10 +65,12 @@ def natural_failures(run: Run) -> Iterator[Rejections]:
             for subtask, part in of_pair.groupby("subtask", sort=False):
                 each = _each_in(part)
                 every = each if len(each) == 1 else (KINDS, *each)
-                yield from _rejections(part, scenario, model, str(subtask), every, reached[str(subtask)])
+                for kinds, share, counts_as in _rejected(part, every):
+                    yield Rejections(scenario, model, str(subtask), kinds, share, counts_as, reached[str(subtask)])
             if len(of_pair):
                 every = (KINDS, MALFORMED, *_each_in(of_pair, "missing_field"))
-                yield from _rejections(of_pair, scenario, model, None, every, None)
+                for kinds, share, counts_as in _rejected(of_pair, every):
+                    yield Rejections(scenario, model, None, kinds, share, counts_as, None)
 
 
 def _each_in(replies: pd.DataFrame, *always: ViolationKind) -> list[tuple[ViolationKind, ...]]:
@@ -76,25 +78,17 @@ def _each_in(replies: pd.DataFrame, *always: ViolationKind) -> list[tuple[Violat
     return [(kind,) for kind in KINDS if kind in there]
 
 
-def _rejections(
-    replies: pd.DataFrame,
-    scenario: str,
-    model: str,
-    subtask: str | None,
-    every: Iterable[tuple[ViolationKind, ...]],
-    reached: tuple[int, int] | None,
-) -> Iterator[Rejections]:
-    units = _units(replies)
+Kinds = tuple[ViolationKind, ...]
+
+
+def _rejected(replies: pd.DataFrame, every: Iterable[Kinds]) -> Iterator[tuple[Kinds, Share, float]]:
+    """Yield the share of replies with these kinds of rejection, and the number of independent replies. The clusters are the
+    instances, or the repetitions if there is a single instance."""
+    instances = instances_of(replies)
+    units = instances if len(set(instances)) > 1 else list(map(str, replies["repetition"].tolist()))
     for kinds in every:
         held = replies["kind"].isin(kinds).tolist()
-        counts_as = independent_number(units, [float(rejected) for rejected in held])
-        yield Rejections(scenario, model, subtask, kinds, share_by_instance(units, held), counts_as, reached)
-
-
-def _units(replies: pd.DataFrame) -> list[str]:
-    """Return the clusters: the instances, or the repetitions if there is a single instance."""
-    instances = instances_of(replies)
-    return instances if len(set(instances)) > 1 else list(map(str, replies["repetition"].tolist()))
+        yield kinds, share_by_instance(units, held), independent_number(units, [float(rejected) for rejected in held])
 
 
 def _reached(run: Run, model: str, scenario: str) -> Mapping[str, tuple[int, int]]:

@@ -141,7 +141,8 @@ class Comparison:
 
     @property
     def summary(self) -> str:
-        """The verdict, and what is better, worse and in doubt. A measure of some arms alone says of how many."""
+        """The verdict, and the measures that are better, worse or in doubt. If a measure differs only in some arms, the
+        sentence has their number."""
         sentences = []
         overall = [row for rows in by_levels(self.overall) for row in rows]
         for word, finding in (("better in", "better"), ("worse in", "worse"), ("for and against in", "trade-off")):
@@ -346,7 +347,10 @@ class _Judge:
         finding: ComparisonFinding = finding_of(contrast)
         reason = contrast.why or REASONS[finding]
         if (contrast.pairs or 0) < FEWEST.get(criterion, 0):
-            finding, reason = "not measured", _lacking(criterion, contrast.pairs or 0)
+            finding = "not measured"
+            reason = f"both repaired a failure in {contrast.pairs or 0} pairs, which is too few"
+            if criterion == "cost":
+                reason = "no pair has known dollars: give the models of both runs price_in and price_out"
             contrast, difference = replace(contrast, before=None, after=None, low=None, high=None), statistics.mean_of(())
         elif contrast.pairs and not differ:
             pass
@@ -354,8 +358,15 @@ class _Judge:
             finding, reason = counterexamples(before, after, self.allowed)
         elif all(pair.is_equal for pair in pairs):
             finding, reason = "equal", EQUAL
-        is_open = finding in ("inconclusive", "no worse", "no better") and isinstance(difference, Mean)
-        needed = _needed(difference, contrast.margin) if is_open and isinstance(difference, Mean) else None
+        needed = None
+        if (
+            finding in ("inconclusive", "no worse", "no better")
+            and isinstance(difference, Mean)
+            and difference.mean is not None
+        ):
+            distance = abs(difference.mean) - contrast.margin
+            required = statistics.required_pairs(distance, difference)
+            needed = required.cautious if required else None
         unpaired = len(before) + len(after) - 2 * len(before.keys() & after.keys())
         return ArmDifference(criterion, contrast, difference, unpaired, finding, reason, needed)
 
@@ -380,15 +391,3 @@ def _joined(pairs: Sequence[tuple[Mapping[Pair, Any], ...]]) -> tuple[dict[Pair,
             for known, side in zip(joined, sides, strict=True):
                 known.update({(pair[0], numbers[pair[0]]): side[pair]} if pair in side else {})
     return joined
-
-
-def _lacking(criterion: Criterion, pairs: int) -> str:
-    if criterion == "cost":
-        return "no pair has known dollars: give the models of both runs price_in and price_out"
-    return f"both repaired a failure in {pairs} pairs, which is too few"
-
-
-def _needed(difference: Mean, margin: float) -> int | None:
-    distance = None if difference.mean is None else abs(difference.mean) - margin
-    pairs = statistics.required_pairs(distance, difference) if distance else None
-    return pairs.cautious if pairs else None

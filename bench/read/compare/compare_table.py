@@ -122,13 +122,13 @@ def _columns(comparison: Comparison) -> tuple[TableColumn[ArmComparison], ...]:
     first, second = comparison.runs.first, comparison.runs.second
 
     def models(arm: ArmComparison) -> str:
-        return _of_both(model_label(first, arm.first.model), model_label(second, arm.second.model))
+        return of_both(model_label(first, arm.first.model), model_label(second, arm.second.model))
 
     return (
         TableColumn("Scenario", lambda arm: arm.first.scenario),
         TableColumn("Model", models),
         TableColumn("Fault plan", lambda arm: arm.first.plan),
-        TableColumn("Architecture", lambda arm: _of_both(*arm.architectures)),
+        TableColumn("Architecture", lambda arm: of_both(*arm.architectures)),
     )
 
 
@@ -153,14 +153,15 @@ def _dollars(spent: PerSolved) -> str:
 
 def _briefly(arm: ArmComparison) -> str:
     plan = "without faults" if arm.first.plan == FAULT_FREE else arm.first.plan
-    return f"{arm.first.scenario}, {_of_both(*arm.architectures)}, {plan}"
+    return f"{arm.first.scenario}, {of_both(*arm.architectures)}, {plan}"
 
 
 def _named(arm: ArmComparison, finding: Any) -> str:
     return ", ".join(_NAMES.get(criterion, criterion) for criterion in arm.criteria(finding)) or "–"
 
 
-def _of_both(first: str, second: str) -> str:
+def of_both(first: str, second: str) -> str:
+    """Return the name of something in both runs: one name, or `first → second` if they differ."""
     return second if first == second else f"{first} → {second}"
 
 

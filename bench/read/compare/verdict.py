@@ -45,8 +45,6 @@ from bench.record.worlds.damage import DAMAGES
 ComparisonFinding = Literal["worse", "better", "trade-off", "equal", "no worse", "no better", "inconclusive", "not measured"]
 ComparisonVerdict = Literal["worse", "better", "trade-off", "equal", "no worse", "no better", "inconclusive"]
 VERDICTS: tuple[ComparisonVerdict, ...] = get_args(ComparisonVerdict)
-EXCHANGED: Mapping[str, str] = {"worse": "better", "better": "worse", "no worse": "no better", "no better": "no worse"}
-"""The word for A beside B, if it is another than for B beside A."""
 LEVEL = 0.05
 ALIKE = 6
 """From this many pairs on, a difference that is the same in each is no chance: the signs alone have p = 2 / 2^6 = 0.03."""

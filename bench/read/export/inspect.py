@@ -17,31 +17,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from inspect_ai.event import Event, InfoEvent, ModelEvent
-from inspect_ai.log import (
-    EvalConfig,
-    EvalDataset,
-    EvalError,
-    EvalLog,
-    EvalRevision,
-    EvalSample,
-    EvalSpec,
-    EvalStats,
-    EvalStatus,
-    recompute_metrics,
-    write_eval_log,
-)
-from inspect_ai.model import (
-    ChatCompletionChoice,
-    ChatMessage,
-    ChatMessageAssistant,
-    ChatMessageSystem,
-    ChatMessageTool,
-    ChatMessageUser,
-    GenerateConfig,
-    ModelOutput,
-    ModelUsage,
-)
+from inspect_ai import event as events
+from inspect_ai import log as logs
+from inspect_ai import model as models
 from inspect_ai.scorer import CORRECT, INCORRECT, Score
 from inspect_ai.tool import ToolCall
 
@@ -67,19 +45,19 @@ def files(run: Run) -> Iterator[tuple[str, bytes]]:
     with tempfile.TemporaryDirectory() as folder:
         for number, (named, trials) in enumerate(groupby(sorted(trials_of(run), key=arm), key=arm), 1):
             path = Path(folder, "log.eval")
-            write_eval_log(log_of(list(trials), run, number), path)
+            logs.write_eval_log(log_of(list(trials), run, number), path)
             yield f"{'_'.join(named)}.eval", path.read_bytes()
 
 
-def log_of(trials: Sequence[TrialTexts], run: Run, number: int) -> EvalLog:
+def log_of(trials: Sequence[TrialTexts], run: Run, number: int) -> logs.EvalLog:
     """Return the log of one arm's trials. `number` is its number in the run."""
     first = trials[0]
     pack, code = run.pack(first.record.scenario), run.manifest.code
     epochs = max(run.config.repetitions, *(trial.record.repetition for trial in trials))
     errors = [trial.error for trial in trials if trial.error]
     samples = list(dict.fromkeys(map(_sample_id, trials)))
-    revision = EvalRevision(type="git", origin="", commit=code.commit) if code.commit else None
-    spec = EvalSpec(
+    revision = logs.EvalRevision(type="git", origin="", commit=code.commit) if code.commit else None
+    spec = logs.EvalSpec(
         eval_id=f"{run.sources[:40]}-{number}",
         run_id=run.name,
         created=first.began.isoformat(),
@@ -87,22 +65,25 @@ def log_of(trials: Sequence[TrialTexts], run: Run, number: int) -> EvalLog:
         task_version=pack.variant,
         task_args={"plan": first.record.plan, "seed": run.config.seed},
         solver=first.record.architecture,
-        dataset=EvalDataset(name=first.record.scenario, samples=len(pack.instances), sample_ids=samples),
+        dataset=logs.EvalDataset(name=first.record.scenario, samples=len(pack.instances), sample_ids=samples),
         model=first.label,
-        model_generate_config=GenerateConfig(seed=run.config.seed),
-        config=EvalConfig(epochs=epochs, epochs_reducer=[], fail_on_error=True, continue_on_fail=True),
+        model_generate_config=models.GenerateConfig(seed=run.config.seed),
+        config=logs.EvalConfig(epochs=epochs, epochs_reducer=[], fail_on_error=True, continue_on_fail=True),
         metrics=_metrics(samples),
         revision=revision,
         packages={"recovery-bench": code.version},
         metadata={"sources": run.sources, "simulated": first.is_simulated},
     )
     began = first.began.isoformat()
-    log = EvalLog(eval=spec, stats=EvalStats(started_at=began, completed_at=began), samples=[*map(_sample, trials)])
-    recompute_metrics(log)
+    log = logs.EvalLog(eval=spec, stats=logs.EvalStats(started_at=began, completed_at=began), samples=[*map(_sample, trials)])
+    logs.recompute_metrics(log)
     assert log.results
     log.results.scores = [score for score in log.results.scores if score.scored_samples]
     log.results.total_samples = len(pack.instances) * epochs
-    log.status = _status(log.results.total_samples - len(trials), len(errors), run)
+    if log.results.total_samples > len(trials):
+        log.status = "cancelled" if run.sessions and run.sessions[-1].what == "ended" else "started"
+    else:
+        log.status = "error" if errors else "success"
     if errors:
         log.error = _error(f"{len(errors)} of {len(trials)} trials ended in an error, the first: {errors[0]}")
     return log
@@ -113,33 +94,26 @@ def _metrics(samples: Sequence[str]) -> Any:
     return [{"name": "accuracy"}, {"name": "stderr", "options": {"cluster": "instance"} if len(samples) > 1 else {}}]
 
 
-def _status(missing: int, errors: int, run: Run) -> EvalStatus:
-    """Return Inspect's status for a run: still going on, stopped, with errors, or complete."""
-    if missing > 0:
-        return "cancelled" if run.sessions and run.sessions[-1].what == "ended" else "started"
-    return "error" if errors else "success"
-
-
-def _error(message: str) -> EvalError:
-    return EvalError(message=message, traceback="", traceback_ansi="")
+def _error(message: str) -> logs.EvalError:
+    return logs.EvalError(message=message, traceback="", traceback_ansi="")
 
 
 def _sample_id(trial: TrialTexts) -> str:
     return trial.record.instance or trial.record.scenario
 
 
-def _sample(trial: TrialTexts) -> EvalSample:
+def _sample(trial: TrialTexts) -> logs.EvalSample:
     record, calls = trial.record, trial.calls
     last = calls[-1] if calls else None
-    usage = sum((_usage(call) for call in calls), ModelUsage())
+    usage = sum((_usage(call) for call in calls), models.ModelUsage())
     seconds = record.api_seconds + record.waiting_seconds + record.framework_seconds
-    return EvalSample(
+    return logs.EvalSample(
         id=_sample_id(trial),
         epoch=record.repetition,
         input=[*map(_message, calls[0].messages)] if calls else "",
         target="",
         messages=[*map(_message, last.messages), _answer(trial, last).message] if last else [],
-        output=_answer(trial, last) if last else ModelOutput(),
+        output=_answer(trial, last) if last else models.ModelOutput(),
         scores=None if record.outcome in UNUSABLE else {"grade": _score(record)},
         metadata=trial.attributes,
         events=[*_events(trial)],
@@ -160,7 +134,7 @@ def _score(record: TrialRecord) -> Score:
     return Score(value=value, explanation=note, metadata={"outcome": record.outcome, "parts": parts})
 
 
-def _events(trial: TrialTexts) -> Iterator[Event]:
+def _events(trial: TrialTexts) -> Iterator[events.Event]:
     beside: dict[int, list[Any]] = {}
     for event in of_kinds(trial.record, Faulted, Judged):
         call = event.call if isinstance(event, Faulted) else max(event.calls, default=0)
@@ -168,7 +142,7 @@ def _events(trial: TrialTexts) -> Iterator[Event]:
     yield from _told(trial, beside.pop(0, ()), 0.0)
     for sent in trial.calls:
         call = sent.event
-        yield ModelEvent(
+        yield events.ModelEvent(
             uuid=sent.request,
             timestamp=trial.began + timedelta(seconds=call.started),
             working_start=call.started,
@@ -176,7 +150,7 @@ def _events(trial: TrialTexts) -> Iterator[Event]:
             input=[*map(_message, sent.messages)],
             tools=[],
             tool_choice="auto",
-            config=GenerateConfig(seed=call.seed),
+            config=models.GenerateConfig(seed=call.seed),
             output=_answer(trial, sent),
             error=f"{call.failure}: {call.detail}" if call.failure else None,
             retries=call.try_ - 1,
@@ -187,39 +161,43 @@ def _events(trial: TrialTexts) -> Iterator[Event]:
         yield from _told(trial, beside.pop(call.call, ()), call.started + call.seconds)
 
 
-def _told(trial: TrialTexts, events: Iterable[Any], seconds: float) -> Iterator[Event]:
-    for event in events:
+def _told(trial: TrialTexts, happened: Iterable[Any], seconds: float) -> Iterator[events.Event]:
+    for event in happened:
         when = trial.began + timedelta(seconds=seconds)
-        yield InfoEvent(source=f"recovery_bench.{event.kind}", data=fields_of(event), timestamp=when, working_start=seconds)
+        yield events.InfoEvent(
+            source=f"recovery_bench.{event.kind}", data=fields_of(event), timestamp=when, working_start=seconds
+        )
 
 
-def _answer(trial: TrialTexts, sent: SentCall) -> ModelOutput:
+def _answer(trial: TrialTexts, sent: SentCall) -> models.ModelOutput:
     calls = [ToolCall(id=call.id, function=call.name, arguments=arguments_of(call)) for call in sent.tool_calls]
-    message = ChatMessageAssistant(content=sent.reply or "", tool_calls=calls or None, model=trial.label)
+    message = models.ChatMessageAssistant(content=sent.reply or "", tool_calls=calls or None, model=trial.label)
     stop: Any = STOPS.get(sent.event.finish or "", "unknown")
-    return ModelOutput(
+    return models.ModelOutput(
         model=trial.label,
-        choices=[ChatCompletionChoice(message=message, stop_reason=stop)],
+        choices=[models.ChatCompletionChoice(message=message, stop_reason=stop)],
         usage=_usage(sent),
         time=sent.event.seconds,
         error=sent.event.failure,
     )
 
 
-def _usage(sent: SentCall) -> ModelUsage:
+def _usage(sent: SentCall) -> models.ModelUsage:
     read, written = sent.tokens
     cached = sent.event.usage_cached
-    return ModelUsage(input_tokens=read, output_tokens=written, total_tokens=read + written, input_tokens_cache_read=cached)
+    return models.ModelUsage(
+        input_tokens=read, output_tokens=written, total_tokens=read + written, input_tokens_cache_read=cached
+    )
 
 
-def _message(message: Message) -> ChatMessage:
+def _message(message: Message) -> models.ChatMessage:
     match message.role:
         case "system":
-            return ChatMessageSystem(content=message.content)
+            return models.ChatMessageSystem(content=message.content)
         case "user":
-            return ChatMessageUser(content=message.content)
+            return models.ChatMessageUser(content=message.content)
         case "tool":
-            return ChatMessageTool(content=message.content, tool_call_id=message.tool_call_id)
+            return models.ChatMessageTool(content=message.content, tool_call_id=message.tool_call_id)
         case _:
             calls = [ToolCall(id=call.id, function=call.name, arguments=arguments_of(call)) for call in message.tool_calls]
-            return ChatMessageAssistant(content=message.content, tool_calls=calls or None)
+            return models.ChatMessageAssistant(content=message.content, tool_calls=calls or None)

@@ -13,6 +13,7 @@ from bench.read.probe.sentences import SIGNS
 from bench.read.render.table import Table
 from bench.record.probe.events import DAMAGE, CellVerdict
 
+ProbesVerdict = Literal["worse", "better", "trade-off", "no worse", "inconclusive"]
 WITHOUT = frozenset[CellVerdict](("no_verdict", "not_applicable"))
 
 
@@ -25,7 +26,7 @@ class ComparedProbes:
     cells     the cells that both have, each with its verdict in A and in B
     """
 
-    verdict: Literal["worse", "better", "trade-off", "no worse", "inconclusive"]
+    verdict: ProbesVerdict
     cells: tuple[tuple[str, CellVerdict, CellVerdict], ...]
     only_a: int
     only_b: int
@@ -33,7 +34,9 @@ class ComparedProbes:
     @property
     def table(self) -> Table:
         """The cells that differ."""
-        rows = tuple((plan, _word(first), _word(second)) for plan, first, second in self.cells if first != second)
+        rows = tuple(
+            (plan, " ".join(SIGNS[first]), " ".join(SIGNS[second])) for plan, first, second in self.cells if first != second
+        )
         return Table("cells", "Cells whose verdicts differ", ("Cell", "A", "B"), rows)
 
     @property
@@ -61,13 +64,7 @@ def compare_probes(a: ProbeRead, b: ProbeRead) -> ComparedProbes:
     new = any(second in DAMAGE and first not in DAMAGE for _, first, second in shared)
     gone = any(first in DAMAGE and second not in DAMAGE | WITHOUT for _, first, second in shared)
     open_ = any(first not in WITHOUT and second in WITHOUT for _, first, second in shared)
-    verdict: Literal["worse", "better", "trade-off", "no worse", "inconclusive"] = "trade-off" if new and gone else "no worse"
+    verdict: ProbesVerdict = "trade-off" if new and gone else "inconclusive" if open_ else "no worse"
     if new != gone:
         verdict = "worse" if new else "better"
-    elif open_ and not new:
-        verdict = "inconclusive"
     return ComparedProbes(verdict, shared, len(a.cells) - len(shared), len(b.cells) - len(shared))
-
-
-def _word(verdict: CellVerdict) -> str:
-    return " ".join(SIGNS[verdict])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -38,15 +38,11 @@ GRAVITY: Sequence[CellVerdict] = ("doubled", "extra", "changed", "lost", "did_no
 
 @dataclass(frozen=True)
 class CellRead:
-    """One plan of a probe, with its runs in order. Runs whose verdict a failed control took away are left out.
-
-    voided   how many lost theirs
-    mended   the verdicts on runs in which the gateway mended parts
-    """
+    """One plan of a probe, with its runs in order. Runs whose verdict a failed control took away are left out. `mended` holds
+    the verdicts on runs in which the gateway mended parts."""
 
     plan: str
     runs: tuple[tuple[TrialRecord, CellJudged], ...]
-    voided: int = 0
     mended: tuple[CellJudged, ...] = ()
 
     @property
@@ -109,8 +105,13 @@ class ProbeRead:
     @cached_property
     def damaged(self) -> Sequence[CellRead]:
         """The damaged cells: repeated damage first, then damage that a witness saw, then by gravity."""
-        damaged = [cell for cell in self.cells.values() if cell.damaged]
-        return sorted(damaged, key=_graver_first)
+
+        def order(cell: CellRead) -> tuple[bool, bool, int, int]:
+            judged = cell.judged
+            point = POINTS.index(judged.point) if judged and judged.point else len(POINTS)
+            return not cell.is_proven, judged is not None and judged.by == "journal", GRAVITY.index(cell.verdict), point
+
+        return sorted((cell for cell in self.cells.values() if cell.damaged), key=order)
 
     @cached_property
     def with_verdict(self) -> Sequence[CellRead]:
@@ -174,11 +175,6 @@ def gravest(judged: CellJudged) -> CellFinding | None:
     return min(judged.findings, key=lambda each: (each.kind != judged.verdict, order.index(each.kind)), default=None)
 
 
-def _graver_first(cell: CellRead) -> tuple[bool, bool, int, int]:
-    by_journal = cell.judged is not None and cell.judged.by == "journal"
-    return not cell.is_proven, by_journal, GRAVITY.index(cell.verdict), _point_of(cell)
-
-
 def read_probe(folder: Path) -> ProbeRead:
     """Return a probe's run. Raises ResultsError if the folder holds none."""
     manifest = read_manifest(folder)
@@ -207,7 +203,11 @@ def probe_of(
         if parts := next((judged.mended for _, judged in runs), ()):
             kept = [judged for record, judged in by_plan.pop(plan) if (plan, record.repetition) not in void]
             mended.setdefault(plan.removesuffix(mended_plan("", parts)), []).extend(kept)
-    cells = dict(_cells(by_plan, void, mended))
+    cells = dict[str, CellRead]()
+    for plan, runs in by_plan.items():
+        sound = tuple(run for run in runs if (plan, run[0].repetition) not in void)
+        if runs:
+            cells[plan] = CellRead(plan, sound, tuple(mended.get(plan, ())))
     order = planned.cells if planned else ()
     return ProbeRead(
         folder=folder,
@@ -232,20 +232,5 @@ def _kept(record: TrialRecord) -> TrialRecord:
     return replace(record, events=Events(counted))
 
 
-def _cells(
-    by_plan: Mapping[str, Sequence[tuple[TrialRecord, CellJudged]]],
-    void: set[tuple[str, int]],
-    mended: Mapping[str, Sequence[CellJudged]],
-) -> Iterator[tuple[str, CellRead]]:
-    for plan, runs in by_plan.items():
-        kept = tuple(run for run in runs if (plan, run[0].repetition) not in void)
-        if runs:
-            yield plan, CellRead(plan, kept, len(runs) - len(kept), tuple(mended.get(plan, ())))
-
-
 def _gravity(judged: CellJudged) -> int:
     return GRAVITY.index(judged.verdict) if judged.verdict in GRAVITY else len(GRAVITY)
-
-
-def _point_of(cell: CellRead) -> int:
-    return POINTS.index(cell.judged.point) if cell.judged and cell.judged.point else len(POINTS)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 
 from bench.common.errors import one_line
 from bench.common.wording import plural
@@ -149,13 +150,11 @@ def when(judged: CellJudged, calls: Iterable[GatewayCall], texts: Mapping[str, s
 
 def _short_arguments(arguments: str) -> str:
     """Return the arguments of a call in short form."""
-    try:
+    with suppress(ValueError, RecursionError):
         values = json.loads(arguments)
-    except (ValueError, RecursionError):
-        return one_line(arguments, LONGEST_ASKED)
-    if not isinstance(values, dict):
-        return one_line(arguments, LONGEST_ASKED)
-    return one_line(", ".join(f"{name} {value_text(value)}" for name, value in values.items()), LONGEST_ASKED)
+        if isinstance(values, dict):
+            arguments = ", ".join(f"{name} {value_text(value)}" for name, value in values.items())
+    return one_line(arguments, LONGEST_ASKED)
 
 
 def what(judged: CellJudged) -> str:

@@ -69,8 +69,8 @@ def _is_whole(number: float, whole: int | None = None) -> bool:
 
 
 def times_in_text(text: str, parts: Sequence[str], likely: Sequence[int]) -> tuple[int, ...] | None:
-    """Return how often each part stands in a text that consists of them, in any order. Of equal parts each stands as often as
-    is likely, or else once before any stands twice."""
+    """Return how often each part occurs in a text that consists of these parts, in any order; None if the text has other
+    content. Equal parts share their occurrences: as is likely, or else evenly."""
     kinds = [part for part in dict.fromkeys(parts) if part]
     begun: dict[int, tuple[int, ...]] = {0: (0,) * len(kinds)}
     for end in range(len(text)):

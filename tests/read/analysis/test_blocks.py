@@ -9,7 +9,7 @@ import pytest
 from records import experiment, fault, id_of, rejected, smooth, trial, write_run
 
 import bench
-from bench.read.analysis import blocks, controls
+from bench.read.analysis import blocks, frames
 from bench.read.analysis.frames import Run
 from bench.record.events import Event, Waited
 from bench.record.record import TrialRecord
@@ -41,7 +41,7 @@ def test_frames_of_blocks_are_the_frames_of_one_block(tmp_path: Path, size: int,
     at_once = bench.load_run(folder)
     monkeypatch.setattr(blocks, "BLOCK", size)
     monkeypatch.setattr(blocks, "JOINED", 3)
-    monkeypatch.setattr(controls, "AT_ONCE", size)
+    monkeypatch.setattr(frames, "AT_ONCE", size)
     in_blocks = bench.load_run(folder)
     assert_equal(at_once, in_blocks)
     assert in_blocks.rerun == {id_of("static-none-4-demo-m"), id_of("static-paper-7-demo-m")} and in_blocks.errors_rerun == 2

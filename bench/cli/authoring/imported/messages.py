@@ -30,15 +30,9 @@ RESULTS = (
     "toolResult",
 )  # fmt: skip
 GEMINI = (
-    "function_call",
-    "functionCall",
-    "function_response",
-    "functionResponse",
-    "inlineData",
-    "inline_data",
-    "fileData",
+    "function_call", "functionCall", "function_response", "functionResponse", "inlineData", "inline_data", "fileData",
     "file_data",
-)
+)  # fmt: skip
 """Keys of Gemini's parts, which have no type."""
 THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
 """Any other type with "reasoning" in its name is a thought too."""
@@ -167,7 +161,7 @@ def _result(part: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _inside(part: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
-    """Return a part's fields, with those of the table under one of these names."""
+    """Return the fields of a part, together with the fields of the table that the part holds under one of these names."""
     inner: Mapping[str, Any] = next((part[name] for name in names if isinstance(part.get(name), dict)), {})
     return {**part, **inner}
 

@@ -165,7 +165,7 @@ class RunInMaking:
             call.result = call.result or result
 
     def ran(self, call: OpenCall) -> None:
-        """Add what a record of its own says of a tool call, to the reply that asked for it if there is one."""
+        """Complete a tool call by the record of its execution. If no reply asked for the call, add it to the present step."""
         current = self.calls[-1] if self.calls else self._early
         asked = self._asked.get(call.id) if call.id else None
         if asked is None or asked.ran:

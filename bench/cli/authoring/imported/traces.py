@@ -24,46 +24,25 @@ from bench.cli.authoring.imported.spans import SpanEvent, TracedSpan, nested
 from bench.cli.authoring.imported.steps import OpenCall, RunInMaking, as_shown
 
 PROMPTS = (
-    "gen_ai.input.messages",
-    "llm.input_messages",
-    "gen_ai.prompt",
-    "llm.prompts",
-    "ai.prompt.messages",
-    "gcp.vertex.agent.llm_request",
-    "input.value",
-)
+    "gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt", "llm.prompts", "ai.prompt.messages",
+    "gcp.vertex.agent.llm_request", "input.value",
+)  # fmt: skip
 REPLIES = (
-    "gen_ai.output.messages",
-    "llm.output_messages",
-    "gen_ai.completion",
-    "llm.completions",
-    "llm.choices",
-    "ai.response",
-    "gcp.vertex.agent.llm_response",
-    "output.value",
-)
+    "gen_ai.output.messages", "llm.output_messages", "gen_ai.completion", "llm.completions", "llm.choices", "ai.response",
+    "gcp.vertex.agent.llm_response", "output.value",
+)  # fmt: skip
 SYSTEM = ("gen_ai.system_instructions", "gen_ai.system.instructions")
 DEFINITIONS = ("gen_ai.tool.definitions", "llm.tools", "llm.request.functions", "ai.prompt.tools")
 TOOL_NAMES = ("gen_ai.tool.name", "tool.name", "traceloop.entity.name", "ai.toolCall.name")
 TOOL_IDS = ("gen_ai.tool.call.id", "tool_call.id", "tool.id", "ai.toolCall.id")
 TOOL_ARGUMENTS = (
-    "gen_ai.tool.call.arguments",
-    "tool.parameters",
-    "ai.toolCall.args",
-    "gcp.vertex.agent.tool_call_args",
-    "traceloop.entity.input",
-    "input.value",
-    "input",
-)
+    "gen_ai.tool.call.arguments", "tool.parameters", "ai.toolCall.args", "gcp.vertex.agent.tool_call_args",
+    "traceloop.entity.input", "input.value", "input",
+)  # fmt: skip
 TOOL_RESULTS = (
-    "gen_ai.tool.call.result",
-    "gen_ai.tool.call.response",
-    "ai.toolCall.result",
-    "gcp.vertex.agent.tool_response",
-    "traceloop.entity.output",
-    "output.value",
-    "output",
-)
+    "gen_ai.tool.call.result", "gen_ai.tool.call.response", "ai.toolCall.result", "gcp.vertex.agent.tool_response",
+    "traceloop.entity.output", "output.value", "output",
+)  # fmt: skip
 CALLS = (
     "chat", "generate_content", "text_completion", "completion", "llm", "ai.generatetext.dogenerate", "ai.streamtext.dostream",
     "ai.generateobject.dogenerate", "ai.streamobject.dostream",
@@ -76,13 +55,9 @@ OTHERS = (
     "ai.generateobject", "ai.streamobject",
 )  # fmt: skip
 KINDS = (
-    "gen_ai.operation.name",
-    "openinference.span.kind",
-    "llm.request.type",
-    "traceloop.span.kind",
-    "langsmith.span.kind",
+    "gen_ai.operation.name", "openinference.span.kind", "llm.request.type", "traceloop.span.kind", "langsmith.span.kind",
     "ai.operationId",
-)
+)  # fmt: skip
 DETAILS = ("gen_ai.client.inference.operation.details", "gen_ai.content.prompt", "gen_ai.content.completion")
 """Events that hold attributes of their span."""
 
@@ -281,7 +256,8 @@ def _choices(values: Sequence[Any], left_out: Counter[str]) -> list[ImportedMess
 
 
 def _opened(value: Any, left_out: Counter[str]) -> Any:
-    """Return messages that stand as JSON in a text. A text that should be JSON and is not is read as it is, and counted."""
+    """Return the messages that a text holds as JSON. A text that is cut off, so that it is no JSON, is returned unchanged and
+    counted."""
     read = value_of(value)
     if isinstance(read, str) and read.lstrip()[:1] in ("[", "{"):
         left_out["list of messages that is no JSON (cut off?), read as text"] += 1

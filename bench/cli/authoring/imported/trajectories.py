@@ -82,7 +82,8 @@ def _counts(trajectory: Trajectory) -> tuple[int, int]:
 
 
 class _Reader:
-    """Reads one agent's trajectory: `pieces` are those of the run that it was shown, `new` what it is shown next."""
+    """Reads the trajectory of one agent. `pieces` are the numbers of the run's pieces that the agent was shown, and `new` holds
+    the texts that it is shown next."""
 
     def __init__(self, trajectory: Trajectory, run: RunInMaking):
         self.trajectory, self.run = trajectory, run
@@ -143,7 +144,8 @@ class _Reader:
 
 
 def _answer(calls: Sequence[OpenCall], results: Sequence[AtifResult], texts: Sequence[str]) -> None:
-    """Give calls their results. Calls of the same id get the results of that id in turn, and the last of them gets the rest."""
+    """Give each tool call its results. If several calls have the same id, they get its results in turn, and the last call gets
+    all that are left."""
     waiting = defaultdict[str | None, deque[OpenCall]](deque)
     for call in calls:
         waiting[call.id].append(call)

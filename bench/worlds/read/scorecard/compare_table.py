@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from bench.read.compare.compare_table import of_both
 from bench.read.compare.verdict import Contrast
 from bench.read.render.cells import AdjustedP, BoundedNumber, Cell, Number
 from bench.read.render.table import Table, TableColumn, table_of
@@ -32,8 +33,8 @@ def compare_table(comparison: CardComparison) -> Table:
 
     columns = (
         TableColumn[Difference]("Scenario", lambda row: row.world),
-        TableColumn[Difference]("Model", lambda row: _both(*row.models)),
-        TableColumn[Difference]("System", lambda row: _both(*row.systems)),
+        TableColumn[Difference]("Model", lambda row: of_both(*row.models)),
+        TableColumn[Difference]("System", lambda row: of_both(*row.systems)),
         TableColumn[Difference]("What happens", lambda row: "all of these" if row.by == ALL else failure(row.by)),
         TableColumn[Difference]("Measure", lambda row: MEASURES[row.measure]),
         number("A", lambda measured: measured.before),
@@ -63,10 +64,6 @@ def compare_table(comparison: CardComparison) -> Table:
 def _ends(measurement: Contrast, digits: int, percent: bool) -> BoundedNumber:
     difference = None if measurement.before is None or measurement.after is None else measurement.after - measurement.before
     return BoundedNumber(difference, measurement.low, measurement.high, digits, percent)
-
-
-def _both(first: str, second: str) -> str:
-    return second if first == second else f"{first} → {second}"
 
 
 def summary(comparison: CardComparison) -> str:
