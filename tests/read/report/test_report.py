@@ -368,7 +368,7 @@ class Seen(html.parser.HTMLParser):
         if tag == "img":
             self.images += 1
             assert values.get("alt")
-        if tag not in ("meta", "img"):
+        if tag not in ("meta", "img", "input"):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
