@@ -45,7 +45,11 @@ class SuggestingCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Raise ConfigError if an option is repeated that takes one value."""
-        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        try:
+            _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        except UsageMistake as mistake:
+            cast(Any, mistake).ctx = ctx  # typer leaves it out where an option lacks its value
+            raise
         for option in given:
             single = isinstance(option, TyperOption) and not (option.multiple or option.is_flag)
             if single and given.count(option) > 1:

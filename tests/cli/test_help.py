@@ -52,6 +52,7 @@ def test_the_help_of_each_command_has_an_example_and_says_what_each_option_does(
         (("run", "x.toml", "--name"), "bench: option '--name' requires an argument; see: bench --help\n"),
         (("xyzzy",), "bench: no such command 'xyzzy'; see: bench --help\n"),
         (("rnu",), "bench: no such command 'rnu'; did you mean 'run'; see: bench --help\n"),
+        (("runs", "--tag"), "bench: option '--tag' requires an argument; see: bench runs --help\n"),
     ],
 )
 def test_what_is_typed_wrong_is_told_in_one_line_with_where_to_look(
