@@ -121,27 +121,21 @@ def _solved_nothing(run: Run, arm: Arm) -> str:
 def _models(run: Run, arms: Arms) -> Iterator[str]:
     """Yield in words what each model solved in the first pack with the same architecture. If none solved any, return what a
     repair took."""
-    first = next(iter(arms))
-    beside = [condition for condition in arms if (condition.scenario, condition.plan) == (first.scenario, first.plan)]
-    if len(beside) < MODELS:
+    if len(run.names("model")) < MODELS:
         return
-    alike = [[arms[condition][name] for condition in beside] for name in arms[first] if _in_all(arms, beside, name)]
+    first = next(iter(arms))
+    groups = [group for group in compared_arms(run, arms) if group.condition.scenario == first.scenario]
+    here = [[*group.named.values()] for group in groups if group.condition.plan == first.plan]
+    alike = [named for named in here if len(named) == max(map(len, here)) >= MODELS]
     if any(arm.solved().k for named in alike for arm in named):
         yield _solved_alike(run, max(alike, key=_solved_and_cheap))
-    struck = [condition for condition in arms if condition.plan != FAULT_FREE and condition.scenario == first.scenario]
-    for architecture in run.names("architecture"):
-        means = {
-            model_label(run, condition.model): arms[condition][architecture].mean(FIRST_ROUND.tokens.name).mean
-            for condition in struck
-            if architecture in arms[condition] and condition.plan == struck[0].plan
-        }
-        if sum(mean is not None for mean in means.values()) >= MODELS:
+    struck = [group for group in groups if group.condition.plan != FAULT_FREE]
+    for group in struck:
+        means = {name: arm.mean(FIRST_ROUND.tokens.name).mean for name, arm in group.named.items()}
+        is_first = group.condition.plan == struck[0].condition.plan
+        if is_first and sum(mean is not None for mean in means.values()) >= MODELS:
             means_said = extremes_said(means, "{:,.0f}".format, " tokens")
-            yield f"A repair on {first.scenario} with {architecture} took {means_said}{_none_solved(run)}"
-
-
-def _in_all(arms: Arms, conditions: Iterable[Condition], name: str) -> bool:
-    return all(name in arms[condition] for condition in conditions)
+            yield f"A repair on {first.scenario}{group.by} took {means_said}{_none_solved(run)}"
 
 
 def _solved_alike(run: Run, named: Sequence[Arm]) -> str:
