@@ -13,7 +13,7 @@ from bench.read.claims.claim import CellClaim, Claim, DegradationClaim, Directio
 from bench.read.claims.evidence import EvidenceItem, Missing, ModelResults, evidence, under
 from bench.read.claims.published import Published
 from bench.read.claims.ranges import PublishedRange, range_of
-from bench.read.claims.sample_size import pairs_for_the_family, trials_for_the_rate, trials_without_one, values_for_the_mean
+from bench.read.claims.sample_size import pairs_after_correction, trials_for_the_rate, trials_without_one, values_for_the_mean
 
 LEVEL = 0.05
 
@@ -103,7 +103,7 @@ def _lost(side: Side, solved: Mapping[str, Mapping[Pair, float]]) -> Mapping[Pai
 
 def _difference(higher: Mapping[Pair, float], lower: Mapping[Pair, float], family: int, column: str) -> Measurement:
     mean = statistics.paired_difference(higher, lower, measure_of(column)).difference
-    needed = pairs_for_the_family(mean, family, LEVEL)
+    needed = pairs_after_correction(mean, family, LEVEL)
     return Measurement(mean, mean.mean, mean.low, mean.high, mean.n, needed, statistics.paired_test(higher, lower))
 
 

@@ -1,4 +1,5 @@
-"""How many values would decide a claim at 5% with a power of 80%, if the measured effect were the true effect.
+"""How many values would decide a claim at 5% with a power of 80%, if the measured effect were the true effect. Where several
+questions are corrected together, the correction is taken into account.
 
 Spreads are taken cautiously (`statistics.required_pairs`), because a pilot's spread is too small about half the time. None if
 the number is unknown: only one value, values without spread, or a value that lies on a bound.
@@ -16,17 +17,12 @@ from bench.read.analysis.statistics.power import POWER
 from bench.read.claims.ranges import PublishedRange
 
 
-def pairs_for_the_family(difference: Mean, family: int, level: float) -> int | None:
-    """Return the pairs at which a test in a family of this size can find this difference: enough for its size at 5%, and enough
-    for a sign-flip p that survives Holm's first step, 2 / 2^n <= level / family."""
-    enough = required_pairs(difference.mean, difference) if difference.mean else None
-    return max(math.ceil(math.log2(2 * family / level)), enough.cautious) if enough else None
-
-
 def pairs_after_correction(difference: Mean, family: int, level: float) -> int | None:
-    """Return the pairs at which a test finds this difference at the first step of Holm's correction, level / family."""
-    enough = required_pairs(difference.mean, difference, level=level / max(1, family)) if difference.mean else None
-    return enough.cautious if enough else None
+    """Return the pairs at which a test in a family of this size finds this difference: enough for its size at the first step of
+    Holm's correction, level / family, and enough for a sign-flip p of that size, 2 / 2^n <= level / family."""
+    level /= max(1, family)
+    enough = required_pairs(difference.mean, difference, level=level) if difference.mean else None
+    return max(math.ceil(math.log2(2 / level)), enough.cautious) if enough else None
 
 
 def values_for_the_mean(mean: Mean, wanted: PublishedRange) -> int | None:

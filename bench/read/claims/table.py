@@ -36,6 +36,7 @@ COUNTEREXAMPLE_NOTE = (
 DIRECTION_NOTES = (
     "ours with its 95% interval; N: the number of values, pairs or outputs; to decide: the N that decides with 80% power if "
     "the truth is what we measured (for means: with a spread exceeded only one time in five)",
+    "to decide a direction: at the first step of Holm's correction",
     "a direction holds if the interval of the paired difference lies on the claimed side and p (sign-flip test, Holm's "
     "correction) is at most 0.05; it is contradicted if both are true on the other side",
     "errs in: how often this test at 5% found a difference between simulated arms with equal means and unlike shapes, in the "

@@ -111,6 +111,7 @@ def compare_table(comparison: Comparison) -> Table:
         *([COUNTED] if any(row.by.criterion == "damage" for row in rows) else []),
         "price of a failure, first round: in tokens, over the pairs in which both trials have a value",
         "to decide: how many pairs would decide with a power of 80%, if the true difference is the measured difference",
+        "to decide leaves out the correction over arms: it is of the finding of its row",
         *noted(spreads),
         *filter(None, [coverage_said(spreads)]),
     )

@@ -18,7 +18,7 @@ from bench.read.claims.claim import DirectionClaim, RatioClaim
 from bench.read.claims.judging import standing
 from bench.read.claims.published import Published, load_published
 from bench.read.claims.ranges import PublishedRange
-from bench.read.claims.sample_size import pairs_after_correction, pairs_for_the_family, trials_for_the_rate, trials_without_one
+from bench.read.claims.sample_size import pairs_after_correction, trials_for_the_rate, trials_without_one
 from bench.read.claims.table import claims_tables, tallies, verdict_finding, verdict_lines
 from bench.read.claims.trace import claim_named, trace
 from bench.read.claims.verdicts import SIMULATED, VERDICTS, Judgement, counts, family_of, judge_all, levels, structural
@@ -397,13 +397,13 @@ def test_every_verdict_is_one_of_eight() -> None:
 # How many would decide
 
 
-def test_the_pairs_for_a_family_are_enough_for_the_test_and_for_the_spread() -> None:
-    assert pairs_for_the_family(mean_of([100.0, 100.1, 99.9]), 10, 0.05) == 9
-    wide = pairs_for_the_family(mean_of([100.0, 300.0, -100.0]), 10, 0.05)
+def test_the_pairs_after_the_correction_are_enough_for_the_test_and_for_the_spread() -> None:
+    assert pairs_after_correction(mean_of([100.0, 100.1, 99.9]), 10, 0.05) == 9
+    wide = pairs_after_correction(mean_of([100.0, 300.0, -100.0]), 10, 0.05)
     assert wide is not None and wide > 9
-    assert pairs_for_the_family(mean_of([5.0]), 10, 0.05) is None
-    assert pairs_for_the_family(mean_of([0.0, 0.0]), 10, 0.05) is None
-    assert pairs_for_the_family(mean_of([5.0, 5.0]), 10, 0.05) is None
+    assert pairs_after_correction(mean_of([5.0]), 10, 0.05) is None
+    assert pairs_after_correction(mean_of([0.0, 0.0]), 10, 0.05) is None
+    assert pairs_after_correction(mean_of([5.0, 5.0]), 10, 0.05) is None
 
 
 def test_more_pairs_decide_where_more_is_asked() -> None:
@@ -412,7 +412,6 @@ def test_more_pairs_decide_where_more_is_asked() -> None:
     plain = required_pairs(125.0, pilot)
     assert plain is not None and needed[0] == plain.cautious
     assert len(needed) == 3 and needed == sorted(set(needed))
-    assert pairs_after_correction(mean_of([0.0, 0.0]), 10, 0.05) is None is pairs_after_correction(mean_of([5.0]), 1, 0.05)
 
 
 def test_the_trials_for_a_rate_are_those_of_the_normal_approximation() -> None:
