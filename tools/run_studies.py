@@ -20,6 +20,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
+from typing import Any
 
 import pandas as pd
 from golden.items import CONFIGS
@@ -43,6 +44,7 @@ from bench.run.experiment.runner import run_matrix
 from bench.run.trial.loop import run
 from studies.model_exchange import study as model_exchange
 from studies.momentum import study as momentum
+from studies.patching import study as patching
 from studies.retesting import study as retesting
 
 ROOT = Path(__file__).parents[1]
@@ -63,6 +65,11 @@ ROWS_ALONE = {
     "support_desk": "support_desk-simulated",
 }
 """Config -> its report, whose tables another command makes: the rows alone are written."""
+BY_CASE: Mapping[str, Callable[[Run], Mapping[str, Mapping[str, Sequence[Any]]]]] = {
+    "patching_arms": patching.followed,
+    "retesting": retesting.retested,
+}
+"""Config -> the result of each case, by what its arms repair under and by arm: a row is a case."""
 NOT_RECOUNTED = ("replay_divergence", "paraphrase")
 """Configs that read recorded replies alone. Git holds these whole."""
 ROWS = list(dict.fromkeys([*COLUMNS, "model", *(name for names in OCCASIONS.values() for name in names), "tool_retries"]))
@@ -140,10 +147,10 @@ def rows_of(shown: Run, config: str) -> dict[str, bytes]:
     """A row of each trial, in order of what it is of, by the path in the report: a stranger recounts the tables from it."""
     if config in NOT_RECOUNTED:
         return {}
-    if config == "retesting":
+    if config in BY_CASE:
         rows = pd.DataFrame(
-            {"disruption": disruption, "arm": arm, "case": case, **asdict(result)}
-            for disruption, arms in retesting.retested(shown).items()
+            {"under": under, "arm": arm, "case": case, **asdict(result)}
+            for under, arms in BY_CASE[config](shown).items()
             for arm, results in arms.items()
             for case, result in enumerate(results, 1)
         )
