@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import json
 import lzma
 import math
 import tomllib
@@ -492,3 +494,23 @@ def test_what_a_crash_does_at_a_support_desk_is_recounted() -> None:
         assert damaged.partition(" ")[0] == f"{100 * sum(beyond_control(struck, controls)) / deaths:.0f}", line
         spent = sum(float(row["tokens"]) for row in struck) / sum(float(row["tokens"]) for row in of_struck)
         assert tokens.partition(" ")[0] == f"{spent:.2f}", line
+
+
+@pytest.mark.parametrize(
+    ("name", "kills", "trials"),
+    [("scorecard", 7330, 1715), ("scorecard_begins_anew", 1533, 441), ("scorecard_one_customer", 404, 112)],
+)
+def test_what_kills_do_to_systems_is_recounted(name: str, kills: int, trials: int) -> None:
+    packed = (ROOT / "reports" / f"{name}-simulated" / "scorecard.json.gz").read_bytes()
+    systems = json.loads(gzip.decompress(packed))["rows"]
+    for system in systems:
+        results = [result for result in system["results"] if result["failures"]]
+        assert {struck["by"] for struck in system["struck"]} >= {result["by"] for result in results}
+        for struck in system["struck"]:
+            of = [result for result in results if result["by"].startswith(struck["by"].rstrip("*"))]
+            right, harm, failures = (sum(result[column] for result in of) for column in ("right", "harm", "failures"))
+            assert (len(of), right, failures) == (struck["trials"], struck["right"]["k"], struck["failures"]), struck
+            assert harm == struck["harm"]["any"]["effects"], struck
+            assert 100 * harm / failures == pytest.approx(struck["harm"]["any"]["per_100"]["value"], abs=1e-6), struck
+    assert sum(len(system["results"]) for system in systems) == trials
+    assert sum(struck["failures"] for system in systems for struck in system["struck"] if struck["by"] == "process:*") == kills
