@@ -496,6 +496,21 @@ def test_what_a_crash_does_at_a_support_desk_is_recounted() -> None:
         assert tokens.partition(" ")[0] == f"{spent:.2f}", line
 
 
+def test_what_a_models_errors_do_to_renewals_is_recounted() -> None:
+    trials = rows_of("renewal_bank", "renewal_bank-errs_as_qwen")
+    outcomes, damages = (table_of(name, "renewal_bank-errs_as_qwen") for name in ("outcomes", "world_damage"))
+    assert len(outcomes) == len(damages) == 18
+    for shown, damaged in zip(outcomes, damages, strict=True):
+        of_arm = [row for row in trials if row["architecture"] == shown["Architecture"]]
+        ends = [row["outcome"] for row in of_arm]
+        assert (len(ends), ends.count("solved")) == (int(shown["Trials"]), int(shown["Solved"])), shown
+        assert (ends.count("wrong"), ends.count("gave_up")) == (int(shown["Wrong"]), int(shown["Gave up"])), shown
+        assert damaged["Architecture"] == shown["Architecture"]
+        for kind in ("lost", "doubled", "orphaned", "unauthorised", "uncompensated", "stale", "late"):
+            assert sum(int(row[f"damage_{kind}"]) for row in of_arm) == int(damaged[kind.capitalize()]), damaged
+        assert sum(damage(row) > 0 for row in of_arm) == int(damaged["Trials with damage k"]), damaged
+
+
 @pytest.mark.parametrize(
     ("name", "kills", "trials"),
     [("scorecard", 7330, 1715), ("scorecard_begins_anew", 1533, 441), ("scorecard_one_customer", 404, 112)],
