@@ -463,6 +463,20 @@ def test_what_a_belief_about_a_test_costs_is_recounted(config: str, report: str,
             assert sum(int(row["wrong"]) > 0 for row in of_arm) == int(misled)
 
 
+def test_the_surface_of_reliability_is_recounted() -> None:
+    shares = defaultdict[Place, list[float]](list)
+    for row in rows_of("reliability_surface", "reliability_surface-simulated"):
+        level = row["scenario"].partition(":epsilon_")[2] or "0"
+        shares[level, row["architecture"], row["plan"]].append(solved(row))
+    told = {level for level, *_ in shares}
+    table = [row for row in table_of("study-reliability-surface", "reliability_surface-simulated") if row["ε"] in told]
+    assert len(table) == len(shares)
+    for shown in table:
+        kind = {"lost answer": "lost_ack"}.get(shown["Fault"], shown["Fault"].replace(" ", "_"))
+        plan = "none" if kind == "none" else f"{kind}_{round(100 * float(shown['λ'])):02}"
+        assert fmean(shares[shown["ε"], shown["Architecture"], plan]) == pytest.approx(float(shown["pass^1"]), abs=TOLERANCE)
+
+
 def beyond_control(rows: Iterable[Row], controls: Mapping[Place, Row], kinds: Iterable[str] = ()) -> list[int]:
     """Return, for each trial, the effects that were damaged more often than in its control."""
     counts = []
