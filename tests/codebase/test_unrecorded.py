@@ -97,3 +97,20 @@ def test_a_test_is_known_by_another_spelling_of_its_path(tmp_path: Path, before:
     command = (sys.executable, "-m", "bench", "code", "why", f"{before}test_it.py::test_it")
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)
     assert "is valid: passed at step" in done.stdout, done.stderr
+
+
+def test_a_kept_result_that_an_unrecorded_session_refutes_is_kept_no_more(tmp_path: Path) -> None:
+    lib = "def wait(by=1):\n    return by\n"
+    waits = "".join(
+        f"def test_{each}():\n    select.select([], [], [], 0.7)\n    assert lib.wait() == 1\n" for each in ("a", "b", "c")
+    )
+    only_recorded = "def test_only_while_recorded():\n    assert type(time.time).__name__ == 'function'\n"
+    root = repository(tmp_path / "r", {"lib.py": lib, "test_it.py": f"import select, time, lib\n{waits}{only_recorded}"})
+    name = "test_it.py::test_only_while_recorded"
+    assert f"{name} PASSED" in impact(root)[0]
+    write(root, {"lib.py": lib.replace("return by", "return by + 0")})
+    ran, _, text = impact(root)
+    assert "all 4 tests ran unrecorded" in text and f"{name} FAILED" in ran, text
+    write(root, {"lib.py": lib})
+    ran, kept, text = impact(root)
+    assert (ran, kept) == ([], 3) and f"FAILED {name} (run unrecorded)" in text, text
