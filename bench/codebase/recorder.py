@@ -331,11 +331,13 @@ class Recorder:
             package = (globals_ or {}).get("__package__") or "" if level else ""
             names = tuple(fromlist or ())
             self.current.imports.add((package, name, level, names))
+            missing = names
             try:
-                return original(name, globals_, locals_, fromlist, level)
-            except ImportError:
-                self.current.imports |= {(package, f"{name}.{member}".lstrip("."), level, ()) for member in names}
-                raise
+                result = original(name, globals_, locals_, fromlist, level)
+                missing = tuple(each for each in names if each not in vars(result)) if hasattr(result, "__path__") else ()
+                return result
+            finally:  # of modules that are not there, those that come to be there change the import
+                self.current.imports |= {(package, f"{name}.{member}".lstrip("."), level, ()) for member in missing}
 
         return imported
 

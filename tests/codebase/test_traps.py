@@ -107,6 +107,15 @@ def test_a_new_test_and_a_new_body_run_no_test_of_another_file(tmp_path: Path) -
     assert kept == 1 and "test_b.py" not in " ".join(ran), text
 
 
+@pytest.mark.parametrize("package", [{"pkg/__init__.py": ""}, {"pkg/data.txt": ""}], ids=["package", "namespace"])
+def test_a_new_module_for_which_an_import_looked_in_a_package_counts(tmp_path: Path, package: dict[str, str]) -> None:
+    test = "import pkg\ndef test_it():\n    try:\n        from pkg import fast\n    except ImportError:\n        fast = None\n"
+    root = repository(tmp_path / "r", {"test_it.py": f"{test}    assert fast is None\n", **package})
+    assert impact(root)[0] == ["test_it.py::test_it PASSED"]
+    write(root, {"pkg/fast.py": ""})
+    assert impact(root)[0] == ["test_it.py::test_it FAILED"]
+
+
 UNCHANGED = """
 import functools, importlib, inspect, linecache, os, pickle, shutil, time, warnings
 import pytest
