@@ -339,7 +339,7 @@ def test_what_is_said_of_the_larger_models_judgments_in_a_world_is_what_its_tabl
         "results/incidents",
         "had 60 unauthorised effects in 100 trials and solved 17 [6.5%, 37.6%].",
         "With remedies each pattern had none, left out 101 effects that were due, and solved 43 [25.1%, 62.9%].",
-        "342 effects twice, since the pack rings twice; 5 of 100 are solved",
+        "342 effects twice, since the pack sends two notices; 5 of 100 are solved",
         "in all 57 wrong trials with remedies every check passed",
     )
     for model in ("1.5b", "0.5b"):
