@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -51,31 +51,11 @@ def judged(path: Path) -> HeldOut:
     return advised(path)[1]
 
 
-def rows() -> Iterator[str]:
-    for path in WORKLOADS:
-        outcome = judged(path)
-        ratio = f"{outcome.ratio:.2f}" if outcome.ratio else "none is without damage"
-        verdict = "holds" if outcome.holds else "does not hold"
-        cells = (f"`{path.stem}`", f"`{outcome.arm}`", share(outcome.damaged), ratio, f"{outcome.close} of {outcome.harmless}")
-        yield f"| {' | '.join((*cells, verdict))} |"
-
-
 def test_the_page_says_of_each_workload_how_its_advice_came_out_where_it_had_not_looked() -> None:
-    assert [row for row in rows() if row not in PAGE] == []
+    [damaged] = {share(judged(path).damaged) for path in WORKLOADS}
+    assert f"with {damaged} trials damaged in each" in TEXT
     assert f"The advice holds on {sum(judged(path).holds for path in WORKLOADS)} of {len(WORKLOADS)} workloads" in TEXT
     assert sum(judged(path).harmless == judged(path).close == 9 for path in WORKLOADS) == 5, "the page says: in five of the six"
-
-
-def rows_without_keys() -> Iterator[str]:
-    for path in NO_KEYS:
-        advice, outcome = advised(path)
-        harm = outcome.harm
-        knows = f"not from {len(advice.unknown)}" if advice.unknown else "yes"
-        assert harm[advice.by_steps] == harm[outcome.arm], "the page says: the steps lead to the same"
-        solved = (outcome.solved[outcome.arm], mean(outcome.solved.values()))
-        best = f"`{outcome.best}` {harm[outcome.best]:.2f}"
-        cells = (f"`{path.stem}`", f"`{outcome.arm}` {harm[outcome.arm]:.2f}", best, f"{outcome.coin:.2f}")
-        yield f"| {' | '.join((*cells, *(f'{share:.2f}' for share in solved), knows))} |"
 
 
 def beside_a_coin(of: Callable[[Advice, HeldOut], float]) -> tuple[int, int, float | None]:
@@ -93,13 +73,16 @@ def without_logs(outcome: HeldOut) -> float:
 
 def test_the_page_says_how_the_choice_stands_beside_a_coin_and_that_it_is_always_the_same() -> None:
     wins, hundredths, p = beside_a_coin(lambda _, outcome: outcome.harm[outcome.arm])
+    assert len(NO_KEYS) == 12 and all(
+        outcome.harm[advice.by_steps] == outcome.harm[outcome.arm] for advice, outcome in map(advised, NO_KEYS)
+    )
     assert (wins, p) == (12, 2 / 2**12) and f"by {hundredths / 100:.2f} in the mean" in TEXT
     assert {judged(path).arm for path in NO_KEYS} == {"composition"}
     least = sum(judged(path).harm[judged(path).arm] == min(judged(path).harm.values()) for path in NO_KEYS)
     better = sum(judged(path).harm[judged(path).arm] < without_logs(judged(path)) for path in NO_KEYS)
     unknown = sum(bool(advised(path)[0].unknown) for path in NO_KEYS)
     assert f"the least damage in {least} of 12" in TEXT and f"without it the choice is better in {better} of 12" in TEXT
-    assert f"In {unknown} of 12 it says that it does not know" in TEXT
+    assert f"In {unknown} of 12 the advice says that it does not know" in TEXT
 
 
 def means(without: str = "") -> list[str]:
@@ -111,7 +94,7 @@ def means(without: str = "") -> list[str]:
 
 def test_the_page_says_what_the_choice_is_without_composition_and_that_it_does_not_know_where_another_was_better() -> None:
     choice, best, worst, coin = means()
-    assert f"it does {choice} damaged effects for each fault; the best pattern of each workload does {best}" in TEXT
+    assert f"the choice does {choice} damaged effects for each fault; the best pattern of each workload does {best}" in TEXT
     assert f"the worst {worst} and a coin {coin}." in TEXT
     choice, best, worst, coin = means("composition")
     assert f"in the mean {choice}, beside {best}, {worst} and {coin}." in TEXT
@@ -120,11 +103,6 @@ def test_the_page_says_what_the_choice_is_without_composition_and_that_it_does_n
     assert sum(judged.harm[judged.arm] == judged.harm[judged.best] for _, judged in outcomes) == 9
     for advice, judged in (*outcomes, *map(advised, NO_KEYS)):
         assert judged.harm[judged.arm] == judged.harm[judged.best] or judged.best in advice.unknown
-
-
-def test_the_page_has_the_choice_beside_the_best_and_a_coin_on_each_workload_without_keys() -> None:
-    assert len(NO_KEYS) == 12
-    assert [row for row in rows_without_keys() if row not in PAGE] == []
 
 
 def test_the_pages_first_screen_is_what_the_command_prints(tmp_path: Path) -> None:
