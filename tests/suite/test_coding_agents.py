@@ -31,7 +31,7 @@ def test_a_difference_is_better_or_worse_only_where_its_interval_leaves_out_zero
     for at, row in enumerate(rows):
         if row["arm"] == "selection":
             row |= {"tests": f"-{5 + at % 2}", "processor": f"{5 + at % 2}", "seconds": f"{(-1) ** at * 5}"}
-    verdicts = {line.partition(":")[2].partition(" a task")[0].strip(): line.partition(":")[0] for line in results(rows)[1:]}
+    verdicts = {line.partition(":")[2].partition(" a task")[0].strip(): line.partition(":")[0] for line in results(rows)[2:]}
     assert verdicts == {
         "runs of tests": "Better",
         "processor seconds of its tests": "Worse",
@@ -42,13 +42,14 @@ def test_a_difference_is_better_or_worse_only_where_its_interval_leaves_out_zero
 
 def test_only_a_wrong_tree_that_was_believed_is_a_wrong_belief() -> None:
     rows = [_row("repairs/1", "all"), _row("repairs/1", "selection", believed="0", right="0")]
-    line = results([*rows, _row("repairs/1", "failing", wrong="1", right="0")])[0]
+    line = " ".join(results([*rows, _row("repairs/1", "failing", wrong="1", right="0")])[:2])
     assert "0 of 1 with all tests, 0 of 0 with the selection, 1 of 1 with the failing test" in line
     assert "repaired 1 with all tests, 0 with the selection, 0 with the failing test" in line
 
 
 def test_the_tests_that_ran_are_those_of_pytests_last_line() -> None:
     assert count_tests("a test printed: 9 passed in a row\n..F\n1 failed, 2 passed, 3 deselected in 0.10s\n") == 3
+    assert count_tests("1 passed in 0.10s\n= 1 failed, 7 passed, 90 subtests passed in 70.00s (0:01:10) =\n") == 9
     assert count_tests("FAILED a.py::b (kept from step 2)\nno tests ran in 0.02s\n") == 0
 
 
@@ -76,6 +77,7 @@ def test_an_arm_runs_what_its_name_says() -> None:
     assert task.command("all").endswith(" tests")
     assert task.command("selection").startswith("bench code run ")
     assert task.command("failing").endswith(" 'tests/a.py::b[x y]'")
+    assert task.command("both") == f"{task.command('failing')} && {task.command('all')}"
 
 
 def test_a_file_has_the_time_of_its_content_so_that_no_bytecode_of_another_is_taken(tmp_path: Path) -> None:

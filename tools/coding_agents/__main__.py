@@ -17,7 +17,7 @@ from impact.rows import write as write_rows
 from coding_agents.agent import repair_by_agent
 from coding_agents.tasks import PACKAGES, Project, Task, package_tasks, prepare, repair_task, write
 
-ARMS = ("all", "selection", "failing")
+ARMS = ("all", "selection", "failing", "both")
 
 
 def main() -> None:
@@ -29,6 +29,7 @@ def main() -> None:
     parser.add_argument("--packages", default=",".join(package.name for package in PACKAGES))
     parser.add_argument("--tasks", type=int, default=4, help="so many tasks of each package")
     parser.add_argument("--repairs", default=",".join(f"case_{number:02}" for number in range(1, 13)))
+    parser.add_argument("--arms", default=",".join(ARMS))
     parser.add_argument("--model", default="scripted")
     parser.add_argument("--endpoint", default="", help="of a real model; without it the model is scripted")
     parser.add_argument("--steps", type=int, default=20, help="the most calls of a run")
@@ -45,8 +46,9 @@ def main() -> None:
 def repair_in_all_arms(task: Task, project: Project, asked: argparse.Namespace) -> None:
     """Repair a task once in each arm; each task begins with another arm. A row that is there is not made again."""
     rows = [*read(asked.to)]
-    turn = sum(map(ord, task.name)) % len(ARMS)
-    for arm in ARMS[turn:] + ARMS[:turn]:
+    arms = asked.arms.split(",")
+    turn = sum(map(ord, task.name)) % len(arms)
+    for arm in arms[turn:] + arms[:turn]:
         if any((row["task"], row["arm"], row["model"]) == (task.name, arm, asked.model) for row in rows):
             continue
         recording = prepare(task, arm, project)

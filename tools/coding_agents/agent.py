@@ -52,7 +52,7 @@ def repair_by_agent(task: Task, arm: str, project: Project, url: str, model: str
 
     Args:
         task: The task. Its repository is at the bug.
-        arm: What its command runs: "all", "selection", or "failing".
+        arm: What its command runs: "all", "selection", "failing", or "both" (the failing test, and then all).
         project: The environment of the repository.
         url: An endpoint of chat completions; if it is empty, the model is scripted.
         model: The model's name there.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from impact.rows import Rows, read
@@ -20,11 +21,16 @@ AMOUNTS = {
     "whole": "seconds in all",
 }
 """What is told as a mean, and what it is called."""
-ARMS = {"all": "all tests", "selection": "the selection", "failing": "the failing test"}
+ARMS = {
+    "all": "all tests",
+    "selection": "the selection",
+    "failing": "the failing test",
+    "both": "the failing test and then all",
+}
 KINDS = ("real repositories", "instances of `repairs`")
 METHOD = """mini-swe-agent 2.4.6 repairs a repository that has a bug. It is told which test fails, and by which command it runs
-its tests: all tests, the selection of `bench code run`, or the failing test. A *wrong belief* is a tree that it handed in
-because its command had passed on it, and on which a full run fails.
+its tests: all tests, the selection of `bench code run`, the failing test, or the failing test and, if it passes, all. A *wrong
+belief* is a tree that it handed in because its command had passed on it, and on which a full run fails.
 
 In *real repositories* a bug is a drawn mutant of an open package that makes ten tests fail at most. In every second of these
 tasks the first patch *slips*: it mends the bug, and breaks another drawn line of the same file, which a test notices. An
@@ -65,20 +71,25 @@ def of_kind(rows: Rows, model: str, kind: str) -> Rows:
 def results(rows: Rows) -> list[str]:
     """Return what came out for a model in repositories of a kind, in sentences."""
     tasks, slips = ({row["task"] for row in rows if int(row["slips"]) >= least} for least in (0, 1))
+    first = f"Of {len(tasks)} tasks in {_kind(rows[0])} the agent with the {rows[0]['model']} model repaired "
+    believed = "Wrong beliefs among what it handed in because its command had passed: "
     lines = [
-        f"Of {len(tasks)} tasks in {_kind(rows[0])} the agent with the {rows[0]['model']} model repaired "
-        + ", ".join(f"{_sum(rows, arm, 'right')} with {words}" for arm, words in ARMS.items())
-        + ". Wrong beliefs among what it handed in because its command had passed: "
-        + ", ".join(f"{_sum(rows, arm, 'wrong')} of {_sum(rows, arm, 'believed')} with {words}" for arm, words in ARMS.items())
-        + "."
+        first + _by_arm(rows, lambda arm: f"{_sum(rows, arm, 'right')}") + ".",
+        believed + _by_arm(rows, lambda arm: f"{_sum(rows, arm, 'wrong')} of {_sum(rows, arm, 'believed')}") + ".",
     ]
     if slips:
         slipped = [row for row in rows if row["task"] in slips]
-        missed = ", ".join(f"{_sum(slipped, arm, 'wrong')} with {words}" for arm, words in ARMS.items())
-        lines.append(f"In {len(slips)} tasks the first patch slips. Slips that it handed in: {missed}.")
-    return lines + [
-        _compared(difference(rows, key, "selection"), AMOUNTS[key]) for key in ("tests", "processor", "seconds", "read")
-    ]
+        handed_in = _by_arm(slipped, lambda arm: f"{_sum(slipped, arm, 'wrong')}")
+        lines.append(f"In {len(slips)} tasks the first patch slips. Slips that it handed in: {handed_in}.")
+    for arm in ("selection", "both"):
+        if arm in {row["arm"] for row in rows}:
+            lines += [_compared(rows, key, arm) for key in ("tests", "processor", "seconds", "read")]
+    return lines
+
+
+def _by_arm(rows: Rows, text: Callable[[str], str]) -> str:
+    arms = {row["arm"] for row in rows}
+    return ", ".join(f"{text(arm)} with {words}" for arm, words in ARMS.items() if arm in arms)
 
 
 def difference(rows: Rows, key: str, arm: str) -> Mean:
@@ -87,19 +98,19 @@ def difference(rows: Rows, key: str, arm: str) -> Mean:
     return paired_difference(ours, alls).difference
 
 
-def _compared(mean: Mean, amount: str) -> str:
-    verdict = "Not told apart"
+def _compared(rows: Rows, key: str, arm: str) -> str:
+    mean, verdict = difference(rows, key, arm), "Not told apart"
     if mean.low is not None and mean.high is not None and mean.low * mean.high > 0:
         verdict = "Better" if mean.high < 0 else "Worse"
-    return f"{verdict}: {amount} a task, the selection minus all tests: {_text(mean)}."
+    return f"{verdict}: {AMOUNTS[key]} a task, {ARMS[arm]} minus all tests: {_text(mean)}."
 
 
 def _means(rows: Rows) -> list[str]:
     lines = _header("", "tasks", *AMOUNTS.values())
-    for arm, words in ARMS.items():
-        of = [row for row in rows if row["arm"] == arm]
-        lines.append(_line(words, str(len(of)), *(f"{_sum(of, arm, key) / len(of):,.1f}" for key in AMOUNTS)))
-    for arm in ("selection", "failing"):
+    parts = {arm: of for arm in ARMS if (of := [row for row in rows if row["arm"] == arm])}
+    for arm, of in parts.items():
+        lines.append(_line(ARMS[arm], str(len(of)), *(f"{_sum(of, arm, key) / len(of):,.1f}" for key in AMOUNTS)))
+    for arm in [arm for arm in parts if arm != "all"]:
         differences = [difference(rows, key, arm) for key in AMOUNTS]
         lines.append(_line(f"{ARMS[arm]} minus all tests", str(differences[0].n), *map(_text, differences)))
     return lines
@@ -107,14 +118,13 @@ def _means(rows: Rows) -> list[str]:
 
 def _by_repository(rows: Rows) -> list[str]:
     """Sums of the tasks of each repository, and what recording took once."""
-    words = [f"{amount}, {arm}" for amount in ("runs of tests", "processor seconds") for arm in ("all", "selection")]
-    lines = _header("repository", "tasks", *words, "seconds of recording", "seconds of a task's tests, all")
+    parts = [("tests", "all"), ("tests", "selection"), ("processor", "all"), ("processor", "selection"), ("processor", "both")]
+    lines = _header("repository", "tasks", *(f"{AMOUNTS[key]}, {ARMS[arm]}" for key, arm in parts), "seconds of recording")
     for name in dict.fromkeys(row["task"].partition("/")[0] for row in rows):
         of = [row for row in rows if row["task"].startswith(f"{name}/")]
-        sums = [f"{_sum(of, arm, key):,.0f}" for key in ("tests", "processor") for arm in ("all", "selection")]
+        sums = [f"{_sum(of, arm, key):,.0f}" for key, arm in parts]
         count = sum(row["arm"] == "all" for row in of)
-        recording = f"{_sum(of, 'selection', 'recording'):.1f}"
-        lines.append(_line(name, str(count), *sums, recording, f"{_sum(of, 'all', 'seconds') / count:.1f}"))
+        lines.append(_line(name, str(count), *sums, f"{_sum(of, 'selection', 'recording'):.1f}"))
     return lines
 
 

@@ -13,15 +13,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from bench.common.tokens import count_tokens
 from coding_agents.tasks import Task
 
+SUMMARY = re.compile(r"^(?:=+ )?(\d+ .*) in \d[\d.]*s\b", re.MULTILINE)
+"""The last line of pytest."""
 COUNTED = re.compile(r"(\d+) (?:passed|failed|errors?|skipped|xfailed|xpassed)\b")
-"""What the last line of pytest counts."""
 Reply = Callable[[Sequence[Mapping[str, str]]], str]
 
 
 def count_tests(printed: str) -> int:
-    """Return how many tests ran, by the last line of pytest."""
-    lines = [line for line in printed.splitlines() if COUNTED.search(line) and " in " in line]
-    return sum(map(int, COUNTED.findall(lines[-1]))) if lines else 0
+    """Return how many tests ran, by the last line of each pytest that printed this."""
+    return sum(int(count) for line in SUMMARY.findall(printed) for count in COUNTED.findall(line))
 
 
 def scripted(task: Task, command: str) -> Reply:

@@ -24,11 +24,13 @@ PACKAGES = (
     Package("markdown_it_py", "4.3.0", ".", "markdown_it", "tests/test_port tests/test_api tests/test_cmark_spec"),
     Package("sqlparse", "0.6.1", ".", "sqlparse", "tests"),
     Package("marshmallow", "4.4.0", "src", "marshmallow", "tests"),
-    Package("more_itertools", "11.2.1", ".", "more_itertools", "tests"),
+    Package("voluptuous", "0.16.0", ".", "voluptuous", "voluptuous/tests"),
 )
 QUIET = "-q -p no:cacheprovider --tb=short"
 MOST_FAILING = 10
 """Tests that a bug makes fail, at most: a bug that fails more is found without a choice of tests."""
+LONGEST = 300
+"""Seconds of a plain run. A mutant after which the tests do not end is no bug here."""
 AUTHOR = {f"GIT_{who}_{what}": "agent@localhost" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
 
@@ -51,7 +53,8 @@ class Task:
         """The command by which the agent of an arm runs its tests."""
         if arm == "selection":
             return f"bench code run {QUIET} {self.tests}"
-        return f"python -m pytest {QUIET} {self.tests if arm == 'all' else shlex.quote(self.failing)}"
+        failing, every = (f"python -m pytest {QUIET} {tests}" for tests in (shlex.quote(self.failing), self.tests))
+        return {"all": every, "failing": failing, "both": f"{failing} && {every}"}[arm]
 
 
 class Project:
@@ -75,14 +78,14 @@ class Project:
 
     def failures(self, root: Path, tests: str, most: int) -> list[str]:
         """Return the tests that fail in a plain run, which ends after so many; none if the run cannot begin."""
-        code, printed = self.run(root, f"python -m pytest {QUIET} --tb=no -rfE --maxfail={most} {tests}")
+        code, printed = self.run(root, f"timeout {LONGEST} python -m pytest {QUIET} --tb=no -rfE --maxfail={most} {tests}")
         return re.findall(r"^(?:FAILED|ERROR) (.+?::.+?)(?: - .*)?$", printed, re.M) if code == 1 else []
 
     def passes(self, root: Path, tests: str) -> bool:
         """Return whether a plain full run of the present tree passes. A tree is run once."""
         tree = digest(root)
         if tree not in self._truths:
-            self._truths[tree] = self.run(root, f"python -m pytest {QUIET} --tb=no {tests}")[0] == 0
+            self._truths[tree] = self.run(root, f"timeout {LONGEST} python -m pytest {QUIET} --tb=no {tests}")[0] == 0
         return self._truths[tree]
 
 
