@@ -5,15 +5,17 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from coding_agents.report import difference, results
+from coding_agents.report import FOLDER, KINDS, difference, of_kind, report, results
 from coding_agents.scripted import count_tests, scripted
 from coding_agents.tasks import Task, digest, stamp, write
+from impact.rows import read
+
+ROOT = Path(__file__).parents[2]
+ROWS = read(ROOT / FOLDER / "retesting.csv")
 
 
 def _row(task: str, arm: str, **values: str) -> dict[str, str]:
-    row = dict.fromkeys(
-        ("slips", "calls", "read", "written", "tests", "processor", "seconds", "whole", "wrong", "recording"), "0"
-    )
+    row = dict.fromkeys(("slips", "calls", "read", "written", "tests", "processor", "seconds", "wrong", "recording"), "0")
     return row | {"task": task, "arm": arm, "model": "scripted", "believed": "1", "right": "1"} | values
 
 
@@ -89,3 +91,21 @@ def test_a_file_has_the_time_of_its_content_so_that_no_bytecode_of_another_is_ta
         trees.append(digest(tmp_path))
     assert times[0] == times[2] != times[1]
     assert trees[0] == trees[2] != trees[1]
+
+
+def test_the_report_is_made_of_the_rows() -> None:
+    assert (ROOT / FOLDER / "retesting.md").read_text(encoding="utf-8") == report(ROWS)
+
+
+def test_the_page_says_what_the_rows_say() -> None:
+    page = " ".join((ROOT / "docs" / "retesting.md").read_text(encoding="utf-8").split())
+    models = dict.fromkeys(row["model"] for row in ROWS)
+    parts = [part for model in models for kind in KINDS if (part := of_kind(ROWS, model, kind))]
+    assert len(parts) > 1
+    assert [line for part in parts for line in results(part) if line not in page] == []
+
+
+def test_the_later_arm_is_not_compared_by_seconds() -> None:
+    rows = [_row(f"a/{at}", arm, processor=str(at)) for at in (1, 2) for arm in ("all", "selection", "failing", "both")]
+    later = [line for line in results(rows) if ", the failing test and then all minus" in line]
+    assert [line.partition(": ")[2].partition(" a task")[0] for line in later] == ["runs of tests", "tokens read"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import time
 from collections.abc import Mapping
 from os import times
 from typing import Any
@@ -77,12 +76,10 @@ def repair_by_agent(task: Task, arm: str, project: Project, url: str, model: str
         step_limit=steps,
         cost_limit=0.0,
     )
-    before = time.monotonic()
     try:
         submitted = agent.run(ISSUE.format(test=task.failing, command=command)).get("exit_status") == "Submitted"
     except BadRequestError:  # the conversation has become too long for the model
         submitted = False
-    whole = time.monotonic() - before
     usages = [message["extra"]["response"]["usage"] for message in agent.messages if "response" in message.get("extra", {})]
     believed = submitted and shell.passed == digest(task.root)
     holds = project.passes(task.root, task.tests)
@@ -100,8 +97,6 @@ def repair_by_agent(task: Task, arm: str, project: Project, url: str, model: str
         "tests": shell.tests,
         "seconds": f"{shell.seconds:.2f}",
         "processor": f"{shell.processor:.2f}",
-        "whole": f"{whole:.2f}",
-        "submitted": int(submitted),
         "believed": int(believed),
         "wrong": int(believed and not holds),
         "right": int(project.passes(task.root, task.tests)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from impact.rows import Rows, read
@@ -18,7 +18,6 @@ AMOUNTS = {
     "tests": "runs of tests",
     "processor": "processor seconds of its tests",
     "seconds": "seconds of its tests",
-    "whole": "seconds in all",
 }
 """What is told as a mean, and what it is called."""
 ARMS = {
@@ -27,6 +26,8 @@ ARMS = {
     "failing": "the failing test",
     "both": "the failing test and then all",
 }
+LATER = "both"
+"""The arm that ran later than the others, so that its seconds are not compared."""
 KINDS = ("real repositories", "instances of `repairs`")
 METHOD = """mini-swe-agent 2.4.6 repairs a repository that has a bug. It is told which test fails, and by which command it runs
 its tests: all tests, the selection of `bench code run`, the failing test, or the failing test and, if it passes, all. A *wrong
@@ -36,8 +37,9 @@ In *real repositories* a bug is a drawn mutant of an open package that makes ten
 tasks the first patch *slips*: it mends the bug, and breaks another drawn line of the same file, which a test notices. An
 *instance of `repairs`* is generated, and has one to three bugs. The *scripted* model knows the patches, and makes one after
 the other until its command passes, so it says nothing about a real model. All tests were recorded before the bug came in,
-which only the last table counts. Seconds are of one core of a busy machine, each taken once. Differences are paired by task,
-with intervals at 95%. They do not count that tasks of the same repository are like each other."""
+which only the last table counts. Seconds are of one core of a busy machine, each taken once. The failing test and then all
+ran later than the rest, so its seconds are not compared. Differences are paired by task, with intervals at 95%. They do not
+count that tasks of the same repository are like each other."""
 
 
 def main() -> None:
@@ -81,10 +83,8 @@ def results(rows: Rows) -> list[str]:
         slipped = [row for row in rows if row["task"] in slips]
         handed_in = _by_arm(slipped, lambda arm: f"{_sum(slipped, arm, 'wrong')}")
         lines.append(f"In {len(slips)} tasks the first patch slips. Slips that it handed in: {handed_in}.")
-    for arm in ("selection", "both"):
-        if arm in {row["arm"] for row in rows}:
-            lines += [_compared(rows, key, arm) for key in ("tests", "processor", "seconds", "read")]
-    return lines
+    lines += [_compared(rows, key, "selection") for key in ("tests", "processor", "seconds", "read")]
+    return lines + ([_compared(rows, key, LATER) for key in ("tests", "read")] if LATER in {row["arm"] for row in rows} else [])
 
 
 def _by_arm(rows: Rows, text: Callable[[str], str]) -> str:
@@ -109,16 +109,22 @@ def _means(rows: Rows) -> list[str]:
     lines = _header("", "tasks", *AMOUNTS.values())
     parts = {arm: of for arm in ARMS if (of := [row for row in rows if row["arm"] == arm])}
     for arm, of in parts.items():
-        lines.append(_line(ARMS[arm], str(len(of)), *(f"{_sum(of, arm, key) / len(of):,.1f}" for key in AMOUNTS)))
+        means = (f"{_sum(of, arm, key) / len(of):,.1f}" if key in _compared_of(arm) else "-" for key in AMOUNTS)
+        lines.append(_line(ARMS[arm], str(len(of)), *means))
     for arm in [arm for arm in parts if arm != "all"]:
-        differences = [difference(rows, key, arm) for key in AMOUNTS]
-        lines.append(_line(f"{ARMS[arm]} minus all tests", str(differences[0].n), *map(_text, differences)))
+        count = difference(rows, "calls", arm).n
+        cells = (_text(difference(rows, key, arm)) if key in _compared_of(arm) else "-" for key in AMOUNTS)
+        lines.append(_line(f"{ARMS[arm]} minus all tests", str(count), *cells))
     return lines
+
+
+def _compared_of(arm: str) -> Collection[str]:
+    return AMOUNTS.keys() - ({"processor", "seconds"} if arm == LATER else set())
 
 
 def _by_repository(rows: Rows) -> list[str]:
     """Sums of the tasks of each repository, and what recording took once."""
-    parts = [("tests", "all"), ("tests", "selection"), ("processor", "all"), ("processor", "selection"), ("processor", "both")]
+    parts = [("tests", "all"), ("tests", "selection"), ("processor", "all"), ("processor", "selection")]
     lines = _header("repository", "tasks", *(f"{AMOUNTS[key]}, {ARMS[arm]}" for key, arm in parts), "seconds of recording")
     for name in dict.fromkeys(row["task"].partition("/")[0] for row in rows):
         of = [row for row in rows if row["task"].startswith(f"{name}/")]
