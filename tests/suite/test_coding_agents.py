@@ -16,7 +16,7 @@ ROWS = read(ROOT / FOLDER / "retesting.csv")
 
 def _row(task: str, arm: str, **values: str) -> dict[str, str]:
     row = dict.fromkeys(("slips", "calls", "read", "written", "tests", "processor", "seconds", "wrong", "recording"), "0")
-    return row | {"task": task, "arm": arm, "model": "scripted", "believed": "1", "right": "1"} | values
+    return row | {"task": task, "arm": arm, "model": "scripted", "believed": "1", "right": "1", "checks": "1"} | values
 
 
 def test_the_difference_is_that_of_the_same_task_and_an_unpaired_task_does_not_count() -> None:
@@ -44,9 +44,15 @@ def test_a_difference_is_better_or_worse_only_where_its_interval_leaves_out_zero
 
 def test_only_a_wrong_tree_that_was_believed_is_a_wrong_belief() -> None:
     rows = [_row("repairs/1", "all"), _row("repairs/1", "selection", believed="0", right="0")]
-    line = " ".join(results([*rows, _row("repairs/1", "failing", wrong="1", right="0")])[:2])
+    line = " ".join(results([*rows, _row("repairs/1", "failing", wrong="1", right="0")]))
     assert "0 of 1 with all tests, 0 of 0 with the selection, 1 of 1 with the failing test" in line
     assert "repaired 1 with all tests, 0 with the selection, 0 with the failing test" in line
+    assert "never ran" not in line
+
+
+def test_a_run_without_its_tests_is_told() -> None:
+    rows = [_row("repairs/1", "all", calls="4"), _row("repairs/1", "selection", calls="6", checks="0")]
+    assert "In 1 of 2 runs, of 10 calls in all, it never ran its command." in results(rows)
 
 
 def test_the_tests_that_ran_are_those_of_pytests_last_line() -> None:

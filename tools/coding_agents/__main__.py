@@ -53,7 +53,7 @@ def repair_in_all_arms(task: Task, project: Project, asked: argparse.Namespace) 
             continue
         recording = prepare(task, arm, project)
         row = repair_by_agent(task, arm, project, asked.endpoint, asked.model, asked.steps)
-        rows.append(row | {"recording": f"{recording:.2f}"})
+        rows.append(row | {"recording": f"{recording:.1f}"})
         print(json.dumps(rows[-1]), flush=True)
         write_rows(asked.to, rows)
     write(task.root, task.states[-1])

@@ -95,7 +95,7 @@ def repair_by_agent(task: Task, arm: str, project: Project, url: str, model: str
         "written": sum(usage["completion_tokens"] for usage in usages),
         "checks": shell.checks,
         "tests": shell.tests,
-        "seconds": f"{shell.seconds:.2f}",
+        "seconds": f"{shell.seconds:.1f}",
         "processor": f"{shell.processor:.2f}",
         "believed": int(believed),
         "wrong": int(believed and not holds),
