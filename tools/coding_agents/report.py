@@ -27,7 +27,7 @@ ARMS = {
     "both": "the failing test and then all",
 }
 LATER = "both"
-"""The arm that ran later than the others, so that its seconds are not compared."""
+"""The arm that ran later than the others in most tasks, so that its seconds are not compared."""
 KINDS = ("real repositories", "instances of `repairs`")
 METHOD = """mini-swe-agent 2.4.6 repairs a repository that has a bug. It is told which test fails, and by which command it runs
 its tests: all tests, the selection of `bench code run`, the failing test, or the failing test and, if it passes, all. A *wrong
@@ -38,8 +38,8 @@ tasks the first patch *slips*: it mends the bug, and breaks another drawn line o
 *instance of `repairs`* is generated, and has one to three bugs. The *scripted* model knows the patches, and makes one after
 the other until its command passes, so it says nothing about a real model. All tests were recorded before the bug came in,
 which only the last table counts. Seconds are of one core of a busy machine, each taken once. The failing test and then all
-ran later in most tasks, so its seconds are not compared. A real model has six calls a run. Differences are paired by task, with intervals at 95%. They do not
-count that tasks of the same repository are like each other."""
+ran later in most tasks, so its seconds are not compared. A real model has six calls a run. Differences are paired by task,
+with intervals at 95%. They do not count that tasks of the same repository are like each other."""
 
 
 def main() -> None:
