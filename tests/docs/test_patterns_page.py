@@ -80,7 +80,7 @@ def test_what_is_said_below_exactly_once_is_what_its_tables_count() -> None:
 
 def test_the_claims_of_the_runtime_alone_have_the_verdicts_of_the_committed_report() -> None:
     claims = table("exactly_once", "claims_the-boundary-s-paper").set_index("Claim")
-    said = {
+    sentences = {
         "compensation-in-reverse.scatter_gather_saga_remedied": "break the claim in 0 of 160 trials each",
         "compensation-in-reverse.composition_remedied": "break the claim in 0 of 160 trials each",
         "compensation-in-reverse.composition": "a counterexample is found: 3 of 160 trials break the claim",
@@ -88,8 +88,8 @@ def test_the_claims_of_the_runtime_alone_have_the_verdicts_of_the_committed_repo
         "stale-is-rejected.composition_remedied": "break the claim in 0 of 40 trials each",
         "stale-is-rejected.state_machine": "a counterexample is found: 40 of 40 trials break the claim",
     }
-    assert {f"boundary.{key}" for key in said} == set(claims.index)
-    for key, sentence in said.items():
+    assert {f"boundary.{key}" for key in sentences} == set(claims.index)
+    for key, sentence in sentences.items():
         row = claims.loc[f"boundary.{key}"]
         verdict = "counterexample found" if "counterexample" in sentence else "holds"
         assert row["Verdict"].partition(" (")[0] == verdict, key

@@ -59,8 +59,8 @@ def _values(content: bytes) -> Iterator[Any]:
     """Yield the JSON values of a file, and the members of a list."""
     text = content.decode(json.detect_encoding(content)).removeprefix("\ufeff")
     decoder, place = json.JSONDecoder(), 0
-    while found := _value_begins.search(text, place):
-        value, place = decoder.raw_decode(text, found.start())
+    while begin := _value_begins.search(text, place):
+        value, place = decoder.raw_decode(text, begin.start())
         yield from value if isinstance(value, list) else [value]
 
 
