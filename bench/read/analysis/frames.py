@@ -253,6 +253,9 @@ def with_controls(
     Args:
         read: (ids) -> the records of these trials.
         controls: Trial -> its control, both by id.
+
+    Yields:
+        The record of a trial, and the ledger of its control.
     """
     trials = list(controls)
     for first in range(0, len(trials), AT_ONCE):
