@@ -491,6 +491,24 @@ def controls_of(rows: Iterable[Row]) -> Mapping[Place, Row]:
     return {(row["architecture"], row["instance"], row["repetition"]): row for row in rows if row["plan"] == "none"}
 
 
+def test_what_a_death_does_to_an_upgrade_is_recounted() -> None:
+    trials = rows_of("exactly_once_upgrade", "exactly_once_upgrade-simulated")
+    controls = controls_of(trials)
+    text = (ROOT / "reports" / "exactly_once_upgrade-simulated" / "study-exactly-once.csv").read_text(encoding="utf-8")
+    told = {row["architecture"] for row in trials}
+    table = [row for row in csv.DictReader(text.splitlines()) if row["Architecture"] in told]
+    assert len(table) == 20
+    for shown in table:
+        arm = (shown["Architecture"], shown["Dies"])
+        of_arm = [row for row in trials if (row["architecture"], row["plan"].partition("_")[0]) == arm]
+        died_once = [row for row in of_arm if row["lives"] == "2"]
+        assert len(of_arm) - len(died_once) == int(shown["Left out"]), shown
+        for kind in ("lost", "doubled", "orphaned", "uncompensated"):
+            more = beyond_control(died_once, controls, [kind])
+            counts = (sum(count > 0 for count in more), len(more), sum(more))
+            assert counts == tuple(int(shown[f"{kind.capitalize()} {what}"]) for what in ("k", "n", "effects")), shown
+
+
 def test_what_a_crash_does_at_a_support_desk_is_recounted() -> None:
     trials = rows_of("support_desk", "support_desk-simulated")
     controls = controls_of(trials)
