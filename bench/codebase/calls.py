@@ -10,12 +10,14 @@ from __future__ import annotations
 import sys
 from cProfile import Profile
 from types import BuiltinFunctionType, CodeType
-from typing import Any
+from typing import Any, ClassVar
 
 MONITORED = sys.version_info >= (3, 12)
 TOOL = 4
 """Our number among the tools of `sys.monitoring`; it belongs to no debugger, coverage tool or profiler."""
 
+UNSEEN_CALLS = frozenset({"now", "utcnow", "today", "fork_exec"})
+"""The names of functions in C that nothing else shows."""
 
 FunctionKey = tuple[str, int, str]
 """A function's file, first line and name. A code object is no key: two of equal content are equal, even in different files."""
@@ -24,6 +26,10 @@ FunctionKey = tuple[str, int, str]
 def key_of(code: CodeType) -> FunctionKey:
     """Return the key of a function, which no other function has."""
     return code.co_filename, code.co_firstlineno, code.co_name
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 class Profiled:
@@ -54,7 +60,16 @@ class Profiled:
 
 
 class Monitored:
-    """Records with `sys.monitoring` which functions run in any thread while it is enabled."""
+    """Records with `sys.monitoring` which functions run in any thread while it is enabled.
+
+    Attributes:
+        calls: The event of a call, once code has run that names a function in C whose calls matter; 0 before. To see all calls
+            costs more than all else.
+        judged: The functions of which it is known whether they name such a function.
+    """
+
+    calls = 0
+    judged: ClassVar[set[FunctionKey]] = set()
 
     def __init__(self) -> None:
         self._seen: dict[FunctionKey | str, CodeType | str] = {}
@@ -62,9 +77,16 @@ class Monitored:
     def enable(self) -> None:
         monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
         events, disable, seen = monitoring.events, monitoring.DISABLE, self._seen
+        starts = events.PY_START | events.PY_RESUME | events.PY_THROW
 
         def begun(code: CodeType, _offset: int) -> object:
-            seen[key_of(code)] = code
+            key = key_of(code)
+            seen[key] = code
+            if not self.calls and key not in self.judged:
+                self.judged.add(key)
+                if not UNSEEN_CALLS.isdisjoint((*code.co_names, *code.co_varnames, *filter(_is_text, code.co_consts))):
+                    Monitored.calls = events.CALL  # from now on, as the function may be handed on to any other code
+                    monitoring.set_events(TOOL, starts | events.CALL)
             return disable
 
         def thrown(code: CodeType, _offset: int, _error: BaseException) -> None:
@@ -82,7 +104,7 @@ class Monitored:
         monitoring.register_callback(TOOL, events.PY_RESUME, begun)
         monitoring.register_callback(TOOL, events.PY_THROW, thrown)
         monitoring.register_callback(TOOL, events.CALL, called)
-        monitoring.set_events(TOOL, events.PY_START | events.PY_RESUME | events.PY_THROW | events.CALL)
+        monitoring.set_events(TOOL, starts | self.calls)
         monitoring.restart_events()
 
     def disable(self) -> bool:

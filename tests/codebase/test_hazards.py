@@ -177,6 +177,11 @@ def test_a_result_holds_for_its_configuration_and_its_folder_alone(tmp_path: Pat
             "starts a process",
         ),
         ("import datetime, threading as t; x = t.Thread(target=datetime.datetime.now); x.start(); x.join()", "reads the clock"),
+        (
+            "import dataclasses as d, datetime as t; at = d.field(default_factory=t.datetime.now)\n"
+            "    d.make_dataclass('A', [('at', object, at)])()",
+            "reads the clock",
+        ),
     ],
 )
 def test_what_is_different_each_time_is_never_kept(tmp_path: Path, body: str, why: str) -> None:
