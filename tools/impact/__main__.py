@@ -1,122 +1,151 @@
-"""`python -m impact [--edits N] [--times N] [--packages a,b] [--to FOLDER]`: what selectors miss and cost, beside all tests."""
+"""`python -m impact [--edits N] [--rounds N] [--packages a,b] [--to FOLDER]`: what selectors lose and cost."""
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
 from impact.kinds import edits_of_kinds
-from impact.mutants import mutants
-from impact.packages import LONG, PACKAGES, Package, fetch
+from impact.mutants import Mutant, mutants
+from impact.packages import LONG, PACKAGES, fetch
 from impact.report import write_report
-from impact.rows import SELECTORS, Rows, read, write
-from impact.trial import FULL, Session, Suite
-from impact.unfollowed import unfollowed
+from impact.rows import SELECTORS, write
+from impact.trial import PLAIN, Suite, compare
+
+TURN = 5
+"""So many edits of a package are judged before the next package has its turn, so the sample is balanced at any time."""
+OF_TIMES = ("plain", "first", "nothing")
+"""What is timed beside edits of bodies: all tests plain, the session that records all, and a session with nothing changed."""
 
 
 def main() -> None:
-    """Judge edits of all kinds of all packages and the generated cases, take times, and write the rows and the report."""
+    """Judge edits of all kinds of all packages, take times, and write the rows and the report."""
     parser = argparse.ArgumentParser(prog="impact", description=__doc__)
     parser.add_argument("--edits", type=int, default=25, help="how many edits of each package are judged")
-    parser.add_argument(
-        "--testmon", type=int, default=25, help="after how many of them sessions run; after the others it is decided what would"
-    )
-    parser.add_argument("--times", type=int, default=3, help="of how many edits of each long package the time is taken")
     parser.add_argument("--rounds", type=int, default=5, help="how often each time is taken, of which the least counts")
+    parser.add_argument("--bodies", type=int, default=2, help="after how many edits of bodies of each long suite it is taken")
     parser.add_argument("--packages", default=",".join(dict.fromkeys(package.name for package in (*PACKAGES, *LONG))))
-    parser.add_argument("--minutes", type=float, default=600.0, help="after how many minutes no other edit is begun")
+    parser.add_argument("--minutes", type=float, default=600.0, help="after how many minutes nothing more is begun")
     parser.add_argument("--work", type=Path, default=Path("build/impact"), help="where packages are fetched to")
     parser.add_argument("--to", type=Path, default=Path("reports/impact"))
     asked = parser.parse_args()
     work, names = asked.work.resolve(), asked.packages.split(",")
-    chosen = [[package for package in of if package.name in names] for of in (PACKAGES, LONG)]
-    if not any(chosen):
+    judged, timed = ([each for each in of if each.name in names] for of in (PACKAGES, LONG))
+    if not judged and not timed:
         sys.exit(f"impact: there are no such packages; there are {parser.get_default('packages')}")
     asked.to.mkdir(parents=True, exist_ok=True)
     until = time.monotonic() + 60 * asked.minutes
-    for package in chosen[0] if asked.edits else ():
-        judge(asked.to, Suite(package, fetch(package, work)), asked.edits, until, asked.testmon)
-    for package in chosen[1] if asked.times else ():
-        measure(asked.to, Suite(package, fetch(package, work)), asked.times, until, asked.rounds)
+    edited = Edited([Suite(package, fetch(package, work)) for package in judged], asked.to)
+    clocked = Timed([Suite(package, fetch(package, work)) for package in timed], asked.to, asked.bodies)
+    for turn in range(max(-(-asked.edits // TURN), asked.rounds)):
+        if turn * TURN < asked.edits:
+            edited.judge(min(asked.edits, (turn + 1) * TURN), until)
+        if turn < asked.rounds:
+            clocked.measure(until)
     if asked.edits:
-        write(asked.to / "unfollowed.csv", unfollowed(work))
+        edited.describe()
     write_report(asked.to)
 
 
-def judge(to: Path, suite: Suite, count: int, until: float, beside: int) -> None:
-    """Judge edits of all kinds of a package, and write rows for each edit, and a row for the package.
-
-    The full suite tells what an edit changed. Selectors run only after edits that changed a result: no other can lose one.
-    Each session is kept in the folder of the work, so that a second call goes on where a first was ended.
+class Edited:
+    """Edits of all kinds of packages, and a row for each edit that was judged.
 
     Args:
+        suites: The packages' tests.
         to: The folder of the rows.
-        suite: The package's tests.
-        count: How many edits are judged. An edit after which the tests do not end is left out.
-        until: When no other edit is begun.
-        beside: After how many of them selectors run. After the others our selector only decides what it would run, and it
-            runs where that would lose a result.
     """
-    package, rows, judged = suite.package, list[dict[str, str]](), 0
-    for edit in edits_of_kinds(suite.root, f"{package.source}/{package.code}", package.tests, seed=1):
-        if judged == count or time.monotonic() > until:
-            break
-        whole = suite.session(FULL, edit)
-        changes = whole is not None and bool(suite.changed(edit) & suite.tests())
-        names = [FULL, *(SELECTORS if changes and judged < beside else ())]
-        sessions = {name: session for name in names if (session := suite.session(name, edit)) is not None}
-        if whole is not None and changes and judged >= beside:
-            ours: Session | None = suite.decided(edit, whole)
-            if ours is not None and suite.row("bench", edit, whole, ours).missed:
-                ours = suite.session("bench", edit)
-            sessions |= {"bench": ours} if ours is not None else {}
-        if whole is not None and len(sessions) >= len(names):
-            judged += 1
-            made = [asdict(suite.row(name, edit, whole, session)) for name, session in sessions.items()]
-            rows += [{key: str(value) for key, value in row.items()} for row in made]
-            _put(to / "edits.csv", package, rows)
-            print(f"{package.release} {judged}: {made[-1]}", flush=True)
-    about = {"package": package.release, "tests": str(len(suite.base)), "differ": str(len(suite.differing()))}
-    _put(to / "suites.csv", package, [about | suite.costs()])
+
+    def __init__(self, suites: list[Suite], to: Path):
+        self._suites, self._to = suites, to
+        self._edits = [edits_of_kinds(suite.root, suite.package, seed=1) for suite in suites]
+        self._rows: list[list[dict[str, str]]] = [[] for _ in suites]
+        self._left_out = [0 for _ in suites]
+
+    def judge(self, wanted: int, until: float) -> None:
+        """Judge edits of each package until there are so many, or the time is over.
+
+        After each edit all tests run plain, and a session of each selector, whose results are compared with the plain ones.
+        An edit after which the tests do not end is left out.
+        """
+        for place, (suite, edits, rows) in enumerate(zip(self._suites, self._edits, self._rows, strict=True)):
+            while len(rows) < wanted and time.monotonic() < until and (edit := next(edits, None)) is not None:
+                if (row := _row(suite, edit)) is None:
+                    self._left_out[place] += 1
+                    continue
+                rows.append(row)
+                write(self._to / "edits.csv", [row for of in self._rows for row in of])
+                print(row, flush=True)
+
+    def describe(self) -> None:
+        """Write a row for each package."""
+        rows = [_about(suite, count) for suite, count in zip(self._suites, self._left_out, strict=True)]
+        write(self._to / "suites.csv", rows)
 
 
-def measure(to: Path, suite: Suite, count: int, until: float, rounds: int) -> None:
-    """Take the time of edits of bodies and of no edit, and write a row for each.
+def _row(suite: Suite, edit: Mutant) -> dict[str, str] | None:
+    """What came out after an edit; None if its tests, or a session, did not end."""
+    row: dict[str, object] = {"package": suite.package.release, "edit": f"{edit.path}:{edit.line} {edit.what}"}
+    plain = suite.session(PLAIN, edit)
+    for selector in SELECTORS if plain else ():
+        session, outcome = suite.session(selector, edit), compare(suite, selector, edit)
+        if session is None or outcome is None:
+            return None
+        found = asdict(outcome)
+        row |= {key: found.pop(key) for key in ("tests", "changed")}
+        row |= {f"{selector} {key}": value for key, value in found.items()}
+        row[f"{selector} s"] = session.processor
+        row |= {"unrecorded": int(session.unrecorded)} if selector == "bench" else {}
+    return {key: str(value) for key, value in row.items()} if plain else None
+
+
+def _about(suite: Suite, left_out: int) -> dict[str, str]:
+    """What there is to say of a package's unchanged suite."""
+    first, plain = suite.first("bench"), suite.session(PLAIN, None, 2)
+    base = suite.base
+    differ = sum(first.table.get(test) != result for test, result in base.items()) if first else len(base)
+    costs = {"plain s": plain and plain.processor, "first s": first and first.processor}
+    about = {"package": suite.package.release, "tests": len(base), "unsteady": len(suite.unsteady), "differ": differ}
+    return {key: str(value) for key, value in (about | {"left out": left_out} | costs).items()}
+
+
+class Timed:
+    """The times of all tests, the first session, a session with nothing changed and sessions after edits of bodies.
 
     Args:
+        suites: The packages' tests.
         to: The folder of the rows.
-        suite: The package's tests.
-        count: How many edits are taken.
-        until: When no other edit is begun.
-        rounds: How often each is taken. The least counts.
+        bodies: How many edits of bodies are taken of each.
     """
-    package, rows = suite.package, list[dict[str, str]]()
-    every = mutants(suite.root, f"{package.source}/{package.code}", seed=2)[: 3 * count]
-    edits = (edit for edit in every if suite.session(FULL, edit) is not None)
-    for edit in (None, *(edit for edit, _ in zip(edits, range(count), strict=False))):
-        if time.monotonic() > until:
-            break
-        spent = suite.times(edit, rounds)
-        what = "none" if edit is None else f"{edit.path}:{edit.line} {edit.what}"
-        rows.append(
-            {
-                "package": package.release,
-                "edit": what,
-                "rounds": str(rounds),
-                "all": f"{spent[FULL]:.2f}",
-                "bench": f"{spent['bench']:.2f}",
-            }
-        )
-        _put(to / "times.csv", package, rows)
-        print(rows[-1], flush=True)
+
+    def __init__(self, suites: list[Suite], to: Path, bodies: int):
+        self._suites, self._to, self._count = suites, to, bodies
+        self._taken: dict[tuple[str, str], list[float]] = {}
+
+    def measure(self, until: float) -> None:
+        """Take each time once, in turns, if the time is not over."""
+        for suite in self._suites:
+            if time.monotonic() > until:
+                break
+            suite.first("bench")  # so that each session begins with the state that the first one leaves
+            bodies = {f"{each.path}:{each.line} {each.what}": each for each in itertools.islice(_bodies(suite), self._count)}
+            for what, edit in (dict.fromkeys(OF_TIMES) | bodies).items():
+                session = suite.run(PLAIN if what == "plain" else "bench", edit, begins=what == "first")
+                if session is not None:
+                    self._taken.setdefault((suite.package.release, what), []).append(session.wall)
+                    print(suite.package.release, what, session.wall, flush=True)
+            rows = [(*key, " ".join(f"{each:.2f}" for each in taken)) for key, taken in self._taken.items()]
+            write(self._to / "times.csv", [dict(zip(("package", "what", "s"), row, strict=True)) for row in rows])
 
 
-def _put(path: Path, package: Package, rows: Rows) -> None:
-    """Write the rows of a package in place of its earlier rows."""
-    write(path, [*(row for row in read(path) if row["package"] != package.release), *rows])
+def _bodies(suite: Suite) -> Iterator[Mutant]:
+    """Edits of bodies after which the plain suite ends."""
+    every = mutants(suite.root, f"{suite.package.source}/{suite.package.code}", seed=2)
+    return (edit for edit in every if suite.session(PLAIN, edit) is not None)
 
 
 if __name__ == "__main__":

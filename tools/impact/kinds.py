@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import builtins
 import itertools
+import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from impact.mutants import Mutant, mutants
+from impact.packages import Package
 
 Made = Iterator[tuple[int, str, str]]
 """What one kind makes of a file: for each edit its line, what it is, and the whole new text."""
@@ -22,16 +24,16 @@ MOST = 300_000
 """The largest data file that is edited."""
 
 
-def edits_of_kinds(root: Path, code: str, tests: str, seed: int) -> Iterator[Mutant]:
+def edits_of_kinds(root: Path, package: Package, seed: int) -> Iterator[Mutant]:
     """Yield edits of all kinds in a drawn order, in which kinds take turns, at most so many of a kind as FROM_EACH.
 
     Args:
         root: The top of the tree.
-        code: The folder of the package.
-        tests: The folder or file of its tests.
-        seed: What the order is drawn from.
+        package: The package.
+        seed: What the order is drawn from, together with the package's name.
     """
-    drawn = random.Random(seed)
+    drawn = random.Random(f"{seed} {package.name}")
+    code, tests = os.path.normpath(f"{package.source}/{package.code}"), package.tests
     every = sorted((root / code).rglob("*.py"))
     sources = [file for file in every if "test" not in file.relative_to(root / code).as_posix()]
     of_tests = [root / tests] if (root / tests).is_file() else sorted((root / tests).rglob("test*.py"))
@@ -41,14 +43,28 @@ def edits_of_kinds(root: Path, code: str, tests: str, seed: int) -> Iterator[Mut
     ]
     kinds = {name: [each for file in sources for each in _in(file, root, name, make)] for name, make in OF_CODE.items()}
     kinds["operator"] = [replace(each, what=f"operator: {each.what}") for each in mutants(root, code, seed)]
-    kinds["data file"] = [each for file in data if _is_near(file, folders) for each in _in(file, root, "data file", _of_data)]
-    kinds["test's constant"] = [each for file in of_tests for each in _in(file, root, "test's constant", _of_constants)]
+    near = [file for file in data if _is_near(file, folders)]
+    near = drawn.sample(near, min(FROM_EACH, len(near)))
+    helpers = [file for file in sorted((root / tests).rglob("*.py")) if file not in of_tests]
+    for name, files, make in (
+        ("data file", near, _of_data),
+        ("line of a data file removed", near, _without_line),
+        ("test's constant", of_tests, _of_constants),
+        ("test's helper", helpers, _of_constants),
+        ("test removed", of_tests, _removed),
+        (
+            "test added",
+            of_tests,
+            lambda text: [(text.count("\n"), "test_added", f"{text}\n\ndef test_added():\n    assert 1\n")],
+        ),
+    ):
+        kinds[name] = [each for file in files for each in _in(file, root, name, make)]
     kinds["patch in a test file"] = [
         each for file in of_tests for each in _patches("patch in a test file", file, root, code, sources, drawn)
     ]
     conftest = (root / tests if (root / tests).is_dir() else (root / tests).parent) / "conftest.py"
     kinds["conftest"] = list(_patches("conftest", conftest, root, code, sources, drawn))
-    orders = [drawn.sample(edits, min(FROM_EACH, len(edits))) for edits in kinds.values()]
+    orders = [drawn.sample(edits, min(FROM_EACH, len(edits))) for edits in drawn.sample([*kinds.values()], len(kinds))]
     for turn in itertools.zip_longest(*orders):
         yield from (edit for edit in turn if edit is not None and (not edit.path.endswith(".py") or _parses(edit.content)))
 
@@ -57,12 +73,12 @@ def _is_near(file: Path, folders: set[Path]) -> bool:
     return file.stat().st_size < MOST and any(file.is_relative_to(folder) for folder in folders)
 
 
-def _in(file: Path, root: Path, kind: str, make: Callable[[str], Made]) -> Iterator[Mutant]:
+def _in(file: Path, root: Path, kind: str, make: Callable[[str], Iterable[tuple[int, str, str]]]) -> Iterator[Mutant]:
     try:
         text = file.read_text(encoding="utf-8")
         for line, what, content in make(text):
             if content != text:
-                yield Mutant(str(file.relative_to(root)), line, f"{kind}: {' '.join(what.split())[:40]}", content)
+                yield Mutant(str(file.relative_to(root)), line, f"{kind}: {' '.join(what.split())[:24]}", content)
     except (UnicodeDecodeError, SyntaxError):
         return
 
@@ -193,6 +209,23 @@ def _renamed(text: str) -> Made:
             yield node.lineno, node.name, "".join((*lines[: node.lineno - 1], line, *lines[node.lineno :]))
 
 
+def _parameters(text: str) -> Made:
+    lines = text.splitlines(keepends=True)
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef):
+            line = lines[node.lineno - 1].replace(f"def {node.name}(", f"def {node.name}(extra, ", 1)
+            yield node.lineno, node.name, "".join((*lines[: node.lineno - 1], line, *lines[node.lineno :]))
+
+
+def _tables(text: str) -> Made:
+    for node in ast.parse(text).body:
+        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+        parts = value.values if isinstance(value, ast.Dict) else getattr(value, "elts", ())
+        for part in parts[-1:]:
+            if (new := _other(part)) is not None:
+                yield part.lineno, f"{ast.unparse(part)} -> {new}", _replaced(text, part, new)
+
+
 def _swapped(text: str) -> Made:
     lines = text.splitlines(keepends=True)
     for function in _functions(text):
@@ -216,20 +249,34 @@ def _of_constants(text: str) -> Made:
             yield node.lineno, f"{node.value} -> {new}", _replaced(text, node, new)
 
 
+def _removed(text: str) -> Made:
+    for function in _functions(text):
+        if function.name.startswith("test"):
+            line = text.splitlines()[function.lineno - 1]
+            yield function.lineno, function.name, text.replace(line, line.replace("def test", "def no_test", 1), 1)
+
+
 def _of_data(text: str) -> Made:
+    """Edits of a few lines: a file may have thousands."""
     lines = text.splitlines(keepends=True)
-    for at, line in enumerate(lines):
+    for at, line in list(enumerate(lines))[:: len(lines) // FROM_EACH + 1]:
         words = [word for word in line.split() if word.isalnum()]
         if words:
             new = line.replace(words[-1], f"{words[-1]}x", 1)
             yield at + 1, f"{words[-1]} -> {words[-1]}x", "".join((*lines[:at], new, *lines[at + 1 :]))
 
 
+def _without_line(text: str) -> Made:
+    lines = text.splitlines(keepends=True)
+    for at, line in list(enumerate(lines))[:: len(lines) // FROM_EACH + 1]:
+        yield at + 1, line, "".join((*lines[:at], *lines[at + 1 :]))
+
+
 OF_CODE: dict[str, Callable[[str], Made]] = {
     "dropped": _dropped, "default": _defaults, "constant": lambda text: _assigned(ast.parse(text).body, text),
     "attribute": _attributes, "docstring": _docstrings, "decorator": _decorators, "cache": _cached, "deleted method": _deleted,
     "added method": _added, "base": _bases, "shadowed": _shadowed, "renamed": _renamed, "swapped": _swapped,
-    "re-export": _exports,
+    "re-export": _exports, "parameter": _parameters, "table": _tables,
 }  # fmt: skip
 """The kinds of edits of the package's code, beside mutants."""
 

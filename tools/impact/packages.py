@@ -14,21 +14,19 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Package:
-    """A release whose source distribution carries its tests, or a commit of a repository.
+    """A release whose source distribution carries its tests.
 
-    version       the release; the commit where there is a repository
-    source        where its code stands in the distribution, and from where it is imported
-    code          the folder in it whose functions are mutated
+    version       the release
+    code          the folder of the code that is edited
     tests         what pytest is given
-    repository    the owner and the name on GitHub, of a package whose source distribution has no tests
+    source        the folder from which the code is imported
     """
 
     name: str
     version: str
-    source: str
     code: str
-    tests: str
-    repository: str = ""
+    tests: str = "tests"
+    source: str = "."
 
     @property
     def release(self) -> str:
@@ -36,22 +34,29 @@ class Package:
 
 
 PACKAGES = (
-    Package("sqlparse", "0.6.1", ".", "sqlparse", "tests"),
-    Package("semver", "d8813b67a2ec", "src", "semver", "tests", "python-semver/python-semver"),
-    Package("jmespath", "2ad18b0e51ef", ".", "jmespath", "tests", "jmespath/jmespath.py"),
-    Package("voluptuous", "0.16.0", ".", "voluptuous", "voluptuous/tests/tests.py"),
-    Package("marshmallow", "4.4.0", "src", "marshmallow", "tests"),
-    Package("pyflakes", "59ec4593efd4", ".", "pyflakes", "pyflakes/test", "PyCQA/pyflakes"),
-    Package("h11", "62c5068c9715", ".", "h11", "h11/tests", "python-hyper/h11"),
-    Package("mistune", "b5dd9949baf3", "src", "mistune", "tests", "lepture/mistune"),
-    Package("slugify", "7b6d5d96c199", ".", "slugify", "test.py", "un33k/python-slugify"),
-    Package("parse", "738447715c76", ".", ".", "tests", "r1chardj0n3s/parse"),
-    Package("schema", "310a1239b62f", ".", "schema", "test_schema.py", "keleshev/schema"),
-    Package("xmltodict", "8d7f1fdb2251", ".", ".", "tests", "martinblech/xmltodict"),
+    Package("semantic_version", "2.10.0", "semantic_version"),
+    Package("parsimonious", "0.11.0", "parsimonious", "parsimonious"),
+    Package("simpleeval", "1.0.8", "."),
+    Package("pathspec", "1.1.1", "pathspec"),
+    Package("cssselect", "1.6.0", "cssselect"),
+    Package("funcy", "2.1", "funcy"),
+    Package("hpack", "4.2.0", "hpack", source="src"),
+    Package("mako", "1.4.3", "mako", "test"),
+    Package("markdown", "3.11.3", "markdown"),
+    Package("jinja2", "3.1.6", "jinja2", source="src"),
+    Package("bitstring", "5.0.0", "bitstring"),
+    Package("tomlkit", "0.15.2", "tomlkit"),
 )
-"""Packages on which `bench code` was not developed."""
+"""Packages on which `bench code` was not developed, whose edits are judged."""
 
-LONG = ()
+LONG = (
+    Package("oauthlib", "4.0.1", "oauthlib"),
+    Package("natsort", "8.4.0", "natsort"),
+    Package("pyrsistent", "0.20.0", "pyrsistent"),
+    Package("bitstring", "5.0.0", "bitstring"),
+    Package("jinja2", "3.1.6", "jinja2", source="src"),
+    Package("tinycss2", "1.5.1", "tinycss2"),
+)
 """Packages whose tests take five seconds and more, for times."""
 
 
@@ -63,22 +68,9 @@ def fetch(package: Package, to: Path) -> Path:
         git(root, "checkout", "-q", "-f", ".")
         return root
     shutil.rmtree(root, ignore_errors=True)
-    if package.repository:
-        git(to, "clone", "-q", f"https://github.com/{package.repository}", str(root))
-        git(root, "checkout", "-q", package.version)
-        return root
     if not (found := [*to.glob(f"{package.release}.tar.gz")]):
-        asked = (
-            "download",
-            "-q",
-            "--no-deps",
-            "--no-binary",
-            package.name,
-            "-d",
-            str(to),
-            f"{package.name}=={package.version}",
-        )
-        subprocess.run((sys.executable, "-m", "pip", *asked), check=True)
+        asked = ("--no-deps", "--no-binary", package.name, "-d", str(to), f"{package.name}=={package.version}")
+        subprocess.run((sys.executable, "-m", "pip", "download", "-q", *asked), check=True)
         found = [*to.glob(f"{package.release}.tar.gz")]
     with tarfile.open(found[0]) as archive:
         archive.extractall(to, filter="data")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 Rows = Sequence[dict[str, str]]
 Parts = Mapping[str, Rows]
-SELECTORS = ("bench", "testmon")
-PARTS = ("edits", "suites", "times", "unfollowed")
+SELECTORS = ("testmon", "bench")
+PARTS = ("edits", "suites", "times")
 """The names of the files of rows that a report is made of."""
 
 
@@ -29,7 +29,7 @@ def limit(count: int, of: int) -> str:
 
 def share(rows: Rows, selector: str) -> str:
     """The share of tests that a selector ran, in percent."""
-    return f"{100 * total(rows, 'run', selector) / max(1, total(rows, 'tests', selector)):.0f}%"
+    return f"{100 * total(rows, f'{selector} ran') / max(1, total(rows, 'tests')):.0f}%"
 
 
 def read(path: Path) -> Rows:
@@ -48,21 +48,21 @@ def write(path: Path, rows: Rows) -> None:
         writer.writerows(rows)
 
 
-def total(rows: Rows, key: str, selector: str) -> int:
-    """The sum of a column over a selector's rows."""
-    return sum(int(row[key] or 0) for row in of_selector(rows, selector))
+def total(rows: Rows, key: str) -> int:
+    """The sum of a column."""
+    return sum(int(row[key]) for row in rows)
 
 
-def of_selector(rows: Rows, selector: str) -> Rows:
-    """The rows of a selector."""
-    return [row for row in rows if row["selector"] == selector]
+def changing(rows: Rows) -> Rows:
+    """The edits that changed a result of a test."""
+    return [row for row in rows if int(row["changed"])]
 
 
 def lossy(rows: Rows, selector: str) -> int:
     """How many edits lost a result under a selector."""
-    return sum(int(row["missed"]) > 0 for row in of_selector(rows, selector))
+    return sum(int(row[f"{selector} lost"]) > 0 for row in rows)
 
 
 def kind_of(row: Mapping[str, str]) -> str:
     """The kind of an edit, which its description begins with after the place."""
-    return row["mutant"].partition(" ")[2].partition(":")[0]
+    return row["edit"].partition(" ")[2].partition(":")[0]

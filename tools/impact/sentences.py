@@ -2,76 +2,83 @@
 
 from __future__ import annotations
 
-from impact.rows import Parts, Rows, limit, lossy, of_selector, share, total
+from statistics import median
+
+from impact.rows import Parts, Rows, changing, limit, lossy, share, total
+
+Times = dict[str, list[float]]
+"""For each thing that was timed in a package, all its times."""
 
 
 def results(parts: Parts) -> list[str]:
     """What came out of all measurements, in sentences."""
-    lines = [*of_edits(parts["edits"]), of_recording(parts["suites"])]
-    lines += of_times(parts["times"]) if parts["times"] else []
-    return [*lines, beyond(parts["unfollowed"])] if parts["unfollowed"] else lines
+    return [*of_edits(parts["edits"]), *of_suites(parts["suites"]), *of_times(parts["times"])]
 
 
 def of_edits(rows: Rows) -> list[str]:
     """What edits of open packages lost, in words. The unit is the edit."""
-    edits, packages = len(of_selector(rows, "full")), len({row["package"] for row in rows})
-    count, ours = len(of_selector(rows, "bench")), lossy(rows, "bench")
-    lines = [
-        f"{count} of {edits} edits of {packages} open packages changed a result of a test. `bench code` lost a result in "
-        f"{ours} of these {count} edits (at most {limit(ours, count)} at 95%).",
-        f"It missed {total(rows, 'missed', 'bench'):,} of {total(rows, 'changed', 'bench'):,} changed results, and ran "
-        f"{share(rows, 'bench')} of the tests after these edits.",
+    packages, count = len({row["package"] for row in rows}), len(changing(rows))
+    wrong = {name: sum(int(row[f"{name} wrong"]) > 0 for row in rows) for name in ("bench", "testmon")}
+    return [
+        f"`bench code run` was typed after each of {len(rows)} edits of {packages} open packages. {count} of them changed a "
+        f"result of a test. `bench code` lost a result in {_limited(rows, 'bench')}, and pytest-testmon in "
+        f"{_limited(rows, 'testmon')}.",
+        f"After the {count} edits `bench code` ran {share(changing(rows), 'bench')} of the tests, and pytest-testmon "
+        f"{share(changing(rows), 'testmon')}; after all edits {share(rows, 'bench')} and {share(rows, 'testmon')}.",
+        f"In {total(rows, 'unrecorded')} of the {len(rows)} sessions `bench code` ran all tests unrecorded, which is cheaper. "
+        f"A test that ran came out otherwise than in a plain run in {wrong['bench']} sessions of `bench code` and "
+        f"{wrong['testmon']} of pytest-testmon.",
     ]
-    if beside := len(of_selector(rows, "testmon")):
-        lines.append(
-            f"pytest-testmon lost a result in {lossy(rows, 'testmon')} of {beside} edits, and ran {share(rows, 'testmon')} of "
-            "the tests."
-        )
-    return lines
 
 
-def decided(rows: Rows) -> str:
-    """After how many edits a session ran, in words."""
-    ours = of_selector(rows, "bench")
-    ran = sum(float(row["seconds"]) > 0 for row in ours)
-    return (
-        f"`bench code run` ran after {ran} of the {len(ours)} edits that changed a result. After the others it was only "
-        "decided what would run; it would have run where that lost a result."
-    )
+def of_suites(suites: Rows) -> list[str]:
+    """What was left out, and what changes because tests are recorded, in words."""
+    return [
+        f"{total(suites, 'unsteady')} of {total(suites, 'tests') + total(suites, 'unsteady'):,} tests differ between two plain "
+        f"runs, and {total(suites, 'left out')} edits made the tests three times as slow. These are left out. "
+        f"{total(suites, 'differ')} tests come out otherwise in the session that records them first.",
+    ]
 
 
 def of_times(rows: Rows) -> list[str]:
-    """What a session costs after an edit of a body, and where nothing changed, in words."""
-    bodies, nothing = ([row for row in rows if (row["edit"] == "none") == unchanged] for unchanged in (False, True))
+    """What sessions cost in suites of five seconds and more, in words."""
+    if not rows:
+        return []
+    suites, bodies = timed(rows), body_ratios(rows)
+    firsts = [min(of["first"]) / min(of["plain"]) for of in suites.values()]
+    nothing = [min(of["nothing"]) for of in suites.values()]
+    plain = [min(of["plain"]) for of in suites.values()]
+    under, over = (sum(test(each) for each in bodies) for test in (lambda each: each <= 0.6, lambda each: each > 1.1))
     return [
-        f"After an edit of a body, it took {_span([ratio(row) for row in bodies])} times the processor seconds of all tests, "
-        f"and where nothing changed {_span([ratio(row) for row in nothing])} times (number of edits: {len(bodies)}; suites: "
-        f"{len(nothing)}, of {_span([float(row['all']) for row in nothing])} seconds).",
+        f"After an edit of a body a session took {_span(bodies)} times as long as all tests (median {median(bodies):.2f}): at "
+        f"most 0.6 times after {under} of {len(bodies)} edits, and more than 1.1 times after {over}.",
+        f"Where nothing changed, a session took {_span(nothing)} seconds. The first run, which records all tests, took "
+        f"{_span(firsts)} times a plain run ({len(suites)} suites, whose tests take {_span(plain)} seconds).",
     ]
 
 
-def of_recording(suites: Rows) -> str:
-    """What recording costs, in words."""
-    ratios = [float(row["bench"]) / float(row["full"]) for row in suites]
-    return f"The first run, which records all tests, took {_span(ratios)} times a plain run in {len(ratios)} packages."
+def timed(rows: Rows) -> dict[str, Times]:
+    """For each package all times."""
+    found: dict[str, Times] = {}
+    for row in rows:
+        found.setdefault(row["package"], {})[row["what"]] = [float(each) for each in row["s"].split()]
+    return found
 
 
-def beyond(unfollowed: Rows) -> str:
-    """What was missed of what a selector by code coverage does not follow, in words."""
-    (ours, changed), (theirs, _) = [
-        [total(unfollowed, key, selector) for key in ("missed", "changed")] for selector in ("bench", "testmon")
+def body_ratios(rows: Rows) -> list[float]:
+    """For each edit of a body, how often the time of all tests its session took."""
+    return [
+        min(taken) / min(of["plain"])
+        for of in timed(rows).values()
+        for what, taken in of.items()
+        if what not in ("plain", "first", "nothing")
     ]
-    return (
-        f"A data file, an absent file, a variable, the order of tests or a dynamic import changed the results of {changed} "
-        f"generated tests. After a run with `--reversed`, `bench code` missed {ours} of them, and pytest-testmon {theirs}."
-    )
 
 
-def ratio(row: dict[str, str]) -> float:
-    """What a session took of the time of all tests."""
-    return float(row["bench"]) / float(row["all"])
+def _limited(rows: Rows, selector: str) -> str:
+    lost, of = lossy(rows, selector), len(changing(rows))
+    return f"{lost} of these (at most {limit(lost, of)} at 95%)"
 
 
 def _span(values: list[float]) -> str:
-    ends = dict.fromkeys(f"{end:.2f}" for end in (min(values), max(values))) if values else {"-": None}
-    return " to ".join(ends)
+    return " to ".join(dict.fromkeys(f"{end:.2f}" for end in (min(values), max(values))))

@@ -1,82 +1,67 @@
-"""The tables of what selectors miss and cost, made of the rows of each edit."""
+"""The tables of what selectors lose and cost, made of the rows of each edit."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from impact.rows import SELECTORS, Rows, kind_of, lossy, of_selector, share, total
-from impact.sentences import ratio
+from impact.rows import Rows, changing, kind_of, lossy, share, total
+from impact.sentences import timed
 
-EDITS = ("Edits", "Changing", "Changed")
-JUDGED = ("Lost", "Missed", "Run")
+EDITS = ("Edits", "Changing", "Changed results")
+JUDGED = ("lost a result", "results lost", "tests run", "seconds")
+NAMES = {"bench": "`bench code`", "testmon": "testmon"}
 
 
 def by_package(rows: Rows, suites: Rows) -> list[str]:
-    """A row for each package. Those tests that come out otherwise while they are recorded are counted and left out."""
+    """A row for each package."""
     about = {row["package"]: row for row in suites}
-    title = ("Package", "Tests", "Differ recorded", *EDITS, *_judged(rows))
+    columns = {"Tests": "tests", "Unsteady": "unsteady", "Differ recorded": "differ", "Plain, s": "plain s"}
     cells = [
-        [name, about[name]["tests"], about[name]["differ"], *counts]
+        [name, *(about[name][key] for key in columns.values()), *counts]
         for name, counts in _grouped(rows, lambda row: row["package"])
         if name in about
     ]
-    return [line(title), line(["---"] * len(title)), *map(line, cells)]
+    return table(("Package", *columns, *_titles()), cells)
 
 
 def by_kind(rows: Rows) -> list[str]:
     """A row for each kind of edits."""
-    title = ("Kind", *EDITS, *_judged(rows))
-    cells = [[name, *counts] for name, counts in _grouped(rows, kind_of)]
-    return [line(title), line(["---"] * len(title)), *map(line, cells)]
+    return table(("Kind", *_titles()), [[name, *counts] for name, counts in sorted(_grouped(rows, kind_of))])
 
 
-def _selectors(rows: Rows) -> list[str]:
-    return [selector for selector in SELECTORS if of_selector(rows, selector)]
-
-
-def _judged(rows: Rows) -> list[str]:
-    return [f"{title}: {selector}" for selector in _selectors(rows) for title in JUDGED]
+def _titles() -> list[str]:
+    return [*EDITS, *(f"{name}: {title}" for name in NAMES.values() for title in JUDGED)]
 
 
 def _grouped(rows: Rows, group: Callable[[dict[str, str]], str]) -> list[tuple[str, list[str]]]:
     counts = []
     for name in dict.fromkeys(map(group, rows)):
         of = [row for row in rows if group(row) == name]
-        cells = [f"{len(of_selector(of, 'full'))}", f"{len(of_selector(of, 'bench'))}", f"{total(of, 'changed', 'full'):,}"]
-        for selector in _selectors(rows):
-            cells += [f"{lossy(of, selector)}", f"{total(of, 'missed', selector):,}"]
-            cells.append(share(of, selector) if of_selector(of, selector) else "-")
+        cells = [f"{len(of)}", f"{len(changing(of))}", f"{total(of, 'changed'):,}"]
+        for selector in NAMES:
+            cells += [f"{lossy(of, selector)}", f"{total(of, f'{selector} lost'):,}", share(of, selector)]
+            cells.append(f"{sum(float(row[f'{selector} s']) for row in of) / len(of):.1f}")
         counts.append((name, cells))
     return counts
 
 
 def lost(rows: Rows) -> list[str]:
     """A row for each edit that lost a result under `bench code`."""
-    title = ("Package", "Edit", "Changed", "Missed")
-    cells = [
-        [row[key].replace("|", "\\|") for key in ("package", "mutant", "changed", "missed")]
-        for row in of_selector(rows, "bench")
-        if int(row["missed"])
-    ]
-    return [line(title), line(["---"] * len(title)), *map(line, cells)] if cells else []
+    keys = {"Package": "package", "Edit": "edit", "Changed results": "changed", "Lost": "bench lost"}
+    cells = [[row[key].replace("|", "\\|") for key in keys.values()] for row in rows if int(row["bench lost"])]
+    return table(tuple(keys), cells) if cells else ["None."]
 
 
 def times(rows: Rows) -> list[str]:
-    """A row for each edit whose time was taken, in processor seconds."""
-    title = ("Package", "Edit", "Rounds", "All tests, s", "bench code, s", "Ratio")
+    """A row for each thing that was timed of each package."""
     cells = [
-        [row["package"], row["edit"].replace("|", "\\|"), row["rounds"], row["all"], row["bench"], f"{ratio(row):.2f}"]
-        for row in rows
+        [name, what.replace("|", "\\|"), len(taken), f"{min(taken):.2f}", f"{min(taken) / min(of['plain']):.2f}"]
+        for name, of in timed(rows).items()
+        for what, taken in of.items()
     ]
-    return [line(title), line(["---"] * len(title)), *map(line, cells)]
+    return table(("Package", "What", "Rounds", "Least, s", "Of all tests"), cells)
 
 
-def unfollowed_table(unfollowed: Rows) -> list[str]:
-    """A row for each kind of dependence and selector."""
-    title = ("Dependence", "Selector", "Changed", "Missed", "Over-run")
-    cells = [[row[key] for key in ("kind", "selector", "changed", "missed", "over_run")] for row in unfollowed]
-    return [line(title), line(["---"] * len(title)), *map(line, cells)]
-
-
-def line(cells: Sequence[object]) -> str:
-    return f"| {' | '.join(map(str, cells))} |"
+def table(title: Sequence[str], cells: Sequence[Sequence[object]]) -> list[str]:
+    """The lines of a table."""
+    return [f"| {' | '.join(map(str, row))} |" for row in (title, ["---"] * len(title), *cells)]

@@ -1,249 +1,283 @@
-"""A package's tests: in full, and what our selector and pytest-testmon run and keep of them, each in processes of its own."""
+"""A package's tests under an edit: all of them plain, and real sessions of `bench code run` and of pytest-testmon."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+import re
 import resource
 import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 
 from bench import codebase
-from bench.codebase.present import platform_value
 from impact.mutants import Mutant
 from impact.packages import Package
 
-Outcomes = dict[str, tuple[str, str]]
+Table = dict[str, str]
+"""For each test its result: passed, skipped or failed."""
 TOOLS = Path(__file__).parents[1]
-LIMIT, WAIT = 90, 1800.0
-"""Seconds of the processor, and of waiting, after which a session is ended."""
-SLOWER = 2
-"""An edit that makes the full suite take so many times as long, and three seconds, is left out, and told."""
-PLAIN = ("-p", "no:testmon")
-FULL = "full"
-GONE = ("gone", "")
-"""The outcome of a test that is there no more, or whose file cannot be collected."""
-SELECTORS = {"bench": PLAIN, "testmon": ("--testmon",)}
-PYTHON = os.environ.get("IMPACT_PYTHON", sys.executable)
-"""The Python that has bench, pytest and pytest-testmon, and what the packages need."""
-PYTEST = (PYTHON, "-m", "pytest", "-q")
-PROGRAMS = {"bench": (str(Path(PYTHON).with_name("bench")), "code", "run")}
-"""What a user types for a selector, where it is not pytest."""
-RECORDINGS = {FULL: (PLAIN, PLAIN), "bench": (PLAIN,), "testmon": (("--testmon",),)}
-"""The sessions of the unchanged suite as a user has them: each selector records it once, in the usual order."""
+WAIT = 600.0
+"""Seconds of waiting after which a session is ended."""
+SLOWER = 3
+"""An edit that makes all tests take so many times as long, and five seconds, is left out."""
+PLAIN = "plain"
+GONE = "gone"
+"""The result of a test that is not there."""
+COARSE = {"xpassed": "passed", "xfailed": "skipped", "error": "failed"}
+"""How pytest's own reports name what `bench code` tells more finely."""
+ON = "--continue-on-collection-errors"
+BENCH = (str(Path(sys.executable).with_name("bench")), "code", "run", "--json", ON)
+PYTEST = (sys.executable, "-m", "pytest", "-q", ON, "-p", "impact.outcomes")
+PROGRAMS = {PLAIN: (*PYTEST, "-p", "no:testmon"), "bench": BENCH, "testmon": (*PYTEST, "--testmon")}
+"""What a user types, before the folder of the tests."""
+STATES = {"bench": Path(".git", "bench-code"), "testmon": Path(".testmondata")}
 
 
 @dataclass(frozen=True)
 class Session:
-    """One run of pytest: what ran, how it came out, and the processor seconds that it took."""
+    """What a user sees after a session, and what it took.
 
-    outcomes: Outcomes
-    seconds: float
+    table         the result of each test that ran
+    kept          the results that are said to hold of the tests that did not run
+    unrecorded    whether `bench code` said that it ran all tests unrecorded, since that is cheaper
+    wall          seconds
+    processor     seconds of the processor
+    """
 
-
-@dataclass(frozen=True)
-class Row:
-    """What one selector did for one edit, in numbers of tests; `whole` is what the full suite took, in processor seconds."""
-
-    package: str
-    mutant: str
-    selector: str
-    tests: int
-    changed: int
-    run: int
-    missed: int
-    distorted: int
-    over_run: int
-    seconds: float
-    whole: float
+    table: Table
+    kept: Table
+    unrecorded: bool
+    wall: float
+    processor: float
 
 
 class Suite:
-    """A package's tests in a repository of its own.
+    """A package's tests, in a tree of its own for each selector.
 
-    Each session is kept in a file beside the repository, under a digest of the edit and the selector's version. So no session
-    is run twice, neither for two selectors nor after an interruption.
+    Each session after an edit is kept in a file under a digest of the edit and the selector's version. So a second call goes on
+    where a first was ended.
+
+    Args:
+        package: The package.
+        root: The top of its tree, which stays as it is.
     """
 
     def __init__(self, package: Package, root: Path):
-        self.package, self.root = package, root
-        self._state = {"bench": root / ".git" / "bench-code", "testmon": root / ".testmondata"}
+        self.package, self.root, self.work = package, root, root.parent
 
     # The unchanged suite
 
-    def recorded(self, selector: str) -> list[Session]:
-        """The sessions of the unchanged suite under a selector; its state after them is set aside."""
-        folder = self.root.parent / "states" / f"{self.package.release}-{key(selector, *RECORDINGS[selector][0])}"
-        if not (folder / "sessions.json").exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
-            sessions = []
-            for options in RECORDINGS[selector]:
-                if options == RECORDINGS[selector][0]:
-                    self._drop(selector)
-                sessions.append(self._ended(self.run(selector, *options)))
-            _write_out(self._state.get(selector))
-            self._copy(self._state.get(selector), folder / "state")
-            (folder / "sessions.json").write_text(json.dumps([asdict(session) for session in sessions]), encoding="utf-8")
-        return [_session(each) for each in json.loads((folder / "sessions.json").read_text(encoding="utf-8"))]
-
-    def _ended(self, session: Session | None) -> Session:
-        if session is None or not session.outcomes:
+    @cached_property
+    def base(self) -> Table:
+        """The results of the unchanged suite that two plain runs agree on."""
+        one, two = (self.session(PLAIN, None, number) for number in (1, 2))
+        if one is None or two is None or not one.table:
             sys.exit(f"impact: the tests of {self.package.release} do not run here; try pytest {self.package.tests}")
-        return session
-
-    def tests(self) -> set[str]:
-        """The tests whose results are compared: those that differ in any session of the unchanged suite are left out."""
-        sessions = [session for selector in (FULL, "bench") for session in self.recorded(selector)]
-        return {test for test in self.base if len({session.outcomes.get(test) for session in sessions}) == 1}
+        return {test: result for test, result in one.table.items() if two.table.get(test) == result}
 
     @cached_property
-    def base(self) -> Outcomes:
-        """The results of the unchanged suite, without those that differ in three full sessions."""
-        first, *others = (session.outcomes for session in self.recorded(FULL))
-        return {test: outcome for test, outcome in first.items() if all(other.get(test) == outcome for other in others)}
+    def unsteady(self) -> set[str]:
+        """The tests that differ between two plain runs. They are left out."""
+        tables = [session.table for number in (1, 2) if (session := self.session(PLAIN, None, number)) is not None]
+        return {test for table in tables for test in table} - self.base.keys()
 
-    def differing(self) -> list[str]:
-        """The tests that come out the same in all full sessions, and otherwise while our selector records them."""
-        recorded = self.recorded("bench")
-        return sorted(test for test in self.base if any(each.outcomes.get(test) != self.base[test] for each in recorded))
-
-    def costs(self) -> dict[str, str]:
-        """What the unchanged suite costs in full and recorded: the least processor seconds of its sessions."""
-        return {name: f"{min(session.seconds for session in self.recorded(name)):.2f}" for name in (FULL, "bench")}
-
-    # Edits
-
-    @contextmanager
-    def edited(self, edit: Mutant, selector: str, guarded: bool = False) -> Iterator[None]:
-        """The tree has this edit within the block, and the selector's state is as the unchanged suite left it.
-
-        Args:
-            edit: The edit.
-            selector: The selector.
-            guarded: Whether `bench code` may run all tests unrecorded where that is cheaper. It then loses no result.
-        """
-        self.restore(selector)
-        if selector == "bench" and not guarded:
-            with closing(sqlite3.connect(self._state["bench"] / "state.db")) as database, database:
-                database.execute("UPDATE executions SET seconds = 0")
-        file = self.root / edit.path
-        before = file.read_bytes() if file.exists() else None
-        file.write_text(edit.content, encoding="utf-8")
-        _drop_bytecode(file)
-        try:
-            yield
-        finally:
-            file.write_bytes(before) if before is not None else file.unlink()
-            _drop_bytecode(file)
-
-    def session(self, selector: str, edit: Mutant) -> Session | None:
-        """What a selector, or the full suite, ran of an edited tree; None where it did not end."""
-        options = SELECTORS.get(selector, PLAIN)
-        name = key(selector, *options, self.package.release, self.package.tests, edit.path, edit.content)
-
-        def run() -> Session | None:
-            base = self.recorded(selector)
-            limit = LIMIT if selector != FULL else int(SLOWER * base[0].seconds) + 3
-            with self.edited(edit, selector):
-                return self.run(selector, *options, limit=limit)
-
-        return once(self._file_of(name), run)
-
-    def decided(self, edit: Mutant, whole: Session) -> Session:
-        """What our selector would run of an edited tree, with the results of the full suite: nothing is run, or timed.
-
-        This process must run under the Python of the sessions, and with their variables.
-        """
-        self.recorded("bench")
-        os.environ |= environment(self._path())
-        sys.path[:0] = [str(self.root), str(self.root / self.package.source)]  # what is installed there counts, twice too
-        platform_value.cache_clear()
-        with self.edited(edit, "bench"):
-            state = codebase.ExecutionState.open(self.root)
-            state.step("run")
-            kept = {
-                name
-                for (layout,) in state.store.rows("SELECT DISTINCT layout FROM executions")
-                for name in state.decide(layout).kept
-            }
-            kept = set() if state.has_new_effects(["test_*.py", "*_test.py"], [self.root / self.package.tests]) else kept
-        del sys.path[:2]
-        run = (self.base.keys() | whole.outcomes.keys()) - kept
-        return Session({test: whole.outcomes.get(test, GONE) for test in run}, 0.0)
-
-    def times(self, edit: Mutant | None, rounds: int) -> dict[str, float]:
-        """The least processor seconds of all tests and of ours, taken in turns, after an edit, or where nothing changed."""
-        spent: dict[str, list[float]] = {FULL: [], "bench": []}
-        for _ in range(rounds):
-            for selector, taken in spent.items():
-                self.restore(selector)
-                with self.edited(edit, selector, guarded=True) if edit is not None else nullcontext():
-                    taken.append(self._ended(self.run(selector, *SELECTORS.get(selector, PLAIN), limit=3 * LIMIT)).seconds)
-        return {selector: min(taken) for selector, taken in spent.items()}
-
-    def changed(self, edit: Mutant) -> set[str]:
-        """The tests whose results an edit changes."""
-        whole = self.session(FULL, edit)
-        return {test for test in self.base if whole is not None and whole.outcomes.get(test) != self.base[test]}
-
-    def row(self, selector: str, edit: Mutant, whole: Session, selected: Session) -> Row:
-        """What a selector did for one edit, beside the full suite."""
-        tests = self.tests()
-        changed = self.changed(edit) & tests
-        ran = tests & set(selected.outcomes)
-        # A test that has gone, say with a file that cannot be collected any more, was not kept where its file was collected.
-        gone = _files(selected.outcomes, "collection")
-        kept = changed - ran if selected.outcomes else set()  # a session that cannot begin keeps nothing
-        missed = {test for test in kept if test.partition("::")[0] not in gone}
-        distorted = {test for test in ran if selected.outcomes[test] != whole.outcomes.get(test, GONE)}
-        where = f"{edit.path}:{edit.line} {edit.what}"
-        counts = (len(tests), len(changed), len(ran), len(missed), len(distorted), len(ran - changed))
-        return Row(self.package.release, where, selector, *counts, round(selected.seconds, 3), round(whole.seconds, 3))
+    def first(self, selector: str) -> Session | None:
+        """The session that records the unchanged suite. The selector's state after it is set aside."""
+        return self.session(selector, None)
 
     # Sessions
 
-    def _path(self) -> tuple[Path, ...]:
-        return self.root / self.package.source, TOOLS
+    def session(self, selector: str, edit: Mutant | None, number: int = 0) -> Session | None:
+        """What comes out of an edited tree, or of the unchanged tree; None if it does not end.
 
-    def _file_of(self, name: str) -> Path:
-        """The file that keeps one session, or decision."""
-        folder = self.root.parent / "sessions"
-        folder.mkdir(exist_ok=True)
-        return folder / f"{name}.json"
+        Args:
+            selector: "plain" for all tests, or the selector.
+            edit: The edit; None for the first session of the unchanged tree, after which the state is set aside.
+            number: Which of several sessions of the same edit.
+        """
+        words = (selector, _version(selector), self.package.release, *((edit.path, edit.content) if edit else ()), str(number))
+        file = self.work / "sessions" / f"{hashlib.sha256(chr(0).join(words).encode()).hexdigest()[:24]}.json"
+        if not file.exists():
+            if edit is not None and selector in STATES:
+                self.first(selector)
+            found = self.run(selector, edit, begins=edit is None)
+            if edit is None and found is not None:
+                self._set_aside(selector)
+            file.parent.mkdir(exist_ok=True)
+            file.with_suffix(".part").write_text(json.dumps(found and asdict(found)), encoding="utf-8")
+            file.with_suffix(".part").rename(file)
+        read = json.loads(file.read_text(encoding="utf-8"))
+        return read and Session(**read)
 
-    def run(self, selector: str, *options: str, limit: int = LIMIT) -> Session | None:
-        """The suite under these options; None where it does not end within so many seconds of the processor."""
-        words = ("--continue-on-collection-errors", *options, self.package.tests)
-        to = self.root.parent / f"{self.package.release}.json"
-        return session(self.root, self._path(), words, to, limit, PROGRAMS.get(selector, PYTEST))
+    def run(self, selector: str, edit: Mutant | None, begins: bool = False) -> Session | None:
+        """Run a session now.
 
-    def _drop(self, selector: str) -> None:
-        state = self._state.get(selector)
-        if state is not None:
+        Args:
+            selector: "plain" for all tests, or the selector.
+            edit: The edit; None if nothing is changed.
+            begins: Whether the selector has no state yet; otherwise the state is as the first session left it.
+        """
+        tree = self._tree(selector)
+        self._restore(selector, begins)
+        limit = None
+        if edit is not None and (one := self.session(PLAIN, None, 1)) is not None:
+            limit = int(SLOWER * one.processor * (1 if selector == PLAIN else 5)) + 5
+        with _edited(tree, edit):
+            return run_session(tree, self.package, selector, limit)
+
+    def _tree(self, selector: str) -> Path:
+        tree = self.work / f"{self.package.release}.{selector}"
+        if not tree.exists():
+            shutil.copytree(self.root, tree, symlinks=True)
+        return tree
+
+    def _state(self, selector: str) -> tuple[Path, Path]:
+        """The folder or file of a selector's state, and where it is set aside."""
+        return self._tree(selector) / STATES[selector], self.work / "states" / f"{self.package.release}-{_version(selector)}"
+
+    def _set_aside(self, selector: str) -> None:
+        if selector in STATES:
+            state, aside = self._state(selector)
+            if state.is_file():  # pytest-testmon leaves a log beside its database
+                with closing(sqlite3.connect(state)) as database:
+                    database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            shutil.rmtree(aside, ignore_errors=True)
+            aside.mkdir(parents=True)
+            _copy(state, aside / "state")
+
+    def _restore(self, selector: str, begins: bool) -> None:
+        """Bring a selector's state back to what the first session left, or to none."""
+        if selector in STATES:
+            state, aside = self._state(selector)
             shutil.rmtree(state, ignore_errors=True)
             for beside in state.parent.glob(f"{state.name}*"):
                 beside.unlink()
+            if not begins:
+                _copy(aside / "state", state)
 
-    def restore(self, selector: str) -> None:
-        """Bring a selector's state back to what the unchanged suite left."""
-        folder = self.root.parent / "states" / f"{self.package.release}-{key(selector, *RECORDINGS[selector][0])}"
-        self._drop(selector)
-        self._copy(folder / "state", self._state.get(selector))
 
-    @staticmethod
-    def _copy(source: Path | None, to: Path | None) -> None:
-        if source is not None and to is not None:
-            shutil.copytree(source, to) if source.is_dir() else shutil.copy2(source, to)
+@dataclass(frozen=True)
+class Outcome:
+    """What a session said of an edited tree, in numbers of tests, beside a plain run of the same tree.
+
+    tests      the tests of the edited tree
+    changed    those whose result the edit changed
+    lost       those of them of which the session says the old result
+    wrong      those that ran in the session and came out otherwise than in the plain run
+    ran        those that ran
+    """
+
+    tests: int
+    changed: int
+    lost: int
+    wrong: int
+    ran: int
+
+
+def compare(suite: Suite, selector: str, edit: Mutant) -> Outcome | None:
+    """Compare what a session says of an edited tree with a plain run; None if the plain run, or the session, did not end.
+
+    A test on which two plain runs of the edited tree differ is left out.
+    """
+    plain, session = suite.session(PLAIN, edit), suite.session(selector, edit)
+    if plain is None or session is None:
+        return None
+    unsteady, kept = suite.unsteady, session.kept
+    if selector == "testmon":  # it keeps no results; its user goes on believing what was there before
+        kept = {test: result for test, result in suite.base.items() if test in plain.table}
+    outcome, differing = _compared(suite.base, plain.table, session, kept, unsteady)
+    if (differing or plain.table.keys() - suite.base.keys() - unsteady) and (
+        again := suite.session(PLAIN, edit, 2)
+    ) is not None:
+        tests = again.table.keys() | plain.table.keys()
+        unsteady = unsteady | {test for test in tests if again.table.get(test, GONE) != plain.table.get(test, GONE)}
+        outcome, _ = _compared(suite.base, plain.table, session, kept, unsteady)
+    return outcome
+
+
+def _compared(base: Table, plain: Table, session: Session, kept: Table, unsteady: set[str]) -> tuple[Outcome, bool]:
+    said = kept | session.table
+    tests = (base.keys() | plain.keys()) - unsteady
+    changed = {test for test in tests if base.get(test, GONE) != plain.get(test, GONE)}
+    lost = {test for test in changed if said.get(test, GONE) == base.get(test, GONE)}
+    wrong = {test for test in tests & session.table.keys() if session.table[test] != plain.get(test, GONE)}
+    there = plain.keys() - unsteady
+    return Outcome(len(there), len(changed), len(lost), len(wrong), len(there & session.table.keys())), bool(lost | wrong)
+
+
+def run_session(tree: Path, package: Package, selector: str, limit: int | None) -> Session | None:
+    """Run a session in a tree, as a user types it.
+
+    Args:
+        tree: Where it runs.
+        package: The package.
+        selector: "plain" for all tests, or the selector.
+        limit: Seconds of the processor after which it is ended.
+
+    Returns:
+        What its user sees; None if it does not end within the limit.
+    """
+    to = tree.parent / f"{tree.name}.json"
+    to.unlink(missing_ok=True)
+    path = os.pathsep.join((str(tree / package.source), *([] if selector == "bench" else [str(TOOLS)])))
+    others = {name: value for name, value in os.environ.items() if name not in ("PYTHONDONTWRITEBYTECODE", "PYTHONPATH")}
+    variables = others | {"PYTHONPATH": path, "PYTHONHASHSEED": "0", "IMPACT_OUTCOMES": str(to)}
+    before, began = os.times(), time.monotonic()
+    with to.with_suffix(".out").open("w+") as out, to.with_suffix(".err").open("w+") as err:
+        words = (*PROGRAMS[selector], package.tests)
+        with subprocess.Popen(words, cwd=tree, env=variables, stdout=out, stderr=err, stdin=subprocess.DEVNULL) as process:
+            if limit is not None:
+                resource.prlimit(process.pid, resource.RLIMIT_CPU, (limit, limit))
+            try:
+                if process.wait(WAIT) < 0:
+                    return None
+            except subprocess.TimeoutExpired:
+                process.kill()
+                return None
+        wall, after = time.monotonic() - began, os.times()
+        spent = after.children_user + after.children_system - before.children_user - before.children_system
+        for file in (out, err):
+            file.seek(0)
+        said = err.read()
+        if selector == "bench":
+            found = json.loads(out.read() or "{}")
+            ran, kept = (_coarse(found.get(key, {})) for key in ("ran", "kept"))
+            return Session(
+                ran, kept, re.search(r"all \d+ tests ran unrecorded", said) is not None, round(wall, 2), round(spent, 2)
+            )
+    ran = json.loads(to.read_text(encoding="utf-8")) if to.exists() else {}
+    return Session(ran, {}, False, round(wall, 2), round(spent, 2))
+
+
+def _coarse(table: Mapping[str, str]) -> Table:
+    return {test: COARSE.get(outcome, outcome) for test, outcome in table.items()}
+
+
+@contextmanager
+def _edited(tree: Path, edit: Mutant | None) -> Iterator[None]:
+    """The tree has this edit within the block."""
+    if edit is None:
+        yield
+        return
+    file = tree / edit.path
+    before = file.read_bytes() if file.exists() else None
+    file.write_text(edit.content, encoding="utf-8")
+    _drop_bytecode(file)
+    try:
+        yield
+    finally:
+        file.write_bytes(before) if before is not None else file.unlink()
+        _drop_bytecode(file)
 
 
 def _drop_bytecode(source: Path) -> None:
@@ -252,87 +286,13 @@ def _drop_bytecode(source: Path) -> None:
         compiled.unlink()
 
 
-def _write_out(state: Path | None) -> None:
-    """Bring what pytest-testmon left in a log beside its database into the database, which alone is set aside."""
-    if state is not None and state.is_file():
-        with closing(sqlite3.connect(state)) as database:
-            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+def _copy(source: Path, to: Path) -> None:
+    shutil.copytree(source, to) if source.is_dir() else shutil.copy2(source, to)
 
 
-def once(file: Path, run: Callable[[], Session | None]) -> Session | None:
-    """A session that a file keeps: it is run where the file is not there yet."""
-    if not file.exists():
-        session = run()
-        file.parent.mkdir(exist_ok=True)
-        file.with_suffix(".part").write_text(json.dumps(session and asdict(session)), encoding="utf-8")
-        file.with_suffix(".part").rename(file)
-    found = json.loads(file.read_text(encoding="utf-8"))
-    return found and _session(found)
-
-
-def environment(path: Sequence[Path]) -> dict[str, str]:
-    """The variables under which sessions and decisions are made, with the folders from which modules are imported."""
-    others = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return others | {"PYTHONPATH": os.pathsep.join(map(str, path)), "PYTHONHASHSEED": "0"}
-
-
-def session(
-    root: Path,
-    path: Sequence[Path],
-    words: Sequence[str],
-    to: Path,
-    limit: int = LIMIT,
-    program: Sequence[str] = PYTEST,
-) -> Session | None:
-    """One run of pytest in a tree.
-
-    Args:
-        root: Where it runs.
-        path: The folders from which its modules are imported.
-        words: What pytest is told.
-        to: The file that takes the outcomes.
-        limit: Seconds of the processor.
-        program: What runs.
-
-    Returns:
-        What ran; None where it does not end within the limit.
-    """
-    to.unlink(missing_ok=True)
-    began = os.times()
-    with subprocess.Popen(
-        (*program, "-p", "impact.outcomes", *words),
-        cwd=root,
-        env=environment(path) | {"IMPACT_OUTCOMES": str(to)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as process:
-        resource.prlimit(process.pid, resource.RLIMIT_CPU, (limit, limit))
-        try:
-            if process.wait(WAIT) < 0:
-                return None
-        except subprocess.TimeoutExpired:
-            process.kill()
-            return None
-    ended = os.times()
-    seconds = ended.children_user + ended.children_system - began.children_user - began.children_system
-    found = json.loads(to.read_text(encoding="utf-8")) if to.exists() else {}
-    return _session({"outcomes": found, "seconds": seconds})
-
-
-def _session(found: Mapping[str, object]) -> Session:
-    outcomes: Mapping[str, tuple[str, str]] = found["outcomes"]  # type: ignore[assignment]
-    return Session({name: (outcome, detail) for name, (outcome, detail) in outcomes.items()}, float(str(found["seconds"])))
-
-
-def key(selector: str, *words: str) -> str:
-    """A digest of what a session depends on: the selector's version, its options, and further words."""
-    if selector == "bench":
-        files = sorted(Path(codebase.__path__[0]).glob("*.py"))
-        of = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
-    else:
-        of = version(f"pytest-{selector}") if selector != FULL else version("pytest")
-    return hashlib.sha256("\0".join((of, *words)).encode()).hexdigest()[:24]
-
-
-def _files(outcomes: Mapping[str, tuple[str, str]], detail: str) -> set[str]:
-    return {name.partition("::")[0] for name, (_, why) in outcomes.items() if why == detail}
+def _version(selector: str) -> str:
+    """A word for the version of a selector, or of pytest."""
+    if selector != "bench":
+        return version(f"pytest-{selector}" if selector != PLAIN else "pytest")
+    files = sorted(Path(codebase.__path__[0]).glob("*.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]

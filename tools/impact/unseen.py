@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.codebase import ExecutionState
 from impact.packages import PACKAGES, fetch
-from impact.trial import PLAIN, TOOLS
+from impact.trial import TOOLS
 
 CALLS = "open,openat,stat,lstat,newfstatat,statx,access,faccessat,faccessat2,readlink"
 NAMED = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -35,7 +35,18 @@ def main(name: str, work: Path) -> int:
     trace = work / f"{package.release}.strace"
     path = os.pathsep.join((str(root / package.source), str(TOOLS), str(TOOLS.parent)))
     fixed = {"PYTHONPATH": path, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
-    words = (sys.executable, "-m", "pytest", "-q", *PLAIN, "-p", "bench.codebase.plugin", "--bench-record=usual", package.tests)
+    words = (
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:testmon",
+        "-p",
+        "bench.codebase.plugin",
+        "--bench-record=usual",
+        package.tests,
+    )
     command = ("strace", "-f", "-qq", "-e", f"trace={CALLS}", "-o", str(trace.resolve()), *words)
     subprocess.run(command, cwd=root, env=os.environ | fixed, check=False, stdout=subprocess.DEVNULL)
     lines = trace.read_text(errors="replace").splitlines()
