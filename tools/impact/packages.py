@@ -55,7 +55,7 @@ LONG = (
     Package("pyrsistent", "0.20.0", "pyrsistent"),
     Package("bitstring", "5.0.0", "bitstring"),
     Package("jinja2", "3.1.6", "jinja2", source="src"),
-    Package("tinycss2", "1.5.1", "tinycss2"),
+    Package("icalendar", "7.3.2", "icalendar", "src/icalendar/tests", source="src"),
 )
 """Packages whose tests take five seconds and more, for times."""
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from bench import codebase
 from impact.mutants import Mutant
-from impact.packages import Package
+from impact.packages import Package, git
 
 Table = dict[str, str]
 """For each test its result: passed, skipped or failed."""
@@ -74,6 +74,7 @@ class Suite:
 
     def __init__(self, package: Package, root: Path):
         self.package, self.root, self.work = package, root, root.parent
+        self._trees: dict[str, Path] = {}
 
     # The unchanged suite
 
@@ -136,10 +137,14 @@ class Suite:
             return run_session(tree, self.package, selector, limit)
 
     def _tree(self, selector: str) -> Path:
-        tree = self.work / f"{self.package.release}.{selector}"
-        if not tree.exists():
-            shutil.copytree(self.root, tree, symlinks=True)
-        return tree
+        """The tree of a selector: a copy, from which what an interrupted session left is taken away."""
+        if selector not in self._trees:
+            tree = self._trees[selector] = self.work / f"{self.package.release}.{selector}"
+            if not tree.exists():
+                shutil.copytree(self.root, tree, symlinks=True)
+            for words in (("checkout", "-q", "-f", "."), ("clean", "-q", "-f", "-d")):
+                git(tree, *words)
+        return self._trees[selector]
 
     def _state(self, selector: str) -> tuple[Path, Path]:
         """The folder or file of a selector's state, and where it is set aside."""
