@@ -294,12 +294,12 @@ def programs(session: nox.Session) -> None:
 
 @nox.session
 def impact(session: nox.Session) -> None:
-    """What `bench code` and pytest-testmon miss and cost, beside the full suites of open packages, into reports/impact.
+    """What `bench code` and pytest-testmon lose and cost, beside the full suites of open packages, into reports/impact.
 
-    25 edits of each package. Fewer: nox -s impact -- --edits 5 --times 1. A second call goes on where a first was ended.
+    25 edits of each package. Fewer: nox -s impact -- --edits 5 --rounds 1. A second call goes on where a first was ended.
     """
     session.install(*CONSTRAINTS, *nox.project.dependency_groups(PYPROJECT, "impact"))
-    session.install("--no-deps", "-e", ".")
+    session.install("--no-deps", ".")
     session.run("python", "-m", "impact", *session.posargs, env={"PYTHONPATH": "tools"})
 
 

@@ -55,7 +55,7 @@ LONG = (
     Package("pyrsistent", "0.20.0", "pyrsistent"),
     Package("bitstring", "5.0.0", "bitstring"),
     Package("jinja2", "3.1.6", "jinja2", source="src"),
-    Package("icalendar", "7.3.2", "icalendar", "src/icalendar/tests", source="src"),
+    Package("tomlkit", "0.15.2", "tomlkit"),
 )
 """Packages whose tests take five seconds and more, for times."""
 

@@ -48,7 +48,7 @@ def of_times(rows: Rows) -> list[str]:
     firsts = [min(of["first"]) / min(of["plain"]) for of in suites.values()]
     nothing = [min(of["nothing"]) for of in suites.values()]
     plain = [min(of["plain"]) for of in suites.values()]
-    under, over = (sum(test(each) for each in bodies) for test in (lambda each: each <= 0.6, lambda each: each > 1.1))
+    under, over = sum(each <= 0.6 for each in bodies), sum(each > 1.1 for each in bodies)
     return [
         f"After an edit of a body a session took {_span(bodies)} times as long as all tests (median {median(bodies):.2f}): at "
         f"most 0.6 times after {under} of {len(bodies)} edits, and more than 1.1 times after {over}.",
