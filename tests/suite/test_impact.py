@@ -105,6 +105,9 @@ def test_testmon_leaves_its_user_with_the_earlier_result_of_a_test_that_did_not_
     )
 
 
+SECONDS = {"bench s": "3", "testmon s": "1"}
+
+
 def _rows(lost: list[int]) -> list[dict[str, str]]:
     keys = ("tests", "changed", "unrecorded", *(f"{name} {key}" for name in ("bench", "testmon") for key in ("ran", "wrong")))
     return [dict.fromkeys(keys, "1") | {"package": "shop-1", "bench lost": str(each), "testmon lost": "0"} for each in lost]
@@ -120,9 +123,11 @@ def test_an_edit_that_lost_a_hundred_results_counts_once() -> None:
 
 def test_times_are_told_as_the_least_of_all_rounds() -> None:
     about = dict.fromkeys(("unsteady", "tests", "left out", "differ"), "0")
+    about |= {"package": "shop-1", "plain s": "2", "first s": "5"}
     times = {"plain": "6 5", "first": "20 10", "nothing": "1 2", "shop/a.py:3 1 -> 2": "9 3"}
     rows = [{"package": "shop-1", "what": what, "s": taken} for what, taken in times.items()]
-    *_, bodies, others = results({"edits": _rows([0]), "suites": [about], "times": rows})
+    *_, costs, bodies, others = results({"edits": _rows([0]), "suites": [about], "times": rows})
+    assert "took 1.50 times the processor seconds of all tests in the median, one of pytest-testmon 0.50 times" in costs
     assert "a session took 0.60 times as long as all tests (median 0.60): at most 0.6 times after 1 of 1 edits" in bodies
     assert "a session took 1.00 seconds" in others
     assert "took 2.00 times a plain run (1 suites, whose tests take 5.00 seconds)" in others

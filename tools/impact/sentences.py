@@ -12,7 +12,8 @@ Times = dict[str, list[float]]
 
 def results(parts: Parts) -> list[str]:
     """What came out of all measurements, in sentences."""
-    return [*of_edits(parts["edits"]), *of_suites(parts["suites"]), *of_times(parts["times"])]
+    edits, suites = parts["edits"], parts["suites"]
+    return [*of_edits(edits), *of_suites(suites), of_costs(edits, suites), *of_times(parts["times"])]
 
 
 def of_edits(rows: Rows) -> list[str]:
@@ -38,6 +39,18 @@ def of_suites(suites: Rows) -> list[str]:
         f"runs, and {total(suites, 'left out')} edits made the tests three times as slow. These are left out. "
         f"{total(suites, 'differ')} tests come out otherwise in the session that records them first.",
     ]
+
+
+def of_costs(rows: Rows, suites: Rows) -> str:
+    """What a session after an edit costs beside all tests, in words."""
+    plain = {row["package"]: float(row["plain s"]) for row in suites}
+    ours, theirs = (median(float(row[f"{name} s"]) / plain[row["package"]] for row in rows) for name in ("bench", "testmon"))
+    firsts = [float(row["first s"]) / float(row["plain s"]) for row in suites]
+    return (
+        f"In these suites, whose tests take {_span(list(plain.values()))} seconds of the processor, a session after an edit "
+        f"took {ours:.2f} times the processor seconds of all tests in the median, one of pytest-testmon {theirs:.2f} times, and "
+        f"the first run {_span(firsts)} times."
+    )
 
 
 def of_times(rows: Rows) -> list[str]:
