@@ -48,7 +48,7 @@ def of_costs(rows: Rows, suites: Rows) -> str:
     firsts = [float(row["first s"]) / float(row["plain s"]) for row in suites]
     return (
         f"In these suites, whose tests take {_span(list(plain.values()))} seconds of the processor, a session after an edit "
-        f"took {ours:.2f} times the processor seconds of all tests in the median, one of pytest-testmon {theirs:.2f} times, and "
+        f"took {ours:.2f} times the processor seconds of all tests in the median, of pytest-testmon {theirs:.2f} times, and "
         f"the first run {_span(firsts)} times."
     )
 
