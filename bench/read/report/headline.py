@@ -130,12 +130,22 @@ def _models(run: Run, arms: Arms) -> Iterator[str]:
     if any(arm.solved().k for named in alike for arm in named):
         yield _solved_alike(run, max(alike, key=_solved_and_cheap))
     struck = [group for group in groups if group.condition.plan != FAULT_FREE]
-    for group in struck:
+    same_plan = [group for group in struck if group.condition.plan == struck[0].condition.plan]
+    for group in sorted(same_plan, key=_shows_no_difference):
         means = {name: arm.mean(FIRST_ROUND.tokens.name).mean for name, arm in group.named.items()}
-        is_first = group.condition.plan == struck[0].condition.plan
-        if is_first and sum(mean is not None for mean in means.values()) >= MODELS:
+        if sum(mean is not None for mean in means.values()) >= MODELS:
             means_said = extremes_said(means, "{:,.0f}".format, " tokens")
             yield f"A repair on {first.scenario}{group.by} took {means_said}{_none_solved(run)}"
+
+
+def _shows_no_difference(group: ComparedArms) -> bool:
+    """Return whether the interval of the cheapest first repair, divided by the dearest, reaches 1."""
+    means = {name: arm.mean(FIRST_ROUND.tokens.name).mean for name, arm in group.named.items()}
+    known = sorted((mean, name) for name, mean in means.items() if mean is not None)
+    if len(known) < MODELS:
+        return True
+    high = group.named[known[0][1]].ratio_to(group.named[known[-1][1]], FIRST_ROUND.tokens.name).high
+    return high is None or high >= 1
 
 
 def _solved_alike(run: Run, named: Sequence[Arm]) -> str:

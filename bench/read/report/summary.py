@@ -128,7 +128,7 @@ def _first_passes(run: Run, arms: Arms) -> SummaryFinding | None:
 
 def _cheapest(run: Run, groups: Iterable[ComparedArms], what: str, tokens: Metric) -> Iterator[str]:
     """Yield sentences that say which arm of a group took the fewest tokens, and its share of the most that any took. Groups
-    with the same arms at both ends share a sentence."""
+    with the same arms at both ends share a sentence, which says them all or the first. The others come last."""
     alike: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for group in groups:
         means = {name: arm.mean(tokens.name) for name, arm in group.named.items()}
@@ -149,9 +149,13 @@ def _cheapest(run: Run, groups: Iterable[ComparedArms], what: str, tokens: Metri
         else:
             begins = f"{what} shows no clear difference: with {first} it took"
         alike.setdefault((begins, of), []).append((share, f" on {_where(run, group.condition, group.by)} ({n})"))
+    left_out = list[str]()
     for (begins, of), ((share, on), *others) in alike.items():
         parts = [f"{share}{of}{on}", *(f"{share}{on}".strip() for share, on in others)]
-        yield f"{begins}{listed(parts, MOST_CONDITIONS - 1)}"
+        shown = len(parts) if len(parts) <= MOST_CONDITIONS else 1
+        yield f"{begins}{listed(parts[:shown])}"
+        left_out += parts[shown:]
+    yield from left_out
 
 
 def _where(run: Run, condition: Condition, by: str, least: int = SEVERAL) -> str:
@@ -177,7 +181,7 @@ def _finding(each: Iterable[str], table: str) -> SummaryFinding | None:
     if not (lines := list(each)):
         return None
     rest = len(lines) - MOST_CONDITIONS
-    more = [f"The table has {rest} more"] if rest > 0 else []
+    more = [f"{rest} more {'stand' if rest > 1 else 'stands'} in the table"] if rest > 0 else []
     sentences = [f"{text[0].upper()}{text[1:]}." for text in [*lines[:MOST_CONDITIONS], *more]]
     return SummaryFinding(" ".join(sentences), table, sentences[0])
 
