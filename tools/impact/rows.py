@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -58,6 +59,11 @@ def changing(rows: Rows) -> Rows:
     return [row for row in rows if int(row["changed"])]
 
 
+def selecting(rows: Rows) -> Rows:
+    """The edits after which `bench code` kept a result. After the others it ran all tests, so it could lose none."""
+    return [row for row in rows if int(row["bench ran"]) < int(row["tests"])]
+
+
 def lossy(rows: Rows, selector: str) -> int:
     """How many edits lost a result under a selector."""
     return sum(int(row[f"{selector} lost"]) > 0 for row in rows)
@@ -65,4 +71,5 @@ def lossy(rows: Rows, selector: str) -> int:
 
 def kind_of(row: Mapping[str, str]) -> str:
     """The kind of an edit, which its description begins with after the place."""
-    return row["edit"].partition(" ")[2].partition(":")[0]
+    described = re.search(r":[0-9]+ ([^:]+):", row["edit"])
+    return described[1] if described else ""

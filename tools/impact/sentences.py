@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from statistics import median
 
-from impact.rows import Parts, Rows, changing, limit, lossy, share, total
+from impact.rows import Parts, Rows, changing, limit, lossy, selecting, share, total
 
 Times = dict[str, list[float]]
 """For each thing that was timed in a package, all its times."""
@@ -19,11 +19,14 @@ def results(parts: Parts) -> list[str]:
 def of_edits(rows: Rows) -> list[str]:
     """What edits of open packages lost, in words. The unit is the edit."""
     packages, count = len({row["package"] for row in rows}), len(changing(rows))
+    kept = selecting(changing(rows))
     wrong = {name: sum(int(row[f"{name} wrong"]) > 0 for row in rows) for name in ("bench", "testmon")}
     return [
         f"`bench code run` was typed after each of {len(rows)} edits of {packages} open packages. {count} of them changed a "
-        f"result of a test. `bench code` lost a result in {_limited(rows, 'bench')}, and pytest-testmon in "
-        f"{_limited(rows, 'testmon')}.",
+        f"result of a test. `bench code` lost a result in {_limited(rows, 'bench')}, and pytest-testmon "
+        f"in {_limited(rows, 'testmon')}.",
+        f"After {len(kept)} of the {count} edits `bench code` kept results, and lost one after {lossy(kept, 'bench')} (at most "
+        f"{limit(lossy(kept, 'bench'), len(kept))}). After the others it ran all tests, or none could be collected.",
         f"After the {count} edits `bench code` ran {share(changing(rows), 'bench')} of the tests, and pytest-testmon "
         f"{share(changing(rows), 'testmon')}; after all edits {share(rows, 'bench')} and {share(rows, 'testmon')}.",
         f"In {total(rows, 'unrecorded')} of the {len(rows)} sessions `bench code` ran all tests unrecorded, which is cheaper. "
@@ -36,7 +39,7 @@ def of_suites(suites: Rows) -> list[str]:
     """What was left out, and what changes because tests are recorded, in words."""
     return [
         f"{total(suites, 'unsteady')} of {total(suites, 'tests') + total(suites, 'unsteady'):,} tests differ between two plain "
-        f"runs, and {total(suites, 'left out')} edits made the tests three times as slow. These are left out. "
+        f"runs, and after {total(suites, 'left out')} of the edits that were drawn the tests did not end. These are left out. "
         f"{total(suites, 'differ')} tests come out otherwise in the session that records them first.",
     ]
 
@@ -90,7 +93,7 @@ def body_ratios(rows: Rows) -> list[float]:
 
 def _limited(rows: Rows, selector: str) -> str:
     lost, of = lossy(rows, selector), len(changing(rows))
-    return f"{lost} of these (at most {limit(lost, of)} at 95%)"
+    return f"{lost} of them (at most {limit(lost, of)} at 95%)"
 
 
 def _span(values: list[float]) -> str:
