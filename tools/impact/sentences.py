@@ -25,11 +25,11 @@ def of_edits(rows: Rows) -> list[str]:
         f"`bench code run` was typed after each of {len(rows)} edits of {packages} open packages. {count} of them changed a "
         f"result of a test. `bench code` lost a result in {_limited(rows, 'bench')}, and pytest-testmon "
         f"in {_limited(rows, 'testmon')}.",
-        f"After {len(kept)} of the {count} edits `bench code` kept results, and lost one after {lossy(kept, 'bench')} (at most "
-        f"{limit(lossy(kept, 'bench'), len(kept))}). After the others it ran all tests, or none could be collected.",
+        f"After {len(kept)} of the {count} edits `bench code` kept results. It lost a result after {lossy(kept, 'bench')} of "
+        f"these (at most {limit(lossy(kept, 'bench'), len(kept))}). After the others it ran all tests that there were.",
         f"After the {count} edits `bench code` ran {share(changing(rows), 'bench')} of the tests, and pytest-testmon "
         f"{share(changing(rows), 'testmon')}; after all edits {share(rows, 'bench')} and {share(rows, 'testmon')}.",
-        f"In {total(rows, 'unrecorded')} of the {len(rows)} sessions `bench code` ran all tests unrecorded, which is cheaper. "
+        f"In {total(rows, 'unrecorded')} of the {len(rows)} sessions `bench code` ran all tests unrecorded, to save time. "
         f"A test that ran came out otherwise than in a plain run in {wrong['bench']} sessions of `bench code` and "
         f"{wrong['testmon']} of pytest-testmon.",
     ]
