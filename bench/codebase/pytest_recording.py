@@ -50,7 +50,8 @@ class RecordingPlugin:
         names: Counter[str] = Counter(name.partition("::")[0] for name in self.decision.invalid)
         known = {name.partition("::")[0] for name in self.decision.kept}
         inert = {name for name in known if not names[name] and self.state.is_inert(config.rootpath / name)}
-        self._whole = {config.rootpath / name for name in inert} if session.mode == "select" else set()
+        whole = session.mode == "select" and not session.chooses  # else only a collection tells which tests are chosen
+        self._whole = {config.rootpath / name for name in inert} if whole else set()
         self._tests: dict[str, tuple[ExecutionContext, float]] = {}
         self._collections: dict[Path, ExecutionContext] = {}
         self._fixtures: dict[int, ExecutionContext] = {}
@@ -77,10 +78,12 @@ class RecordingPlugin:
 
     # Collection
 
+    @pytest.hookimpl(trylast=True)
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
         if collection_path in self._whole:
             prefix = f"{collection_path.relative_to(self.rootpath)}::"
-            self.session.kept += [name for name in self.decision.kept if name.startswith(prefix)]
+            names = (name for name in self.decision.kept if name.startswith(prefix))
+            self.session.kept += [name for name in names if self.session.is_requested(name)]  # pytest asks of a file's neighbours too
             return True
         return None
 

@@ -42,6 +42,7 @@ class ImpactSession(Outcomes):
 
     Attributes:
         decision: What is kept, and what must run.
+        chooses: Whether options choose among the tests of the requested files.
         records: Whether the session records what runs. If that would take longer than all tests, all run unrecorded.
         kept: The names of the tests whose results are kept.
         differing: The names of the tests whose results differ while they are recorded.
@@ -61,7 +62,9 @@ class ImpactSession(Outcomes):
         except Exception as error:
             raise pytest.UsageError(str(error)) from None
         self.state.drop_outdated_bytecode()
-        folder, files = config.invocation_params.dir, config.known_args_namespace.file_or_dir
+        options = config.known_args_namespace
+        folder, files = config.invocation_params.dir, options.file_or_dir
+        self.chooses = any((options.keyword, options.markexpr, options.deselect))
         requested = {word for word in files if (folder / word.partition("::")[0]).exists()}
         self.layout = self._layout_of(config, [word for word in arguments if word not in requested])
         self._requested = sorted({os.path.relpath(folder / word, self.rootpath) for word in requested} - {"."})
@@ -79,12 +82,12 @@ class ImpactSession(Outcomes):
         self._failed_apart: list[str] = []
         self._changed: dict[str, ItemOutcome] = {}
         self._exit_code = 0
-        self._due = [name for name in self.decision.invalid if self._is_requested(name)]
+        self._due = [name for name in self.decision.invalid if self.is_requested(name)]
         before = self.state.store.executions(self.layout)
         last = {each.name: each.volatile for each in before if each.volatile != UNRECORDED}
         self.differing = {name for name, volatile in last.items() if volatile == DIFFERS}
         self._plain = PlainRuns(config, requested)
-        self._costs = Costs([each for each in before if self._is_requested(each.name)])
+        self._costs = Costs([each for each in before if self.is_requested(each.name)])
         self.records = mode != "select" or not self._costs.is_cheaper_unrecorded(self._due)
 
     def _layout_of(self, config: pytest.Config, arguments: list[str]) -> str:
@@ -100,7 +103,8 @@ class ImpactSession(Outcomes):
         words += [f"{name}={os.environ[name]}" for name in AT_START if name in os.environ]
         return " ".join(words)
 
-    def _is_requested(self, name: str) -> bool:
+    def is_requested(self, name: str) -> bool:
+        """Return whether a test lies in the requested files and folders."""
         return not self._requested or any(f"{name}::".startswith((f"{each}::", f"{each}/")) for each in self._requested)
 
     def compare(self) -> None:

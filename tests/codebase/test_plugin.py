@@ -12,6 +12,7 @@ import pytest
 from repositories import MONEY, impact, repository, write
 
 import bench
+from bench.codebase import ExecutionState
 
 FIXTURES = {
     "lib.py": "def make():\n    return [1]\n\n\ndef size(x):\n    return len(x)\n\n\ndef other():\n    return 2\n",
@@ -62,6 +63,15 @@ def test_a_kept_failure_fails_the_session(money: Path) -> None:
     assert "FAILED test_names.py::test_greet (kept from step 2)" in printed
 
 
+@pytest.mark.parametrize("words", [("-k", "total"), ("--deselect", "test_names.py::test_greet"), ("--ignore", "test_names.py")])
+def test_a_kept_failure_of_a_test_that_was_not_chosen_is_left_out(money: Path, words: tuple[str, ...]) -> None:
+    write(money, {"names.py": "def greet(name):\n    return name\n"})
+    impact(money)
+    ran, kept, printed = impact(money, *words)
+    assert (ran, kept) == ([], 1) and "FAILED" not in printed, printed
+    assert ExecutionState.open(money).run(words) == 0
+
+
 def test_what_a_revert_brings_back_need_not_run_again(money: Path) -> None:
     before = (money / "names.py").read_text()
     write(money, {"names.py": before.replace("hello", "bye")})
@@ -105,8 +115,6 @@ def test_a_volatile_test_always_runs(tmp_path: Path, body: str, why: str) -> Non
     )
     impact(root)
     assert impact(root)[:2] == (["test_v.py::test_v PASSED"], 1)
-    from bench.codebase import ExecutionState  # noqa: PLC0415
-
     assert ExecutionState.open(root).executions("test_v.py::test_v")[-1].volatile == f"{why} at test_v.py:2"
 
 
