@@ -34,6 +34,8 @@ from bench.codebase.records import RecordMaker
 from bench.codebase.watching import disguised, unwatched, watching
 from bench.codebase.workspace import drop_outdated_bytecode
 
+__tracebackhide__ = True
+"""pytest shows no frame of this module: a failure tells of the project's code only."""
 UNSTABLE_CALLS = {
     "<built-in method now>": CLOCK,
     "<built-in method utcnow>": CLOCK,

@@ -29,6 +29,8 @@ from bench.codebase.present import IGNORED, file_value, listing_value, scan_valu
 from bench.codebase.record import CHANCE, CLOCK
 
 STDLIB = (sysconfig.get_path("stdlib"), "<frozen")
+__tracebackhide__ = True
+"""pytest shows no frame of this module: a failure tells of the project's code only."""
 UNSEEN = "<bench importlib._bootstrap>"
 """The file of wrapping functions. `warnings` leaves out frames of files with these words, as it does the import system's."""
 OUTSIDE = ("/proc/", "/sys/", "/dev/")

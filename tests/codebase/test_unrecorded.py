@@ -62,6 +62,14 @@ def test_a_test_that_fails_because_of_an_earlier_test_is_not_taken_for_one(tmp_p
     assert ExecutionState.open(root).last("test_it.py::test_b").outcome == "failed"
 
 
+def test_a_failure_shows_no_frame_of_the_recording(tmp_path: Path) -> None:
+    tests = "import os\ndef test_import():\n    import broken\ndef test_read():\n    os.stat('not_there')\n"
+    root = repository(tmp_path / "r", {"broken.py": "import nonsense\n", "test_it.py": tests})
+    ran, _, text = impact(root)
+    assert len(ran) == 2 and "broken.py:1: in <module>" in text and "FileNotFoundError" in text
+    assert "<bench" not in text and "???" not in text, text
+
+
 def test_options_of_the_project_and_of_the_environment_are_no_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "r").mkdir()
     root = repository(
