@@ -82,8 +82,8 @@ class RecordingPlugin:
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
         if collection_path in self._whole:
             prefix = f"{collection_path.relative_to(self.rootpath)}::"
-            names = (name for name in self.decision.kept if name.startswith(prefix))
-            self.session.kept += [name for name in names if self.session.is_requested(name)]  # pytest asks of a file's neighbours too
+            names = [name for name in self.decision.kept if name.startswith(prefix)]
+            self.session.kept += filter(self.session.is_requested, names)  # pytest asks about a file's neighbours as well
             return True
         return None
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
 
 from bench.codebase.costs import Costs
 from bench.codebase.present import AT_START
-from bench.codebase.pytest_outcomes import ItemOutcome, Outcomes, PlainRuns
+from bench.codebase.pytest_outcomes import MOST_TEXT, ItemOutcome, Outcomes, PlainRuns
 from bench.codebase.record import CHANCE, CLOCK, DIFFERS, UNRECORDED, Execution
 from bench.codebase.recorder import uncollected
 from bench.codebase.state import ExecutionState
@@ -81,7 +81,8 @@ class ImpactSession(Outcomes):
         self._bad: list[str] = []
         self._failed_apart: list[str] = []
         self._changed: dict[str, ItemOutcome] = {}
-        self._exit_code = 0
+        self._uncollected: dict[str, str] = {}
+        self._exit_code, self._reason = 0, ""
         self._due = [name for name in self.decision.invalid if self.is_requested(name)]
         before = self.state.store.executions(self.layout)
         last = {each.name: each.volatile for each in before if each.volatile != UNRECORDED}
@@ -125,6 +126,21 @@ class ImpactSession(Outcomes):
         both = ((name, each, self.outcomes[name]) for name, each in plain.items() if self.outcomes[name].outcome in BAD)
         return {name: each for name, each, known in both if (each.outcome, each.detail) != (known.outcome, known.detail)}
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection(self) -> Generator[None, object, object]:
+        try:
+            return (yield)
+        except pytest.UsageError as error:
+            self._reason = "; ".join(map(str, error.args))
+            raise
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self._uncollected[report.nodeid] = report.longreprtext[-MOST_TEXT:]
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        self._reason = str(excinfo.value) or "interrupted"
+
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         better = {name for name, each in self._changed.items() if each.outcome not in BAD}
@@ -150,12 +166,14 @@ class ImpactSession(Outcomes):
         """Return what a program wants to know of the session."""
         kept = self.decision.kept
         failed: list[tuple[str, str, int | None, str]] = [
-            (name, each.outcome, None, each.message) for name, each in self.outcomes.items() if each.outcome in BAD
+            *((name, "error", None, message) for name, message in self._uncollected.items()),
+            *((name, each.outcome, None, each.message) for name, each in self.outcomes.items() if each.outcome in BAD),
         ]
         failed += [(name, kept[name].outcome, kept[name].step, self.state.store.message(kept[name].id)) for name in self._bad]
         return {
             "step": self.step,
             "exit": self._exit_code,
+            "reason": self._reason or ("no test was chosen" if self._exit_code == pytest.ExitCode.NO_TESTS_COLLECTED else ""),
             "ran": {name: each.outcome for name, each in self.outcomes.items()},
             "kept": {name: kept[name].outcome for name in self.kept},
             "unrecorded": sorted(self.differing & self.outcomes.keys()),
@@ -181,7 +199,7 @@ class ImpactSession(Outcomes):
                 write(escape_line(f"bench: {name} {DIFFERS}"))
             apart = len(self.differing & self.outcomes.keys())
             unrecorded = f"{apart} of them unrecorded, since they have other results while they are recorded; " if apart else ""
-            kept_results = f"{len(self.kept)} results kept, {len(self._bad)} of them failures"
+            kept_results = f"{len(self.kept)} results kept{f', {len(self._bad)} of these failures' if self._bad else ''}"
             write(f"bench: step {self.step}: {len(self.outcomes)} tests run, {unrecorded}{kept_results}")
         else:
             took = f"all {len(self.outcomes)} tests ran unrecorded, in {sum(e.seconds for e in self.outcomes.values()):.1f} s"

@@ -68,7 +68,7 @@ def test_a_kept_failure_of_a_test_that_was_not_chosen_is_left_out(money: Path, w
     write(money, {"names.py": "def greet(name):\n    return name\n"})
     impact(money)
     ran, kept, printed = impact(money, *words)
-    assert (ran, kept) == ([], 1) and "FAILED" not in printed, printed
+    assert (ran, kept) == ([], 1) and "FAILED" not in printed and "failures" not in printed, printed
     assert ExecutionState.open(money).run(words) == 0
 
 
@@ -188,6 +188,22 @@ def test_a_program_reads_what_ran_what_was_kept_and_why_it_failed(money: Path, t
         assert (report["exit"], list(report["ran"]), failure["kept_from"]) == (1, ran, kept_from)
         assert failure["name"] == "test_money.py::test_total" and "assert 4 == 6" in failure["message"]
         assert report["kept"]["test_names.py::test_greet"] == "passed"
+
+
+def test_a_program_reads_why_no_test_ran(money: Path, tmp_path: Path) -> None:
+    write(money, {"test_bad.py": "import nonsense\n"})
+    file = tmp_path / "report.json"
+    for words, code, reason in (
+        (("test_bad.py",), 2, "1 error during collection"),
+        (("-k", "no_such_test", "test_money.py"), 5, "no test was chosen"),
+        (("-k", "a and", "test_money.py"), 4, "Wrong expression passed to '-k'"),
+        (("test_none.py",), 4, "file or directory not found: test_none.py"),
+    ):  # fmt: skip
+        impact(money, f"--bench-json={file}", *words)
+        report = json.loads(file.read_text())
+        assert (report["exit"], report["kept"]) == (code, {}) and reason in report["reason"], report
+        assert [each["name"] for each in report["failures"]] == (["test_bad.py"] if code == 2 else [])
+        assert code != 2 or "No module named 'nonsense'" in report["failures"][0]["message"]
 
 
 ALONE = """
