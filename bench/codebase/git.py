@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.codebase.present import LEFT
 from bench.common.errors import BenchError
 
 STEPS = "refs/bench-code/steps"
@@ -30,6 +31,8 @@ SECRET = re.compile(
     r"\.env(\..*)?|.*\.(pem|key|p12|pfx|kdbx)|id_(rsa|dsa|ecdsa|ed25519)|\.netrc|\.pypirc|\.npmrc|credentials.*"
 )
 """Names of files that hold secrets."""
+TOOLS = [f":(top,exclude,glob)**/{name}{inside}".encode() for name in sorted(LEFT) for inside in ("", "/**")]
+"""What git does not add to a step: files that Python and its tools leave, whether or not the repository ignores them."""
 LARGE = 1_000_000
 """The most bytes of a file that git does not track and that is no code, for a step to hold it."""
 FOREIGN = ("local", "worktree")
@@ -106,7 +109,7 @@ class Repository:
             within = self.ask("ls-files", "-z", "--others", "--exclude-standard", environment=index).split(b"\0")
             left_out = [b":(top,exclude,literal)" + path for path in within if path.endswith(b"/") or self._is_private(path)]
             paths = ("--pathspec-from-file=-", "--pathspec-file-nul")
-            self.ask("add", "--all", "--ignore-errors", *paths, given=b"\0".join([b".", *left_out]), environment=index)
+            self.ask("add", "--all", "--ignore-errors", *paths, given=b"\0".join([b".", *TOOLS, *left_out]), environment=index)
             self._forget_repositories_within(index)  # a file can have become a repository
             return self.ask("write-tree", environment=index).decode().strip()
 

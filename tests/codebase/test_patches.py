@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from repositories import git, repository, write
+from repositories import MONEY, git, impact, repository, write
 
 from bench.codebase import Edit, ExecutionState
 from bench.codebase.git import CodeError
@@ -152,6 +152,20 @@ def test_no_step_holds_an_untracked_secret_or_a_large_file(tmp_path: Path) -> No
     for path in (".env", "large.bin"):
         with pytest.raises(CodeError, match="was not there"):
             state.content(step, path)
+
+
+def test_no_patch_holds_what_python_and_its_tools_leave(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r", MONEY | {"kept.pyc": "1"})
+    state = ExecutionState.open(root)
+    state.step("run")
+    left = ("__pycache__/money.cpython-311.pyc", "pkg/__pycache__/a.pyc", ".hypothesis/x", ".testmondata")
+    write(root, dict.fromkeys(left, "1") | {"kept.pyc": "2", "names.py": "def greet(name):\n    return name\n"})
+    patch = state.note_changes()
+    assert [edit.path for edit in patch.edits] == ["kept.pyc", "names.py"]
+    write(root, dict.fromkeys(left, "2"))
+    state.revert(patch)
+    state.apply(patch)
+    assert (root / left[0]).read_text() == "2" and (root / "names.py").read_text() == "def greet(name):\n    return name\n"
 
 
 def test_the_tree_goes_back_to_a_step_and_forward_again(state: ExecutionState) -> None:
