@@ -290,6 +290,7 @@ def note_changes(state: Workspace, action: str = "", call: str = "", person: str
         with state.store.writing():  # a process that is killed makes both or none, so that no change is in two patches
             patch = _keep(state, edits, "applied", action, call, person)
             state.step("apply", f"patch {patch.id}", patch.id)
+            state.store.credit_versions(patch.id, str(state.root), before, [edit.path for edit in edits])
         return patch
 
 

@@ -105,6 +105,14 @@ class ExecutionStore(StateFile):
         rows = [(artifact, kind, value, step, patch) for artifact, kind, value in versions]
         self.db.executemany("INSERT INTO versions VALUES (?, ?, ?, ?, ?)", rows)
 
+    def credit_versions(self, patch: int, folder: str, base: str, paths: Iterable[str]) -> None:
+        """Note in the present transaction that a patch made what runs in a worktree have noted of these files since a tree."""
+        began = "SELECT COALESCE(MAX(step), 0) FROM made_in JOIN steps ON id = step WHERE folder = ? AND tree = ?"
+        theirs = f"SELECT step FROM made_in WHERE folder = ? AND step > ({began})"
+        path = "substr(artifact, 1, instr(artifact || '::', '::') - 1)"
+        query = f"UPDATE versions SET patch = ? WHERE patch IS NULL AND {path} = ? AND step IN ({theirs})"
+        self.db.executemany(query, [(patch, each, folder, folder, base) for each in paths])
+
     def module(self, source: bytes) -> Module:
         """Return the versions in a source text. Each text is parsed once: parsing a whole tree takes longer than deciding.
 

@@ -129,6 +129,23 @@ def test_a_run_between_an_edit_and_its_patch_loses_nothing(tmp_path: Path) -> No
         state.note_changes()
 
 
+def test_a_patch_that_is_made_after_the_run_is_credited_with_the_test_that_turned(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r")
+    state = ExecutionState.open(root)
+    impact(root)
+    write(root, {"names.py": "def greet(name):\n    return name\n", "money.py": MONEY["money.py"] + "MORE = 1\n"})
+    impact(root)
+    assert state.turned_by("test_names.py::test_greet") == []
+    patch = state.note_changes(call="c1")
+    assert [each.id for each in state.turned_by("test_names.py::test_greet")] == [patch.id]
+    write(root, {"names.py": MONEY["names.py"]})
+    impact(root)
+    mended = state.note_changes(call="c2")
+    assert [each.id for each in state.turned_by("test_names.py::test_greet")] == [mended.id]
+    made = dict(state.store.rows("SELECT step, patch FROM versions WHERE artifact = 'names.py::greet'"))
+    assert list(made.values()) == [None, patch.id, mended.id]
+
+
 def test_two_worktrees_do_not_write_each_others_code_into_their_patches(tmp_path: Path) -> None:
     root = repository(tmp_path / "r")
     git(root, "worktree", "add", "-q", str(tmp_path / "b"))
