@@ -142,7 +142,8 @@ def revert(state: Workspace, patch: Patch) -> int:
         The number of the step that this made.
 
     Raises:
-        CodeError: The patch is not applied, or later changes conflict with it. Then nothing is written.
+        CodeError: The patch is not applied, or only in another worktree, or later changes conflict with it. Then nothing is
+            written.
     """
     return _change(state, patch, [(edit.path, edit.after, edit.before) for edit in patch.edits], "reverted")
 
@@ -155,6 +156,8 @@ def _change(state: Workspace, patch: Patch, changes: Sequence[Change], status: L
         now = patch_of(state, patch.id).status
         if now == status or (status == "reverted" and now == "proposed"):
             raise CodeError(f"patch {patch.id} is {now}; nothing is to be done")
+        if status == "reverted":
+            _refuse_elsewhere(state, patch)
         state.step("run", "before a patch")
         results = [(path, _changed(state, state.root, path, old, new, f"patch {patch.id}")) for path, old, new in changes]
         for path, content in results:
@@ -162,6 +165,19 @@ def _change(state: Workspace, patch: Patch, changes: Sequence[Change], status: L
         with state.store.writing():
             state.store.db.execute("UPDATE patches SET status = ? WHERE id = ?", (status, patch.id))
             return state.step("apply" if status == "applied" else "revert", f"patch {patch.id}", patch.id)
+
+
+def _refuse_elsewhere(state: Workspace, patch: Patch) -> None:
+    """Raise CodeError if only other worktrees applied a patch, and this one does not have all of its changes."""
+    query = "SELECT folder FROM made_in JOIN steps ON id = step WHERE kind = 'apply' AND note = ?"
+    folders = {folder for (folder,) in state.store.rows(query, f"patch {patch.id}")}
+    if not folders or str(state.root) in folders:
+        return
+    for edit in patch.edits:
+        file = file_in(state.root, edit.path)
+        if (file.read_bytes() if file.is_file() else None) == edit.before:
+            where = " or ".join(sorted(folders))
+            raise CodeError(f"patch {patch.id} did not change {edit.path} here; take it back in {where}; nothing was changed")
 
 
 def back(state: Workspace, number: int) -> int:

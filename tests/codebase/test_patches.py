@@ -160,6 +160,25 @@ def test_two_worktrees_do_not_write_each_others_code_into_their_patches(tmp_path
     assert "RATE" in (root / "money.py").read_text() and "hello" in (root / "names.py").read_text()
 
 
+def test_a_patch_of_another_worktree_is_taken_back_here_only_if_all_of_it_is_here(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r")
+    a = ExecutionState.open(root)
+    a.step("run")
+    write(root, {".gitignore": "*.pyc\n", "names.py": "def greet(name):\n    return name\n"})
+    patch = a.note_changes()
+    git(root, "add", ".gitignore")
+    git(root, "commit", "-qm", "ignore")
+    git(root, "worktree", "add", "-q", str(tmp_path / "b"))
+    b = ExecutionState.open(tmp_path / "b")
+    with pytest.raises(CodeError, match=rf"patch 1 did not change names\.py here; take it back in {root}; nothing was changed"):
+        b.revert(patch)
+    assert (b.root / ".gitignore").exists() and b.patch(patch.id).status == "applied"
+    git(root, "commit", "-qam", "greet")
+    git(b.root, "reset", "-q", "--hard", git(root, "rev-parse", "HEAD").strip())
+    b.revert(patch)
+    assert not (b.root / ".gitignore").exists() and (b.root / "names.py").read_text() == MONEY["names.py"]
+
+
 def test_no_step_holds_an_untracked_secret_or_a_large_file(tmp_path: Path) -> None:
     root = repository(tmp_path / "r")
     write(root, {".env": "KEY=1\n", "large.bin": "x" * 1_000_001, "small.txt": "x"})
