@@ -115,15 +115,16 @@ def why(
     For example: bench code why tests/test_prices.py::test_total
     """
     state = ExecutionState.open(folder)
-    stale = state.why(test)
-    last, turned = state.last(test), state.turned_by(test)
-    lines = [f"{test} is never kept: it {last.volatile}"] if last.volatile else []
-    lines += [] if last.volatile or stale else [f"{test} is valid: {last.outcome} at step {last.step}"]
+    last, kept, stale, turned = state.last(test), state.kept(test), state.why(test), state.turned_by(test)
+    lines = [f"{test} is valid: {kept.outcome} at step {kept.step}"] if kept else []
+    lines += [f"{test} is never kept: it {last.volatile}"] if last.volatile else []
+    if not (kept or last.volatile or stale):
+        lines.append(f"{test} runs again with another test of its file, with which it shares what both leave in memory")
     for fact in stale:
         what = WORDS.get(fact.kind, "{kind} {}").format(fact.name.partition(" in ")[0], kind=fact.kind, value=fact.value)
         lines.append(f"changed: {what}")
     lines += [f"turned by {_label_of(patch)}" for patch in turned]
-    _show(as_json, {"last": last, "changed": [fact._asdict() for fact in stale], "turned_by": turned}, lines)
+    _show(as_json, {"last": last, "kept": kept, "changed": [fact._asdict() for fact in stale], "turned_by": turned}, lines)
 
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})

@@ -233,11 +233,13 @@ class ExecutionState(Workspace):
             name: A test's node id, or the name of a script, step or document.
 
         Returns:
-            The facts that its last execution relied on and that no longer hold; none if its result is valid.
+            The facts that its last execution relied on and that no longer hold; none if a result of it is kept.
 
         Raises:
             CodeError: Nothing of this name ever ran.
         """
+        if self.kept(name) is not None:
+            return []
         last = self.last(name)
         present = self.present()
         stale = present.stale({fact for _, _, fact in self.store.facts_of(last.id)})
@@ -246,6 +248,22 @@ class ExecutionState(Workspace):
         if last.kind == "test" and not reach.touches_execution(last.id):
             stale -= reach.named
         return sorted(stale)
+
+    def kept(self, name: str) -> Kept | None:
+        """Return the result of an execution that a run with the options of the last one would keep.
+
+        Args:
+            name: A test's node id, or the name of a script, step or document.
+
+        Returns:
+            The result, which can be older than the last; None if the execution must run again.
+
+        Raises:
+            CodeError: Nothing of this name ever ran.
+        """
+        last = self.last(name)
+        [(layout,)] = self.store.rows("SELECT layout FROM executions WHERE id = ?", last.id)
+        return self.decide(layout, (last.kind,)).kept.get(last.name)
 
     def last(self, name: str) -> Kept:
         """Return the last execution of a name that was recorded; if none was, the last.

@@ -90,6 +90,22 @@ def app_commands() -> list[str]:
     return [each.name or str(getattr(each.callback, "__name__", "")) for each in app.registered_commands]
 
 
+def test_it_gives_no_reason_for_a_result_that_a_run_keeps(tmp_path: Path) -> None:
+    root, test = repository(tmp_path), "test_money.py::test_total"
+    impact(root)
+    write(root, {"money.py": MONEY["money.py"].replace("sum(amounts)", "max(amounts)")})
+    impact(root)
+    state = ExecutionState.open(root)
+    state.back(1)
+    last, kept = state.last(test), state.kept(test)
+    assert (last.outcome, kept and (kept.outcome, kept.step), state.why(test)) == ("failed", ("passed", 1), [])
+    words = ["why", test, "--in", str(root)]
+    assert f"{test} is valid: passed at step 1\n" in CliRunner().invoke(app, words, catch_exceptions=False).output
+    assert impact(root)[:2] == ([], 2)
+    write(root, {"money.py": MONEY["money.py"].replace("sum(amounts)", "min(amounts)")})
+    assert state.kept(test) is None and [fact.name for fact in state.why(test)] == ["money.py::total"]
+
+
 def test_a_session_answers_a_program_with_its_exit_code(ran: ExecutionState) -> None:
     done = CliRunner().invoke(app, ["run", "--json", "--in", str(ran.root)])
     report = json.loads(done.stdout)
