@@ -8,6 +8,7 @@ import re
 import shlex
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +18,7 @@ import typer
 from bench.codebase.edits import Edit
 from bench.codebase.git import CodeError
 from bench.codebase.patches import Patch
+from bench.codebase.record import Fact
 from bench.codebase.running import Runnable
 from bench.codebase.state import ExecutionState
 from bench.common.escaping import escape_line, escape_terminal
@@ -102,8 +104,17 @@ def needs(
     For example: bench code needs tests/test_prices.py::test_total
     """
     graph = ExecutionState.open(folder).needs(test)
-    lines = (f"{name}  {fact.kind}  {fact.name}" for name, facts in graph.items() for fact in facts)
+    lines = (f"{name}  {line}" for name, facts in graph.items() for line in _by_package(facts))
     _show(as_json, {name: [fact._asdict() for fact in facts] for name, facts in graph.items()}, lines)
+
+
+def _by_package(facts: Iterable[Fact]) -> list[str]:
+    """Return a line for each fact. The files of an installed package share a line, which counts them."""
+    counts: Counter[str] = Counter()
+    for kind, name, _ in facts:
+        folder, packages, inside = name.partition("-packages/") if name.startswith("/") else (name, "", "")
+        counts[f"{kind}  {folder}{packages}{inside.partition('/')[0]}"] += 1
+    return [f"{line}  ({number} files)" if number > 1 else line for line, number in counts.items()]
 
 
 @app.command()

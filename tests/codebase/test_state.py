@@ -90,6 +90,18 @@ def app_commands() -> list[str]:
     return [each.name or str(getattr(each.callback, "__name__", "")) for each in app.registered_commands]
 
 
+def test_what_a_test_needs_of_an_installed_package_is_a_line(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r", {"test_it.py": "import shelf.a, shelf.b, single\ndef test_it():\n    assert shelf.a\n"})
+    packages = tmp_path / "site-packages"
+    write(packages, {f"shelf/{name}.py": "" for name in ("__init__", "a", "b")} | {"single.py": ""})
+    impact(root, variables={"PYTHONPATH": f"{packages}:{Path(__file__).parents[2]}"})
+    answer = CliRunner().invoke(app, ["needs", "test_it.py::test_it", "--in", str(root)], catch_exceptions=False).output
+    lines = [line for line in answer.splitlines() if str(packages) in line]
+    files = f"test_it.py::test_it  file  {packages}"
+    assert f"{files}/shelf  (3 files)" in lines and f"{files}/single.py" in lines and len(lines) == 2, lines
+    assert "test_it.py::test_it  body  test_it.py::test_it" in answer.splitlines()
+
+
 def test_it_gives_no_reason_for_a_result_that_a_run_keeps(tmp_path: Path) -> None:
     root, test = repository(tmp_path), "test_money.py::test_total"
     impact(root)
