@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
@@ -58,8 +57,6 @@ class RecordingPlugin:
         self._selected: list[pytest.Item] = []
         self._hooked = True
         self._ended = False
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as under nohup; the ended tests must be stored all the same
-            signal.signal(signal.SIGINT, signal.default_int_handler)
         self._stack = ExitStack()
         self._stack.enter_context(self._fixture_contexts())
         self._stack.enter_context(self.recorder.recording(AssertionRewritingHook))

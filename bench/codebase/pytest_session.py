@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 from collections.abc import Callable, Generator
 from pathlib import Path
 
@@ -125,6 +126,12 @@ class ImpactSession(Outcomes):
         """Return the results of failed tests that differ where nothing was recorded."""
         both = ((name, each, self.outcomes[name]) for name, each in plain.items() if self.outcomes[name].outcome in BAD)
         return {name: each for name, each, known in both if (each.outcome, each.detail) != (known.outcome, known.detail)}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        """Let an interrupt end the session from now on, also under nohup, so that the results of the ended tests are stored."""
+        if signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, signal.SIG_DFL):
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collection(self) -> Generator[None, object, object]:

@@ -64,7 +64,7 @@ def run_tests(
         raise CodeError("pytest is not installed; install it beside bench")
     options = ["--bench-impact" if mode == "select" else f"--bench-record={mode}"]
     options += [f"--bench-json={report}"] if report else []
-    command = (sys.executable, "-m", "pytest", "-p", "bench.codebase.plugin", *options, *arguments)
+    command = (sys.executable, "-m", "bench.codebase.session", "-p", "bench.codebase.plugin", *options, *arguments)
     return _watched(command, state, limit, STANDARD_ERROR if report else None)
 
 

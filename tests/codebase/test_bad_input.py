@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,20 @@ def test_a_test_that_never_ends_is_ended_and_what_was_complete_is_kept(tmp_path:
     assert done.stderr.splitlines()[-1].endswith(f"not done after {limit} s, and ended; what was complete by then is kept")
     kept = [execution.name for execution in ExecutionState.open(root).executions()]
     assert kept == ["test_money.py::test_total", "test_names.py::test_greet"]
+
+
+def test_an_interrupt_before_the_session_begins_shows_no_traceback(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    waits = f"import pathlib, time\npathlib.Path({str(begun)!r}).touch()\ntime.sleep(600)\n"
+    root = repository(tmp_path / "r", MONEY | {"conftest.py": waits})
+    command = (sys.executable, "-m", "bench", "code", "run", "--in", str(root))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
+        while not begun.exists() and running.poll() is None:
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        printed, _ = running.communicate()
+    assert begun.exists() and running.returncode != 0
+    assert "Traceback" not in printed and "KeyboardInterrupt" not in printed and len(printed.splitlines()) <= 1, printed
 
 
 def test_an_interrupted_session_keeps_what_has_ended_before_pytest_writes_its_traceback(tmp_path: Path) -> None:
