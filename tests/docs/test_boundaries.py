@@ -35,19 +35,13 @@ def test_each_number_with_an_interval_stands_in_a_table_of_the_page() -> None:
     assert not [numbers for numbers in intervals if numbers not in known]
 
 
-def test_the_pairs_and_faults_that_the_page_counts_are_those_of_the_tables() -> None:
+def test_the_verdicts_that_the_page_names_are_those_of_the_tables() -> None:
     tables = ROOT / "reports" / "boundary_studies" / "tables"
-    effects, struck, verdicts, looks = (
+    verdicts, looks = (
         list(csv.DictReader((tables / f"study-{name}.csv").read_text(encoding="utf-8").splitlines()))
-        for name in ("boundary", "boundary-exposure", "boundary-verdicts", "replay-divergence-looks")
+        for name in ("boundary-verdicts", "replay-divergence-looks")
     )
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
-    rows = [row for row in effects if (row["Part"], row["At"]) == ("commit", "plain")]
-    counts = [f"{row['Pairs that could differ']} of {row['Pairs']}" for row in rows]
-    assert f"{counts[0]} and {counts[1]} pairs" in page
-    for row in struck:
-        if row["Commit"] == "plain" and float(row["Error rate"]) in (0.0, 0.3):
-            assert f"{float(row['Faults in a trial']):.2f}" in page, row
     by_name = {(row["What is said"], row["Scenario"]): row["Verdict"] for row in verdicts}
     assert "**The commit matters**: holds in `contract_renewal`, inconclusive in `incident_response`." in page
     assert by_name["The commit matters", "contract_renewal"] == "holds"
@@ -64,31 +58,15 @@ def test_the_comparisons_that_the_page_counts_are_the_rows_of_their_tables() -> 
         for name in ("orchestration", "second-contract-between")
     )
     told = [row for row in orchestration if row["Verdict"] == "told apart"]
-    lost = ("incident_response", "0.3", "It leaves more effects lost")
-    [fewer] = [row for row in contracts if (row["Scenario"], row["Error rate"], row["What is said"]) == lost]
-    leads = (
-        "support_desk",
-        "misjudged",
-        "delegation_by_model less plan_and_replan; delegation_by_model less hierarchical_delegation",
-    )
-    [more] = [
-        row
-        for row in orchestration
-        if (row["Scenario"], row["Faults"], row["Arms"]) == leads and row["What"] == "damaged effects"
-    ]
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
-    assert f"(p = {float(more['p (Holm)']):.3f} after correction)" in page
     assert f"Of {len(orchestration)} comparisons that differ anywhere {len(told)} are told apart" in page
     assert {row["Verdict"] for row in contracts} == {"inconclusive"}
     assert f"after Holm's correction over {len(contracts)} rows" in page
-    assert f"At the corrected level {fewer['To decide']} instances would decide" in page
 
 
 def test_the_damage_that_the_page_counts_under_contradicted_reports_is_that_of_the_rows() -> None:
     report = ROOT / "reports" / "boundary_studies"
     rows = list(csv.DictReader(lzma.decompress((report / "rows" / "contradicted.csv.xz").read_bytes()).decode().splitlines()))
-    table = (report / "tables" / "study-orchestration-contradicted.csv").read_text(encoding="utf-8")
-    compared = list(csv.DictReader(table.splitlines()))
     counted = defaultdict[tuple[str, str, str], list[int]](lambda: [0, 0, 0])
     for row in rows:
         damage = sum(int(count) for name, count in row.items() if name.startswith("damage_"))
@@ -106,21 +84,11 @@ def test_the_damage_that_the_page_counts_under_contradicted_reports_is_that_of_t
         struck = [counted[world, "contradicted", f"{pattern}_remedied"] for world in ("support_desk", "incident_response")]
         assert f"under {struck[0][2]} and {struck[1][2]} contradicted reports" in page
         assert [each[:2] for each in struck] == [[16, 0], [16, 0]]
-    told = sum(row["Verdict"] == "told apart" for row in compared)
-    assert f"Of {len(compared)} comparisons that differ anywhere {told} are told apart: in `incident_response`" in page
 
 
 def test_every_figure_of_the_page_is_there() -> None:
     for figure in re.findall(r"\]\((\S+\.png)\)", PAGE.read_text(encoding="utf-8")):
         assert (PAGE.parent / figure).is_file()
-
-
-def test_the_hazards_that_the_page_counts_are_those_of_the_table() -> None:
-    table = ROOT / "reports" / "boundary_studies" / "tables" / "study-momentum-hazard.csv"
-    rows = csv.DictReader(table.read_text(encoding="utf-8").splitlines())
-    hazards = {row["Architecture"]: f"{row['Onsets']} of {row['Effects at risk']} (`{row['Architecture']}`)" for row in rows}
-    page = " ".join(PAGE.read_text(encoding="utf-8").split())
-    assert hazards["bare_agent"] in page and hazards["state_machine"] in page
 
 
 def test_the_states_of_the_paraphrase_are_those_of_its_table() -> None:
@@ -159,15 +127,6 @@ def test_what_the_page_counts_of_failures_and_remedies_stands_in_their_table() -
     assert asking == ["mended, 4/4", "mended, 4/4", "0/4"] and "bare in 4 of 4 renewals and with remedies in none" in page
 
 
-def test_the_retries_that_the_page_counts_are_those_of_the_table() -> None:
-    table = (ROOT / "reports" / "boundary_studies" / "tables" / "study-pattern-failure-retries.md").read_text(encoding="utf-8")
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if "contract_renewal" in line]
-    counts = {row[2]: tuple(cell.split(" ")[0] for cell in row[3:5]) for row in rows}
-    assert (counts["hierarchical delegation"], counts["bare agent"]) == (("5.0", "7.0"), ("2.0", "7.0"))
-    assert counts["supervisor gate"] == counts["composition"] == ("8.0", "23.0")
-    assert counts["plan execute evaluate"] == counts["plan and replan"] == ("5.0", "15.0")
-
-
 def test_what_the_page_says_of_approval_stands_in_its_table() -> None:
     folder = ROOT / "reports" / "boundary_studies" / "tables"
     lines = [line for line in (folder / "study-approval.md").read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
@@ -185,27 +144,14 @@ def test_what_the_page_says_of_approval_stands_in_its_table() -> None:
             ("always", "answers late"),
         )
     )
-    waited = [rows["contract_renewal", "right", asks, "careful"]["Minutes waited"] for asks in ("always", "risky")]
-    dearer = [row["Tokens more"] for row in rows.values() if _is_above(row["Tokens more"])]
-    paid, stamped = (rows["payment_run", "errs_30", "always", reviewer]["Less damage"] for reviewer in ("careful", "says yes"))
     assert [rows[world, "right", "risky", "careful"]["Of it unapproved"] for world in worlds] == risky
     assert [rows[world, "right", "risky", "says yes"]["Less damage"] for world in worlds] == risky
-    assert stamped.startswith("0.00 (") and len(dearer) == 1
     expected = (
         f"prevents {risky[0]} damaged effects a trial in `contract_renewal` and {risky[1]} in `incident_response`",
         f"that can be told from none: {always[0]} and {always[1]}.",
-        f"waits {waited[0]} minutes of world time for people, and {waited[1]} where it asks",
         f"does harm: {silent[0]} and {silent[1]}. One who answers late does as well, {late[0]} and {late[1]}.",
-        f"makes a difference of {paid} in `payment_run`, which cannot be told from none",
-        f"{dearer[0]} more a trial",
     )
     assert [sentence for sentence in expected if sentence not in page] == []
-
-
-def _is_above(cell: str) -> bool:
-    """Tell whether an interval lies above zero."""
-    low = re.search(r"\[(-?\d+),", cell)
-    return low is not None and int(low.group(1)) > 0
 
 
 def test_what_further_remedies_mend_and_what_they_do_not_is_what_the_page_says() -> None:
@@ -233,12 +179,10 @@ def test_what_further_remedies_mend_and_what_they_do_not_is_what_the_page_says()
     assert "damages 5 of 10 renewals and 5 of 7 incidents" in page and "damages 2 of 10 and 5 of 7" in page
 
 
-def test_how_many_pairs_of_patterns_are_told_apart_and_what_would_decide_are_those_of_the_tables() -> None:
+def test_how_many_pairs_of_patterns_are_told_apart_is_what_the_table_counts() -> None:
     tables = ROOT / "reports" / "boundary_studies" / "tables"
-    counts, gaps = (
-        list(csv.DictReader((tables / f"study-orchestration-{name}.csv").read_text(encoding="utf-8").splitlines()))
-        for name in ("counts", "gaps")
-    )
+    table = (tables / "study-orchestration-counts.csv").read_text(encoding="utf-8")
+    counts = list(csv.DictReader(table.splitlines()))
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
     for world in ("contract_renewal", "incident_response"):
         *most, least = [row["Told apart"] for row in reversed(counts) if row["Scenario"] == world]
@@ -246,10 +190,3 @@ def test_how_many_pairs_of_patterns_are_told_apart_and_what_would_decide_are_tho
             f"{', '.join(most)} and {least} are told apart in `{world}`" in page
             or f"{', '.join(most)} and {least} in `{world}`" in page
         )
-    needed = [int(each) for row in counts for each in row["To decide"].split(" to ")]
-    assert f"{min(needed):,} to {max(needed):,} instances would decide" in page
-    assert {row["Verdict"] for row in gaps} == {"inconclusive"}
-    of_log = [row for row in gaps if row["Scenario"] == "incident_response" and "event_driven" in row["Arms"]]
-    decide = [int(row["To decide"]) for row in of_log]
-    assert f"{min(decide)} to {max(decide)} instances would decide" in page
-    assert f"p from {min(float(row['p (Holm)']) for row in of_log):.3f}" in page

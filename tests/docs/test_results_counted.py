@@ -33,17 +33,12 @@ def test_all_but_three_replies_that_do_not_fit_name_what_is_on_no_list() -> None
     assert "All but three of the replies that did not fit" in page("results/answer_form")
 
 
-def test_the_states_and_contradictory_marks_of_the_judgments_are_those_of_the_two_banks() -> None:
-    rejected = {}
+def test_the_states_of_the_judgments_are_those_of_the_two_banks() -> None:
     for model in ("1.5b", "0.5b"):
         replies = [reply for _, reply in banked(RESULTS / f"judgment_bank-qwen2.5-coder-{model}-instruct")]
-        risks = [reply for reply in replies if reply.judgment == "risk"]
         states = {(reply.instance, reply.judgment, reply.state) for reply in replies}
-        assert len(states) == 232 and len(replies) == 5 * len(states) and len(risks) == 100
-        rejected[model] = sum(reply.rejected == "check" for reply in risks)
+        assert len(states) == 232 and len(replies) == 5 * len(states)
     assert "plays 232 recorded states of `contract_renewal`" in page("results/boundaries")
-    sentence = f"contradict themselves in {rejected['0.5b']} of 100 replies, the larger one's in {rejected['1.5b']}."
-    assert sentence in page("results/boundaries")
 
 
 def test_asking_in_parallel_saves_what_the_page_says(tmp_path: Path) -> None:
