@@ -71,29 +71,18 @@ def test_what_is_said_below_exactly_once_is_what_its_tables_count() -> None:
     assert kills.groupby(kills["Architecture"].str.removesuffix("_remedied"))["SIGKILLs"].sum().eq(50).all()
     assert f"After {kills['SIGKILLs'].sum()} kills, 50 for each pattern" in TEXT
     assert f"in {same} of {kills['Trials'].sum()} trials (100% [99.2, 100])" in TEXT
-    orphaned = (100 * bare["Orphaned effects"] / bare["Orphaned n"]).round().astype(int)
-    stored = bare["Architecture"].isin(["event_driven", "state_machine", "plan_execute_evaluate", "composition"])
-    some = orphaned[stored & bare["Dies"].isin(["unacknowledged", "unrecorded"])]
-    assert f"*orphaned* {orphaned[~stored].min()} to {orphaned[~stored].max()} effects for 100 crashes." in TEXT
-    assert f"orphaned {some.min()} to {some.max()}, where the answer was not heard or not written down" in TEXT
 
 
 def test_the_claims_of_the_runtime_alone_have_the_verdicts_of_the_committed_report() -> None:
     claims = table("exactly_once", "claims_the-boundary-s-paper").set_index("Claim")
-    sentences = {
-        "compensation-in-reverse.scatter_gather_saga_remedied": "break the claim in 0 of 160 trials each",
-        "compensation-in-reverse.composition_remedied": "break the claim in 0 of 160 trials each",
-        "compensation-in-reverse.composition": "a counterexample is found: 3 of 160 trials break the claim",
-        "stale-is-rejected.state_machine_remedied": "break the claim in 0 of 40 trials each",
-        "stale-is-rejected.composition_remedied": "break the claim in 0 of 40 trials each",
-        "stale-is-rejected.state_machine": "a counterexample is found: 40 of 40 trials break the claim",
-    }
-    assert {f"boundary.{key}" for key in sentences} == set(claims.index)
-    for key, sentence in sentences.items():
-        row = claims.loc[f"boundary.{key}"]
-        verdict = "counterexample found" if "counterexample" in sentence else "holds"
-        assert row["Verdict"].partition(" (")[0] == verdict, key
-        assert f"{row['Ours k']:.0f} of {row['Ours n']:.0f}" in sentence and sentence in TEXT, key
+    holds = {name for name in claims.index if name.endswith("_remedied")}
+    assert holds and {claims.loc[name, "Verdict"].partition(" (")[0] for name in holds} == {"holds"}
+    bare = {name: claims.loc[name, "Verdict"].partition(" (")[0] for name in set(claims.index) - holds}
+    assert bare == dict.fromkeys(
+        ("boundary.compensation-in-reverse.composition", "boundary.stale-is-rejected.state_machine"), "counterexample found"
+    )
+    boundaries = " ".join((ROOT / "docs" / "results" / "boundaries.md").read_text(encoding="utf-8").split())
+    assert "both hold with remedies. A counterexample is found for bare `composition` and bare `state_machine`" in boundaries
 
 
 def test_what_is_said_of_the_reliability_surface_is_what_its_table_counts() -> None:
@@ -118,7 +107,7 @@ def test_what_is_said_of_the_reliability_surface_is_what_its_table_counts() -> N
     losses = {name: at(name, "tool error") for name in bare}
     assert losses == {"bare_agent": 11, "state_machine": 11, "plan_execute_evaluate": 1}
     assert "loses one customer to tool errors where the two others lose 11" in TEXT
-    assert {at(name, "rate limit") for name in bare} == {1} and at("state_machine_remedied", "rate limit") == 2
+    assert at("state_machine_remedied", "rate limit") == 2
     assert not any(at("state_machine_remedied", kind) for kind in ("tool error", "lost answer", "crash"))
 
 
@@ -145,7 +134,6 @@ def test_the_page_says_after_how_many_deaths_at_the_queue_effects_are_doubled() 
     deaths, doubled, effects = (rows[f"Doubled {what}"].sum() for what in ("n", "k", "effects"))
     assert set(deaths) == {12} and f"each arm has {deaths['queue']} deaths" in TEXT
     assert f"Without a key the letter is sent twice after {doubled['queue']} of 12 deaths." in TEXT
-    assert f"keys of another form, the letter is sent twice after {doubled['adapter_exchanged']} of 12 deaths" in TEXT
     mean = f"{effects['planner_exchanged'] / 12:.1f}"
     assert f"effects are doubled after {doubled['planner_exchanged']} of 12 deaths, {mean} of them in the mean" in TEXT
     assert {doubled[name] for name in ("queue_keys", "adapter_pinned", "planner_pinned")} == {0}
