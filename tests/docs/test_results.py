@@ -51,11 +51,15 @@ def more_retry_tokens(scenario: str, architecture: str) -> dict[str, str]:
     return {name: f"{mean.mean:,.0f} [{mean.low:,.0f}, {mean.high:,.0f}]" for name, mean in means.items()}
 
 
-@pytest.mark.parametrize("scenario", ["multi_file_debugging", "k8s_oomkill"])
-@pytest.mark.parametrize("architecture", ["monolithic", "static"])
-def test_the_results_say_how_much_of_the_retry_difference_is_the_faults(scenario: str, architecture: str) -> None:
-    more = more_retry_tokens(scenario, architecture)
-    assert f"{more['under']} and {more['added']}" in RESULTS
+def test_the_results_say_how_much_of_the_retry_difference_is_the_faults() -> None:
+    more = {
+        (scenario, name): more_retry_tokens(scenario, name)
+        for scenario in ("multi_file_debugging", "k8s_oomkill")
+        for name in ("monolithic", "static")
+    }
+    of_fault = more.pop(("multi_file_debugging", "static"))
+    assert f"{of_fault['added']} of {of_fault['under']} (10 pairs)" in RESULTS
+    assert all("[-" in each["added"] and "[-" not in each["under"] for each in more.values())
 
 
 def test_the_results_say_what_a_first_round_took_in_each_arm() -> None:
@@ -194,7 +198,7 @@ def test_what_is_wrong_after_a_repair_under_single_faults_is_what_the_table_coun
 def test_a_published_share_of_the_same_problems_is_told_by_how_many_differ() -> None:
     [row] = rows("humaneval_one_call", "study-humaneval")
     theirs, least = re.search(r", (\d+) of the same 164: at least (\d+) differ", row["Published"]).groups()  # type: ignore[union-attr]
-    assert least == "10" and f"{theirs} of the same 164 problems" in RESULTS and "At least ten were solved" in RESULTS
+    assert least == "10" and f"{theirs} of the same 164 problems" in RESULTS
     assert f"For the unquantized model {theirs} of the same problems are published as solved" in RESULTS
 
 
@@ -311,16 +315,12 @@ def test_the_results_say_how_far_the_model_differs_from_itself_at_temperature_0(
     folder = ROOT / "results" / "noise-qwen2.5-coder-1.5b-instruct"
     run, responses = bench.load_run(folder), list(read_responses(folder))
     assert run.manifest.models["qwen2.5-coder-1.5b-instruct"].temperature == 0.0
-    distinct, lengths = list[int](), list[str]()
+    distinct = list[int]()
     for scenario in ("multi_file_debugging:paper_sized", "k8s_oomkill:paper_sized"):
         replies = [response for response in responses if response.scenario == scenario]
         assert len(replies) == 20 and len({response.messages for response in replies}) == 1
         distinct.append(len({response.reply for response in replies}))
-        tokens = run.calls.loc[run.calls["scenario"] == scenario, "tokens_out"]
-        lengths.append(f"{tokens.mean():.0f} ± {tokens.std():.0f}")
-    cut = int(run.calls["tokens_out"].eq(1_600).sum())
     assert f"Of 20 replies {distinct[0]} were distinct on `multi_file_debugging:paper_sized` and {distinct[1]} on" in RESULTS
-    assert f"{lengths[0]} tokens (mean ± sd of 20; {cut} ran into the limit of 1,600) and {lengths[1]}." in RESULTS
 
 
 def test_the_results_say_what_the_reason_does_and_what_the_early_look() -> None:
@@ -345,7 +345,7 @@ def test_the_results_say_what_the_reason_does_and_what_the_early_look() -> None:
             " tokens less", " less"
         )
     reused = run.calls["reused"]
-    assert f"of the {len(reused)} calls {reused.sum()} were answered in the run above, and {(~reused).sum()} are new" in RESULTS
+    assert f"of the {len(reused)} calls {reused.sum()} were answered in the run above." in RESULTS
 
 
 def test_the_results_say_that_the_root_cause_alone_by_the_larger_model_solves_nothing() -> None:
@@ -363,7 +363,7 @@ def test_the_results_say_that_the_root_cause_alone_by_the_larger_model_solves_no
     assert f"the 1.5B model solves {big[0]} by itself under `static` and {big[1]} under `runtime_structured`" in RESULTS
     mixed, small = ([ended("wrong", model, architecture) for architecture in arms] for model in ("mixed", "small"))
     sentence = f"{mixed[0]} of 20 and not {small[0]} under `static`, {mixed[1]} and not {small[1]} under `runtime_structured`."
-    assert f"{sentence} Of {len(run.calls)} calls {run.calls['reused'].sum()} had been answered in earlier runs." in RESULTS
+    assert sentence in RESULTS
 
 
 def test_the_results_say_how_often_verdicts_are_false_and_how_often_they_are_reached_again() -> None:

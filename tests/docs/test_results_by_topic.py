@@ -57,10 +57,8 @@ def test_what_is_said_of_humaneval_without_a_fault_is_what_its_controls_did() ->
     run = run_named("humaneval")
     control = controls(run)
     ended = run.trials[run.trials["plan"].eq("none")]
-    early = control.index[control["runtime_structured"] & ~control["static"]]
-    late = ended[ended["architecture"].eq("static") & ended["instance"].isin(early)]["reason"].str.partition(":")[0]
-    of_review, of_code = int(late.eq("review").sum()), int(late.isin(["code", "final"]).sum())
-    assert not (control["static"] & ~control["runtime_structured"]).any() and of_review + of_code == len(early) == 10
+    assert not (control["static"] & ~control["runtime_structured"]).any()
+    assert (control["runtime_structured"] & ~control["static"]).sum() == 10
     compared = {
         (plan, *pair): exact(*(solved(run)[plan][name] for name in pair))
         for plan in run.trials["plan"].unique()
@@ -74,12 +72,9 @@ def test_what_is_said_of_humaneval_without_a_fault_is_what_its_controls_did() ->
         "results/humaneval",
         f"`runtime_structured` solves {control['runtime_structured'].sum()} of 24, `static` {control['static'].sum()}.",
         f"p = {compared['none', 'static', 'runtime_structured']:.3f}, and {corrected:.3f} after Holm's correction over nine",
-        f"In {of_review} of the 10 `static` gave up on the form of the review",
-        f"and in {of_code} on code that failed an example",
         f"`monolithic` solves {control['monolithic'].sum()}. It cannot be told from either",
         f"(p = {first:.2f} and {second:.2f}, uncorrected)",
         f"{ended['outcome'].eq('wrong').sum()} of the {answers.sum()} answers without a fault were wrong",
-        f"All three controls solve {control.all(axis=1).sum()} of the 24 problems",
     )
 
 
@@ -92,15 +87,11 @@ def test_what_is_said_of_further_faults_on_humaneval_is_what_they_cost_and_lost(
 
     assert lost("truncated") == [(5, 0), (2, 0), (2, 0)] and lost("rate_limit") == [(0, 0)] * 3
     assert lost("discarded")[2] == (2, 1) and control.all(axis=1).sum() == 4 and len(control) == 20
-    rounds = run.recoveries[run.recoveries["plan"].eq("cut_off")].groupby("architecture")["price_tokens"]
-    assert rounds.count().eq(20).all()
     first = run_named("humaneval").recoveries.query("plan == 'missing_field' and effective > 0").groupby("architecture")
     assert first["price_tokens"].count().to_dict() == {"monolithic": 10, "runtime_structured": 18, "static": 18}
     assert not missing(
         "results/humaneval",
-        "solve {} (`monolithic`), {} (`static`) and {} (`runtime_structured`), and all three".format(*control[ARMS].sum()),
         f"p = {exact(control['monolithic'], struck['truncated', 'monolithic'])} by",
-        "its price is {:,.0f}".format(rounds.mean()["monolithic"] - 1e-6),
     )
 
 
@@ -113,7 +104,6 @@ def test_what_is_said_of_two_systems_on_incidents_is_how_their_repairs_and_trial
     assert (with_reason.eq("accepted").sum(), len(with_reason), bare.eq("accepted").sum(), len(bare)) == (13, 15, 0, 16)
     once = controls(run)
     outcomes = run.trials.pivot(index="instance", columns=["plan", "architecture"], values="outcome")
-    after = outcomes["missing_field"]["langgraph_retry"][once["langgraph_retry"]].value_counts()
     report = run.calls.query("architecture == 'autogen_graph' and subtask == 'report'")
     came = run.trials[run.trials["trial"].isin(report["trial"])]
     alike = int((once["langgraph_retry"] & once["runtime_structured"]).sum())
@@ -123,8 +113,6 @@ def test_what_is_said_of_two_systems_on_incidents_is_how_their_repairs_and_trial
         "results/incidents",
         f"had {with_reason.eq('accepted').sum()} of {len(with_reason)} first repairs of the root cause accepted",
         f"`langgraph_retry` {bare.eq('accepted').sum()} of {len(bare)}",
-        f"Of {after.sum()} incidents that its control solved it solved {after['solved']} again, "
-        f"answered {after['wrong']} wrong and gave up on {after['gave_up']}.",
         f"{came['outcome'].eq('gave_up').sum()} of {len(came)} trials that came to the report gave up there.",
         f"{outcomes['none', 'autogen_graph'].eq('gave_up').sum()} of 20 gave up without any fault.",
         f"{once['langgraph_retry'].sum()} of 20 each, {alike} of them the same",
@@ -195,15 +183,14 @@ def test_what_the_smaller_model_took_more_is_the_paired_difference_of_its_trials
         for run in (run_named("paper"), run_named("paper", "0.5b"))
     )
 
-    def more(of: str, name: str, pack: str, sign: int = 1) -> str:
-        mean = mean_of(sign * (small[of] - large[of]).loc[name, pack])
+    def more(name: str, pack: str) -> str:
+        mean = mean_of((small["tokens"] - large["tokens"]).loc[name, pack])
         assert mean.n == 10
         return f"{mean.mean:,.0f} [{mean.low:,.0f}, {mean.high:,.0f}]"
 
-    sentences = [" and ".join(more("tokens", name, pack) for pack in ("multi_file_debugging", "k8s_oomkill")) for name in ARMS]
+    sentences = [" and ".join(more(name, pack) for pack in ("multi_file_debugging", "k8s_oomkill")) for name in ARMS]
     texts = [f"`{name}` {'took ' * (name == ARMS[-1])}{sentence}" for name, sentence in zip(ARMS, sentences, strict=True)]
-    saved = [more("latency_seconds", name, "multi_file_debugging", -1) for name in ("monolithic", "runtime_structured")]
-    assert not missing("results/paper", *texts, "took {} s less under `monolithic`, and {} s less under".format(*saved))
+    assert not missing("results/paper", *texts)
 
 
 def test_what_is_said_of_break_even_and_of_first_passes_is_what_its_table_holds() -> None:
@@ -211,18 +198,16 @@ def test_what_is_said_of_break_even_and_of_first_passes_is_what_its_table_holds(
         (row["Scenario"], row["Architecture"], row["Against"]): row
         for row in pd.read_csv(FOLDER / "paper-qwen2.5-coder-1.5b-instruct" / "tables" / "break_even.csv").to_dict("records")
     }
-    first_passes, first_rounds, from_on = list[str](), list[str](), list[str]()
+    first_passes, from_on = list[str](), list[str]()
     for scenario in ("multi_file_debugging", "k8s_oomkill"):
         row = firsts[scenario, "runtime_structured", "monolithic"]
         first_passes.append(format(row["First pass"] / row["First pass, other's"], ".1f"))
         from_on.append(
             "{:.2f} [{:.2f}, {:.2f}]".format(*(float(row[name]) for name in ("Cheaper from failures a trial", "Low", "High")))
         )
-        first_rounds.append(format(row["First round, other's"] / row["First round"], ".1f"))
     assert not missing(
         "results/paper",
         "and here {} and {} times, mean by mean".format(*first_passes),
-        "here {} and {} times".format(*first_rounds),
         "from {} and {} failures a trial on".format(*from_on),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from diagnosis.score import TRIALS, WEAKNESSES, matrix_of, planted_in, read_scored, rows, scored, summary
+from diagnosis.score import TRIALS, WEAKNESSES, matrix_of, planted_in, read_scored, scored, summary
 from diagnosis.weaknesses import DOUBLE, SINGLE, agent_with
 
 PAGE = (Path(__file__).parents[2] / "docs" / "diagnosing.md").read_text(encoding="utf-8")
@@ -30,21 +30,6 @@ def test_twelve_weaknesses_are_planted_beside_a_harmless_one() -> None:
 @pytest.mark.parametrize("weakness", WEAKNESSES)
 def test_the_committed_trials_are_diagnosed_so_again(weakness: str) -> None:
     assert list(scored(matrix_of(), weakness, TRIALS)) == [each for each in read_scored() if each.weakness == weakness]
-
-
-def test_the_page_says_which_pair_is_named_in_fewest_trials_and_what_the_last_rejection_never_names() -> None:
-    cells = [row.strip("| ").split(" | ") for row in rows(read_scored())]
-    weakness, _, exact, *_ = min((row for row in cells if " and " in row[1]), key=lambda row: share_in(row[2]))
-    assert f"*{weakness}* is named in fewest trials: {exact}." in " ".join(PAGE.split())
-    by_last = {part: sum(int(row[4].split()[0]) for row in cells if row[1] == part) for part in ("commit", "pattern")}
-    never = {part: sum(int(row[4].split()[0]) for row in cells if row[1] == part) for part in ("verifier", "signal")}
-    assert all(by_last.values()) and not any(never.values())
-
-
-def share_in(cell: str) -> float:
-    """The share that a cell such as `11 of 19 [33%, 80%]` gives."""
-    k, _, n, *_ = cell.split()
-    return int(k) / int(n)
 
 
 def test_the_page_adds_up_the_committed_trials() -> None:
