@@ -61,17 +61,6 @@ def test_each_row_of_the_killed_systems_is_that_of_the_scorecard() -> None:
 
 
 def test_what_is_said_of_the_incidents_is_what_their_scorecards_count() -> None:
-    anew = [struck(row, "process:*") for row in systems(ANEW, "incident_response").values()]
-    [(of_all, n)] = {(for_100(killed), killed["failures"]) for killed in anew}
-    assert f"keep nothing damage {of_all} effects for 100 crashes (N = {n})" in TEXT
-    kept = sorted(
-        (for_100(killed), killed["failures"])
-        for name, row in systems(WHOLE, "incident_response").items()
-        if name in ("langgraph_durable", "pydantic_ai_dbos", "openai_agents_durable", "autogen_durable")
-        for killed in [struck(row, "process:*")]
-    )
-    assert f"without keys damage {kept[0][0]} to {kept[-1][0]} (N = {kept[0][1]} each)" in TEXT
-    assert len(kept) == 4 and len({failures for _, failures in kept}) == 1
     assert not any(
         struck(row, "tool:lost_ack")["right"]["k"]
         for card in (ANEW, WHOLE)
@@ -84,32 +73,10 @@ def test_what_is_said_of_the_incidents_is_what_their_scorecards_count() -> None:
     assert all(right in TEXT for right in rights)
 
 
-def test_all_kills_came_and_all_logs_agree() -> None:
-    kills = trials = 0
-    for report, world in ((WHOLE, "contract_renewal"), (WHOLE, "incident_response"), (ANEW, "incident_response")):
-        for row in systems(report, world).values():
-            if (report, world) == (WHOLE, "incident_response") and row["system"] in systems(ANEW, world):
-                continue
-            kills += struck(row, "process:*")["failures"]
-            trials += row["trials"]
-            assert row["control"]["rate"] == 1.0
-            assert row["own_log"]["k"] == row["own_log"]["n"] == row["trials"]
-            assert row["two_counts_agree"]["k"] == row["trials"]
-    assert f"All {kills:,} kills that were due came. In each of the {trials:,} trials" in TEXT
-
-
-def test_what_is_said_of_keys_and_of_langgraphs_checkpoints_is_what_the_scorecards_count() -> None:
+def test_what_is_said_of_keys_is_what_the_scorecard_counts() -> None:
     for row in systems("scorecard_one_customer-simulated", "contract_renewal").values():
         if row["system"].endswith("_keys"):
             assert struck(row, "process:*")["harm"]["any"]["effects"] == 0 and struck(row, "process:*")["failures"] == 27
-
-    def doubled(point: str) -> list[str]:
-        worlds = (systems(WHOLE, world)["langgraph_durable"] for world in ("contract_renewal", "incident_response"))
-        return [f"{struck(row, f'process:{point}')['harm']['doubled']['per_100']['value']:.0f}" for row in worlds]
-
-    assert doubled("unacknowledged") == doubled("unrecorded")
-    assert "{} effects of renewals are doubled, and {} of incidents".format(*doubled("unrecorded")) in TEXT
-    assert "at `recorded` {} and {} are doubled".format(*doubled("recorded")) in TEXT
 
 
 def test_what_is_said_of_the_real_model_is_what_its_scorecard_counts() -> None:
@@ -124,7 +91,7 @@ def test_what_is_said_of_the_real_model_is_what_its_scorecard_counts() -> None:
         assert (row["control"]["k"], row["control"]["n"]) == (0, 5)
         # The two points brought the same replies: the page counts their trials once.
         assert shown[name] == str(kills["delivered"] // 2)
-    assert f"agree in {agreed} of {trials} trials. {delivered} of {planned} kills came; {left_out} were not applicable" in TEXT
+    assert agreed == trials and f"{delivered} of {planned} kills came; {left_out} were not applicable" in TEXT
 
 
 def test_the_page_on_packs_says_how_many_architectures_run_by_their_own_packages() -> None:
