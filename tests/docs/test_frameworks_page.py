@@ -81,17 +81,9 @@ def test_what_is_said_of_keys_is_what_the_scorecard_counts() -> None:
 
 def test_what_is_said_of_the_real_model_is_what_its_scorecard_counts() -> None:
     rows = systems(LIVE, "contract_renewal")
-    shown = {names.strip("`"): crashes for names, _, crashes, *_ in rows_under("**On a real model**")}
-    assert shown.keys() == rows.keys()
-    planned = delivered = left_out = trials = agreed = 0
-    for name, row in rows.items():
-        [kills] = [receipt for receipt in row["receipts"] if receipt["by"] == "process:*"]
-        planned, delivered = planned + kills["planned"], delivered + kills["delivered"]
-        left_out, trials, agreed = left_out + kills["not_applicable"], trials + row["trials"], agreed + row["own_log"]["k"]
-        assert (row["control"]["k"], row["control"]["n"]) == (0, 5)
-        # The two points brought the same replies: the page counts their trials once.
-        assert shown[name] == str(kills["delivered"] // 2)
-    assert agreed == trials and f"{delivered} of {planned} kills came; {left_out} were not applicable" in TEXT
+    assert rows.keys() == {"openai_loop", "langgraph_durable_sync_keys"}
+    assert {(row["control"]["k"], row["control"]["n"]) for row in rows.values()} == {(0, 5)}
+    assert "finished no renewal, so the run shows nothing about recovery" in TEXT
 
 
 def test_the_page_on_packs_says_how_many_architectures_run_by_their_own_packages() -> None:

@@ -81,9 +81,10 @@ def test_each_coding_agent_solved_both_of_its_trials_on_the_scripted_model() -> 
 
 def test_each_trial_of_a_coding_agent_in_the_world_is_a_row_of_the_table() -> None:
     rows = rows_of("in_world.csv", ROOT / "reports" / "coding_agents")
-    for row in rows:
-        counts = f"{row['tool_calls']} calls of tools, {int(row['tokens']):,} tokens, {row['doubled']} effects doubled |"
-        [line] = [line for line in PAGE.splitlines() if f"| {row['agent']} {row['version']} | " in line and "of tools" in line]
-        ended = f"| {row['outcome']}: {counts}"
-        assert line.index(ended) == line.index("| solved:") if row["fault"] == "none" else line.endswith(ended)
-    assert PAGE.count(" effects doubled |") == len(rows)
+    undisturbed = [row for row in rows if row["fault"] == "none"]
+    killed = [row for row in rows if row["fault"] != "none"]
+    assert {row["agent"] for row in undisturbed} == {row["agent"] for row in killed} and len(rows) == 4
+    assert {(row["outcome"], row["doubled"]) for row in undisturbed} == {("solved", "0")} and "Each solved the task." in TEXT
+    assert {(row["outcome"], row["doubled"]) for row in killed} == {
+        ("wrong", "5")
+    } and "each began anew and doubled 5 effects" in TEXT
