@@ -10,8 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "results" / "boundaries.md"
-INCLUDED = re.compile(r"\{include\} \.\./\.\./(reports/\S+/report\.md)\n:start-after: (.*)\n:end-before: (.*)\n")
-"""A table that the page includes of a report: its file, the line before it and the line behind it."""
+PARAPHRASE = (ROOT / "reports" / "paraphrase-qwen2.5-coder-1.5b-instruct" / "report.md").read_text(encoding="utf-8")
 INTERVAL = re.compile(r"(-?\d+\.\d{2,3}) \[(-?\d+\.\d{2,3}), (-?\d+\.\d{2,3})\]")
 
 
@@ -27,9 +26,7 @@ def test_each_number_with_an_interval_stands_in_a_table_of_the_page() -> None:
         for column in row
         if row.get(f"{column} low")
     }
-    for report, before, behind in INCLUDED.findall(page):
-        table = (ROOT / report).read_text(encoding="utf-8").split(before)[1].split(behind)[0]
-        known.update(INTERVAL.findall(table))
+    known.update(INTERVAL.findall(PARAPHRASE))
     intervals = INTERVAL.findall(" ".join(page.split()))
     assert len(intervals) >= 10
     assert not [numbers for numbers in intervals if numbers not in known]
@@ -92,11 +89,10 @@ def test_every_figure_of_the_page_is_there() -> None:
 
 
 def test_the_states_of_the_paraphrase_are_those_of_its_table() -> None:
-    report = (ROOT / "reports" / "paraphrase-qwen2.5-coder-1.5b-instruct" / "report.md").read_text(encoding="utf-8")
-    row = next(line for line in report.splitlines() if line.startswith("| local | none | all |"))
+    row = next(line for line in PARAPHRASE.splitlines() if line.startswith("| local | none | all |"))
     events, instances = (cell.strip() for cell in row.split("|")[7:9])
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
-    assert f"the same judgments in the same {events} states of {instances} customers" in page
+    assert f"in {events} states of {instances} customers" in page
 
 
 def test_what_the_page_counts_of_failures_and_remedies_stands_in_their_table() -> None:
@@ -171,12 +167,6 @@ def test_what_further_remedies_mend_and_what_they_do_not_is_what_the_page_says()
     assert [cell.split(", ")[1] for cell in queue.values()] == ["6/10", "10/10", "6/10", "8/10"]
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
     assert "6 of 10 renewals and 6 of 10 incidents" in page and "damage 10 of 10 and 8 of 10" in page
-    children = (tables / "study-pattern-failure-children.md").read_text(encoding="utf-8")
-    assert re.findall(r"\| [^|]*? (\d+/\d+) \| (\d+/\d+) \|\n", children) == [
-        *(("5/10", "0/10"), ("0/10", "2/10")),
-        *(("5/7", "0/7"), ("0/7", "5/7")),
-    ]
-    assert "damages 5 of 10 renewals and 5 of 7 incidents" in page and "damages 2 of 10 and 5 of 7" in page
 
 
 def test_how_many_pairs_of_patterns_are_told_apart_is_what_the_table_counts() -> None:

@@ -40,15 +40,6 @@ def test_in_the_ten_lines_a_rejection_throws_everything_away() -> None:
 
 
 @pytest.mark.usefixtures("modules")
-def test_the_parallel_example_asks_at_the_same_time_for_what_does_not_read_each_other() -> None:
-    plain, struck = plain_and_struck("together:together", "apples", "orchard")
-    apples, pears, store = events(plain, Called)
-    assert apples.started == pears.started < store.started
-    assert plain.record.api_seconds < sum(call.seconds for call in events(plain, Called))
-    assert [(name, cause) for name, _, cause in calls(struck)][2:] == [("apples", "retry"), ("store", "first")]
-
-
-@pytest.mark.usefixtures("modules")
 def test_the_vote_asks_three_times_at_once_and_a_fault_in_one_sample_makes_no_retry() -> None:
     plain, struck = plain_and_struck("vote:vote", "total")
     for result in (plain, struck):

@@ -268,18 +268,6 @@ def test_the_results_say_how_the_order_turns_at_the_papers_sizes(tmp_path: Path)
         assert re.search(rf"{re.escape(sentence)}[^.]* `{table.condition.scenario}`", RESULTS), sentence
 
 
-@pytest.mark.parametrize("architecture", ["static", "runtime_structured"])
-def test_the_results_say_what_a_retry_took_on_the_model_at_the_papers_sizes(architecture: str) -> None:
-    run = bench.load_run(ROOT / "results" / "paper_sized-qwen2.5-coder-1.5b-instruct")
-    assert not run.trials["outcome"].eq("solved").any() and len(run.trials) == 64
-    tables = list(beside(arms_of(run), load_published()))
-    assert len(tables) == 2
-    for table in tables:
-        ratio = table.by_monolithic(architecture)
-        assert ratio and ratio.ratio and ratio.low and ratio.high
-        assert f"{ratio.ratio:.1%} [{ratio.low:.1%}, {ratio.high:.1%}]" in RESULTS
-
-
 def test_the_results_say_what_a_repair_takes_where_validation_itself_refuses() -> None:
     run = bench.load_run(ROOT / "results" / "validation-qwen2.5-coder-1.5b-instruct")
     assert len(run.trials) == 162 and not run.trials["outcome"].eq("solved").any()

@@ -43,10 +43,6 @@ def test_what_is_said_of_the_smaller_works_is_what_their_rows_count() -> None:
     assert f"except for `pull_request` under `stale_read`: {solved(failed)}. The {54 - int(failed['solved'])} remedied" in TEXT
     lost = {solved(row) for (_, plan, form), row in by_cell.items() if (plan, form) == ("lost_ci", "bare")}
     assert [f"leaves {cell} solved in each work" in TEXT for cell in lost] == [True]
-    crashed = [solved(by_cell[work, "crash", "bare"]) for work in ("triage", "add_test", "pull_request")]
-    assert "Bare, crashes** leave {} (`triage`), {} (`add_test`) and {} (`pull_request`) solved".format(*crashed) in TEXT
-    calm, stale = (solved(by_cell["pull_request", plan, "bare"]) for plan in ("none", "stale_read"))
-    assert f"only {calm} without a fault, and in {stale} under `stale_read`" in TEXT
 
 
 def test_each_patterns_crashes_are_those_of_the_table_and_remedies_damage_nothing() -> None:
