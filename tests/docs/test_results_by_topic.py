@@ -13,8 +13,6 @@ from scipy.stats import binomtest
 import bench
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import amount_of, holm, mean_of
-from bench.read.claims.published import load_published
-from bench.read.claims.verdicts import counts, judge_all, structural
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "reports"
@@ -256,30 +254,18 @@ def test_mellea_takes_the_share_that_is_told_and_the_papers_framework_seconds_ar
     trials = run.trials[run.trials["architecture"].isin(["mellea", "mellea_code"])]
     sums = trials.groupby(["scenario", "architecture"], observed=True)[["framework_seconds", "latency_seconds"]].sum()
     shares = sorted(100 * sums["framework_seconds"] / sums["latency_seconds"])
-    of_code = trials[trials["architecture"] == "mellea_code"].groupby("scenario", observed=True)["framework_seconds"].mean()
     report = (FOLDER / run.name / "report.md").read_text(encoding="utf-8")
-    assert all(row in report for row in ("| 5.18 ± 0.91 |", "| 3.94 ± 0.49 |", "| 18.0% |"))
+    assert "| 18.0% |" in report
     assert not missing(
         "results/systems",
         f"{shares[0]:.4f}% to {shares[-1]:.4f}% of its arms' seconds",
         "where the paper has 18.0%",
-        f"took {min(of_code):.4f} s and {max(of_code):.4f} s of framework time",
-        "runtime-structured arm 5.18 s and 3.94 s",
     )
 
 
 def test_what_is_said_of_how_often_the_smaller_model_gave_up_is_what_its_trials_did() -> None:
     outcomes = run_named("paper", "0.5b").trials["outcome"]
     assert not missing("results/paper", f"gave up in {outcomes.eq('gave_up').sum()} of the {len(outcomes)} trials")
-
-
-def test_what_is_said_of_the_smaller_models_claims_is_how_they_were_judged() -> None:
-    verdicts = counts(structural(judge_all(run_named("paper", "0.5b"), load_published())))
-    sentence = (
-        f"Of {sum(verdicts.values())} claims of directions and ratios {verdicts['counterexample found']} fall by a "
-        f"counterexample, {verdicts['inconclusive']} are inconclusive, and {verdicts['not measured']} were not measured."
-    )
-    assert not missing("results/paper", sentence)
 
 
 def judged(model: str, bank: str = "judgment_bank") -> dict[str, dict[str, str]]:
@@ -292,14 +278,13 @@ def judged(model: str, bank: str = "judgment_bank") -> dict[str, dict[str, str]]
 
 def test_what_is_said_of_single_judgments_is_what_their_tables_count() -> None:
     larger, smaller = judged("1.5b"), judged("0.5b")
-    risk, offer = larger["risk"], smaller["offer"]
+    risk = larger["risk"]
     wrong = int(risk["Caught"]) + int(risk["Passed"])
     assert not any(int(row["Not of its form"]) or int(row["Beyond all right"]) for row in larger.values())
     assert larger["offer"]["Passed"] == "0"
     assert not missing(
         "results/incidents",
         f"Of the wrong risk scores {risk['Passed']} of {wrong} break none.",
-        f"{offer['Beyond all right']} of its 390 offers are absurd, and {offer['Not of its form']} replies out",
         *(f"in {row['Right'].partition('= ')[2]}" for name, row in smaller.items() if name in ("risk", "close")),
     )
 
@@ -330,7 +315,7 @@ def test_what_is_said_of_the_larger_models_judgments_in_a_world_is_what_its_tabl
     assert not missing(
         "results/incidents",
         f"The model reads the request right in {request['Right']}, and decides right in {decision['Right']}.",
-        f"turns {decision['Caught']} of the {wrong} wrong decisions away, and {decision['Passed']} wrong decisions pass",
+        f"turns {decision['Caught']} of the {wrong} wrong decisions away, and {decision['Passed']} pass",
     )
 
 
