@@ -35,20 +35,3 @@ def test_the_pages_first_table_is_that_of_forty_customers(tmp_path: Path) -> Non
         [of_system] = [line for line in PAGE.splitlines() if line.startswith(f"| `{cells['System']}` |")]
         assert f"| {undisturbed} | {cells['Crashes']} in " in of_system
         assert f"| {rounded(cells['Right after a crash'])} | {cells['Damaged per 100 crashes']} | {tokens} |" in of_system
-
-
-def test_what_the_page_says_of_conversations_is_what_their_committed_scorecard_counts() -> None:
-    report = (ROOT / "reports" / "support_desk-simulated" / "scorecard.md").read_text(encoding="utf-8")
-    at_a_glance, _ = report.split("## In words")
-    by_name = {
-        name: cells for name, *cells in (line.strip("| ").split(" | ") for line in at_a_glance.splitlines() if line[:2] == "| ")
-    }
-    remedied = {tuple(cells) for name, cells in by_name.items() if name.endswith("_remedied")}
-    assert len(remedied) == 1
-    page = " ".join(PAGE.split())
-    for words, cells in (
-        ("`bare_agent` in", by_name["bare_agent"]),
-        ("`supervisor_gate`, which denies what was done already, in", by_name["supervisor_gate"]),
-        ("each of nine patterns with remedies in", next(iter(remedied))),
-    ):
-        assert f"{words} {rounded(cells[2])}" in page

@@ -80,7 +80,9 @@ def test_each_trial_of_a_coding_agent_in_the_world_is_a_row_of_the_table() -> No
     undisturbed = [row for row in rows if row["fault"] == "none"]
     killed = [row for row in rows if row["fault"] != "none"]
     assert {row["agent"] for row in undisturbed} == {row["agent"] for row in killed} and len(rows) == 4
-    assert {(row["outcome"], row["doubled"]) for row in undisturbed} == {("solved", "0")} and "Each solved the task." in TEXT
+    assert {(row["outcome"], row["doubled"]) for row in undisturbed} == {
+        ("solved", "0")
+    } and "Undisturbed, each solved the task." in TEXT
     assert {(row["outcome"], row["doubled"]) for row in killed} == {
         ("wrong", "5")
     } and "each began anew and doubled 5 effects" in TEXT
