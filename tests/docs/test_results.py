@@ -153,13 +153,8 @@ def test_how_many_replies_no_committed_run_was_the_first_to_ask_for_is_counted()
 
 
 def test_how_many_calls_a_recording_asked_is_what_it_did_not_take_over() -> None:
-    for name, asked in {
-        "chaos-qwen2.5-coder-1.5b": 564,
-        "answer_format-qwen2.5-coder-1.5b": 495,
-        "incidents-qwen2.5-coder-0.5b": 285,
-    }.items():
-        calls = bench.load_run(ROOT / "results" / f"{name}-instruct").calls
-        assert int((~calls["reused"]).sum()) == asked and f"({asked}, planned" in RESULTS, name
+    calls = bench.load_run(ROOT / "results" / "incidents-qwen2.5-coder-0.5b-instruct").calls
+    assert f"the 0.5B model's `incidents` ({int((~calls['reused']).sum())}, planned 280)" in RESULTS
 
 
 def rows(report: str, table: str) -> list[dict[str, str]]:
