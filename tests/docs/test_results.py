@@ -153,8 +153,13 @@ def test_how_many_replies_no_committed_run_was_the_first_to_ask_for_is_counted()
 
 
 def test_how_many_calls_a_recording_asked_is_what_it_did_not_take_over() -> None:
-    calls = bench.load_run(ROOT / "results" / "incidents-qwen2.5-coder-0.5b-instruct").calls
-    assert f"the 0.5B model's `incidents` ({int((~calls['reused']).sum())}, planned 280)" in RESULTS
+    for name, planned in {
+        "chaos-qwen2.5-coder-1.5b": 250,
+        "answer_format-qwen2.5-coder-1.5b": 400,
+        "incidents-qwen2.5-coder-0.5b": 280,
+    }.items():
+        asked = sum(not response.reused for response in read_responses(ROOT / "results" / f"{name}-instruct"))
+        assert f"({asked}, planned {planned})" in RESULTS, name
 
 
 def rows(report: str, table: str) -> list[dict[str, str]]:

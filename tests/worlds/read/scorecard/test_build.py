@@ -261,7 +261,9 @@ def test_what_is_no_scorecard_is_refused_in_one_line_that_says_what_to_do(tmp_pa
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", gzip.compress(b"{}" * 9)[:-9], gzip.compress(b"x" * 99)[:12] + b"\xff" * 9])
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", gzip.compress(b"{}" * 9, mtime=0)[:-9], gzip.compress(b"x" * 99, mtime=0)[:12] + b"\xff" * 9]
+)
 def test_a_packed_scorecard_that_is_no_gzip_or_is_cut_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "card.json.gz"
     path.write_bytes(content)
@@ -272,7 +274,7 @@ def test_a_packed_scorecard_that_is_no_gzip_or_is_cut_is_refused_in_one_line(tmp
 
 def test_a_small_file_that_unpacks_to_more_than_a_scorecard_can_have_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "card.json.gz"
-    path.write_bytes(gzip.compress(bytes(2**26 + 1)))
+    path.write_bytes(gzip.compress(bytes(2**26 + 1), mtime=0))
     with pytest.raises(ResultsError, match=r"card.json.gz: cannot be read: it has more than 67,108,864 bytes"):
         read_scorecard(path)
 
