@@ -7,4 +7,4 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until the session has begun
     import pytest
 
-    sys.exit(pytest.console_main())
+    sys.exit(pytest.main())

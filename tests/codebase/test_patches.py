@@ -138,7 +138,7 @@ def test_a_patch_that_is_made_after_the_run_is_credited_with_the_test_that_turne
     assert state.turned_by("test_names.py::test_greet") == []
     patch = state.note_changes(call="c1")
     assert [each.id for each in state.turned_by("test_names.py::test_greet")] == [patch.id]
-    write(root, {"names.py": MONEY["names.py"]})
+    write(root, {"names.py": "def greet(name):\n    return 'hello ' + name\n"})
     impact(root)
     mended = state.note_changes(call="c2")
     assert [each.id for each in state.turned_by("test_names.py::test_greet")] == [mended.id]

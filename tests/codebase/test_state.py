@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 from bench.codebase import ExecutionState
 from bench.codebase.cli import app
 from bench.codebase.git import CodeError
+from bench.codebase.record import Execution, Fact, Record
 from bench.codebase.running import Runnable
 from bench.codebase.store import ExecutionStore
 
@@ -91,15 +92,14 @@ def app_commands() -> list[str]:
 
 
 def test_what_a_test_needs_of_an_installed_package_is_a_line(tmp_path: Path) -> None:
-    root = repository(tmp_path / "r", {"test_it.py": "import shelf.a, shelf.b, single\ndef test_it():\n    assert shelf.a\n"})
-    packages = tmp_path / "site-packages"
-    write(packages, {f"shelf/{name}.py": "" for name in ("__init__", "a", "b")} | {"single.py": ""})
-    impact(root, variables={"PYTHONPATH": f"{packages}:{Path(__file__).parents[2]}"})
-    answer = CliRunner().invoke(app, ["needs", "test_it.py::test_it", "--in", str(root)], catch_exceptions=False).output
-    lines = [line for line in answer.splitlines() if str(packages) in line]
-    files = f"test_it.py::test_it  file  {packages}"
-    assert f"{files}/shelf  (3 files)" in lines and f"{files}/single.py" in lines and len(lines) == 2, lines
-    assert "test_it.py::test_it  body  test_it.py::test_it" in answer.splitlines()
+    root, test = repository(tmp_path), "test_it.py::test_it"
+    state, packages = ExecutionState.open(root), "/usr/lib/python3/site-packages"
+    files = ("shelf/__init__.py", "shelf/in/a.py", "shelf/b.py", "single.py")
+    facts = [Fact("file", f"{packages}/{name}", "v") for name in files] + [Fact("file", "my-packages/a/b.txt", "v")]
+    state.save(state.step("run"), "", [Execution("test", test, "passed", "", 0.0, (Record("test", test, frozenset(facts)),))])
+    answer = CliRunner().invoke(app, ["needs", test, "--in", str(root)], catch_exceptions=False).output
+    shelf, single = f"{test}  file  {packages}/shelf  (3 files)", f"{test}  file  {packages}/single.py"
+    assert answer.splitlines() == [shelf, single, f"{test}  file  my-packages/a/b.txt"]
 
 
 def test_it_gives_no_reason_for_a_result_that_a_run_keeps(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_a_failure_shows_no_frame_of_the_recording(tmp_path: Path) -> None:
     tests = "import os\ndef test_import():\n    import broken\ndef test_read():\n    os.stat('not_there')\n"
     root = repository(tmp_path / "r", {"broken.py": "import nonsense\n", "test_it.py": tests})
     ran, _, text = impact(root)
-    assert len(ran) == 2 and "broken.py:1: in <module>" in text and "FileNotFoundError" in text
+    assert len(ran) == 2 and "broken.py:1: ModuleNotFoundError" in text and "FileNotFoundError" in text
     assert "<bench" not in text and "???" not in text, text
 
 
