@@ -266,7 +266,7 @@ class ExecutionState(Workspace):
         return self.decide(layout, (last.kind,)).kept.get(last.name)
 
     def last(self, name: str) -> Kept:
-        """Return the last execution of a name that was recorded; if none was, the last.
+        """Return the last recorded execution of a test. If none was recorded, return its last unrecorded one.
 
         Args:
             name: A test's node id, or the name of a script, step or document.

@@ -49,7 +49,7 @@ def test_the_help_of_each_command_has_an_example_and_says_what_each_option_does(
     [
         (("run",), "bench: missing argument 'config'; see: bench run --help\n"),
         (("run", "x.toml", "--frob"), "bench: no such option: --frob; see: bench run --help\n"),
-        (("run", "x.toml", "--name"), "bench: option '--name' requires an argument; see: bench --help\n"),
+        (("run", "x.toml", "--name"), "bench: option '--name' requires an argument; see: bench run --help\n"),
         (("xyzzy",), "bench: no such command 'xyzzy'; see: bench --help\n"),
         (("rnu",), "bench: no such command 'rnu'; did you mean 'run'; see: bench --help\n"),
         (("runs", "--tag"), "bench: option '--tag' requires an argument; see: bench runs --help\n"),

@@ -169,7 +169,8 @@ def _solved_alike(run: Run, named: Sequence[Arm]) -> str:
 
 
 def _solved_and_cheap(named: Sequence[Arm]) -> tuple[float, float]:
-    """Order architectures by what all models together solved with them. Of equal architectures the cheapest comes last."""
+    """Return the sort key of an architecture: what all models together solved with it, and then its cost, so that the cheapest
+    of equals comes last."""
     spent = [per_solved(arm.trials, COST.name).value or 0.0 for arm in named]
     return sum(arm.solved().rate or 0.0 for arm in named), -sum(spent)
 

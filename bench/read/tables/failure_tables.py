@@ -28,7 +28,7 @@ NOT_MEASURED = "not measured"
 
 
 def failure_tables(run: Run, arms: Arms, published: PublishedFigures) -> list[Table]:
-    """Return the tables that have something to show, the first round first."""
+    """Return the tables of failures that are not empty. Those of the first repair come first."""
     struck = [arm for arm in each_arm(arms) if arm.condition.plan != FAULT_FREE and arm.usable["faults_delivered"].any()]
     tables = [first_round(run, struck, published), price(run, arms, struck)] if struck else []
     return [*tables, first_pass(run, arms), differences(run, arms), by_subtask(run, arms)]

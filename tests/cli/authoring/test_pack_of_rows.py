@@ -143,7 +143,7 @@ def test_rows_that_make_no_pack_leave_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written_whole_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_line", lambda _: 1 / 0)
+    monkeypatch.setattr(module, "asdict", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         pack_of(tmp_path, TICKETS)
     assert list((tmp_path / "packs").iterdir()) == []

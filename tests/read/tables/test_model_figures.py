@@ -94,7 +94,7 @@ def test_where_both_models_have_prices_dollars_stand_in_the_table_the_figure_and
         [picture] = model_figures(run, arms_of(run))
     assert picture.caption.endswith("Trials that ended in an error are left out, but their cost is counted.")
     text = " ".join(finding.text for finding in summary_of(run, arms_of(run)).findings)
-    assert "static solved 3 of 3 trials at 12.20000 $ each [" in text and "static solved 2 of 3 trials at 0.4" in text
+    assert " 3 of 3 trials at 12.20000 $ each [" in text and " 2 of 3 at 0.48500 $ each [" in text
 
 
 def test_every_pair_of_three_models_is_compared_in_the_configs_order(tmp_path: Path) -> None:
