@@ -284,7 +284,7 @@ def test_what_is_said_of_single_judgments_is_what_their_tables_count() -> None:
     assert larger["offer"]["Passed"] == "0"
     assert not missing(
         "results/incidents",
-        f"Of the wrong risk scores {risk['Passed']} of {wrong} break none.",
+        f"{risk['Passed']} of the {wrong} wrong risk scores break no rule.",
         *(f"in {row['Right'].partition('= ')[2]}" for name, row in smaller.items() if name in ("risk", "close")),
     )
 
