@@ -166,7 +166,8 @@ def test_what_further_remedies_mend_and_what_they_do_not_is_what_the_page_says()
     }
     assert [cell.split(", ")[1] for cell in queue.values()] == ["6/10", "10/10", "6/10", "8/10"]
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
-    assert "6 of 10 renewals and 6 of 10 incidents" in page and "claim the same step, 10 of 10 and 8 of 10 trials are damaged" in page
+    assert "6 of 10 renewals and 6 of 10 incidents" in page
+    assert "claim the same step, 10 of 10 and 8 of 10 trials are damaged" in page
 
 
 def test_how_many_pairs_of_patterns_are_told_apart_is_what_the_table_counts() -> None:
