@@ -174,8 +174,8 @@ class Scope:
 
     def _is_plain_member(self, member: ast.stmt) -> bool:
         value = member.value if isinstance(member, ast.Assign | ast.AnnAssign) else None
-        told = not isinstance(value, ast.Name) or self.known.get(value.id) in ("function", "number", "text", "false")
-        plain = isinstance(member, ast.Pass) or (told and self.binds_alone(member))  # else it may have `__set_name__`
+        is_known = not isinstance(value, ast.Name) or self.known.get(value.id) in ("function", "number", "text", "false")
+        plain = isinstance(member, ast.Pass) or (is_known and self.binds_alone(member))  # else it may have `__set_name__`
         self.known |= self._meanings(member)
         return plain
 
