@@ -17,7 +17,7 @@ from pathlib import Path
 
 from bench.cli.terminal import Terminal
 from bench.common.files import content_of, write_whole
-from bench.common.paths import PACKS
+from bench.common.paths import PACKS, state_folder
 
 MOST_BYTES = 2**16
 """The most bytes that are read of what was remembered for a place."""
@@ -67,6 +67,5 @@ def _remembered(place: Path) -> list[Path]:
 
 
 def _path_of(place: Path) -> Path:
-    """Raises RuntimeError if the user has no home. https://specifications.freedesktop.org/basedir-spec/latest/"""
-    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    return state / "recovery-bench" / "packs" / sha256(os.fsencode(place.resolve())).hexdigest()[:32]
+    """Raises RuntimeError if the user has no home."""
+    return state_folder() / "packs" / sha256(os.fsencode(place.resolve())).hexdigest()[:32]

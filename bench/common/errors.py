@@ -2,6 +2,7 @@
 
     BenchError                a user's mistake: printed as one line, exit code 2
     |-- ConfigError           a config that cannot be run as it stands
+    |   `-- OriginalChanged   a probed store itself changed, and not its copy alone
     |-- PackError             a scenario pack that cannot be used
     |   `-- Unavailable       a pack that lacks its data, or a package that it needs
     |-- EndpointError         a model endpoint that cannot be used at all
@@ -45,6 +46,10 @@ class BenchError(Exception):
 
 class ConfigError(BenchError):
     pass
+
+
+class OriginalChanged(ConfigError):
+    """A store that a probe copied has itself changed. Its text says where a backup is."""
 
 
 class PackError(BenchError):

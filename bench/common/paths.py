@@ -26,6 +26,12 @@ DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "
 """Names that are devices on Windows, whatever their ending. https://learn.microsoft.com/windows/win32/fileio/naming-a-file"""
 
 
+def state_folder() -> Path:
+    """Return the user's own folder for what commands remember. Raises RuntimeError if the user has no home.
+    https://specifications.freedesktop.org/basedir-spec/latest/"""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "recovery-bench"
+
+
 def folder_of(run: str) -> Path:
     """Return the folder of a run that is named by its folder, its archive, or its name under results/. Raises ResultsError if
     there is none and results/ has others; the message names the nearest."""

@@ -90,13 +90,14 @@ class ClosingMark:
 class SessionRecord:
     """The begin or end of one `bench run` on a results folder, and how it ended; at its end also the `trouble` of endpoints.
     Times are UTC, ISO 8601. A session that completes the run ends with a `mark`; if more trials are run later, the mark of
-    their session replaces it."""
+    their session replaces it. `harmed`: a probe ended since a store itself had changed; nothing is concluded from its run."""
 
     at: str
     what: Literal["began", "ended"]
     detail: str
     trouble: Many[EndpointTrouble] = ()
     mark: ClosingMark | None = None
+    harmed: bool = False
     kind: Literal["session"] = "session"
 
 

@@ -85,6 +85,7 @@ class ProbeRead:
     clean, controls   their verdicts, in order
     cells             by plan, in the order of the plan
     problems          why runs of the agent could not be made
+    harmed            why nothing is concluded: a store itself changed; "" if none did
     """
 
     folder: Path
@@ -96,6 +97,7 @@ class ProbeRead:
     cells: Mapping[str, CellRead]
     records: tuple[TrialRecord, ...]
     problems: tuple[str, ...]
+    harmed: str
     ending: str
 
     @property
@@ -138,7 +140,7 @@ class ProbeRead:
     def conclusion(self) -> Concluded:
         """The conclusion of the probe. The conclusion `none` is a bound: no planned cell is missing, and all cells that ran
         twice had equal verdicts."""
-        if not self.planned:
+        if not self.planned or self.harmed:
             return "cannot"
         if self.damaged:
             return "damage"
@@ -183,11 +185,11 @@ def read_probe(folder: Path) -> ProbeRead:
     trials, sessions = list[TrialRecord](), list[SessionRecord]()
     for record in read_records(folder):
         trials.append(_kept(record)) if isinstance(record, TrialRecord) else sessions.append(record)
-    return probe_of(folder, manifest, manifest.probe, trials, sessions[-1] if sessions else None)
+    return probe_of(folder, manifest, manifest.probe, trials, sessions)
 
 
 def probe_of(
-    folder: Path, manifest: Manifest, probed: Probed, trials: Sequence[TrialRecord], session: SessionRecord | None
+    folder: Path, manifest: Manifest, probed: Probed, trials: Sequence[TrialRecord], sessions: Sequence[SessionRecord]
 ) -> ProbeRead:
     """Return the probe that these records describe."""
     records = latest(trials)
@@ -219,7 +221,8 @@ def probe_of(
         cells={plan: cells[plan] for plan in dict.fromkeys((*order, *cells)) if plan in cells},
         records=tuple(records),
         problems=tuple(record.reason for record in records if record.outcome == "error"),
-        ending=session.detail if session and session.what == "ended" else "it has not ended",
+        harmed=next((session.detail for session in sessions if session.harmed), ""),
+        ending=sessions[-1].detail if sessions and sessions[-1].what == "ended" else "it has not ended",
     )
 
 

@@ -220,9 +220,9 @@ def outcome(probe: ProbeRead) -> str:
     """Return whether the agent does damage, and the worst case."""
     cells, name = len(probe.with_verdict), probe.name
     if probe.conclusion == "cannot":
-        if not probe.problems:
+        if not probe.harmed and not probe.problems:
             return f"The clean runs of {name} have not ended: the same command goes on"
-        why = probe.problems[-1]
+        why = probe.harmed or probe.problems[-1]
         return f"{name} could not be probed: {one_line(why, LONGEST).rstrip('.')}"
     if probe.damaged:
         worst = probe.damaged[0]

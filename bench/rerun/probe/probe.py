@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import pairwise
 from time import monotonic
 
-from bench.common.errors import ConfigError
+from bench.common.errors import ConfigError, OriginalChanged
 from bench.read.probe.blame import SUFFICIENT, asked_first, asked_last, asks_client
 from bench.read.probe.run import CELLS_AGAIN, CLEAN_RUNS
 from bench.record.entry import MOST
@@ -98,6 +98,7 @@ class Probe:
         """Yield each run of the agent as it ends. If you stop early, close this iterator, so that nothing is left behind.
 
         Raises:
+            OriginalChanged: A store of the owner's has changed, and not its copy alone.
             ConfigError: The subject cannot be probed: clean runs fail or differ, or too many cells in a row cannot be run.
         """
         async with AsyncExitStack() as exits:
@@ -129,11 +130,14 @@ class Probe:
         for number in range(len(courses), FEWEST):
             began = monotonic()
             worker = workers[number % 2 % len(workers)]
-            course = await worker.run(Masks(), one_by_one=number == FEWEST - 1)
+            try:
+                course = await worker.run(Masks(), one_by_one=number == FEWEST - 1, name=f"clean run {number + 1}")
+            except OriginalChanged as error:
+                yield CellRun(CLEAN, number, (), {}, monotonic() - began, str(error))
+                raise
             courses.append(course)
             clean_run = name_calls(course, planned_calls(course))
             if why := objection(course, number + 1, checked):
-                why += "".join([f"; {line}" for line in await worker.written_around()])
                 yield replace(run_of(CLEAN, number, clean_run, _same(clean_run)), problem=why)
                 raise ConfigError(why)
             events: list[OfAKind] = []
@@ -246,7 +250,9 @@ class Probe:
         effects = {identity for identity, kind in kinds.items() if kind in ("effect", "unseen")}
         mends = Mends(mended, self.clean.counts, effects, self._replies) if mended else None
         try:
-            course = name_calls(await worker.run(self.clean.masks, strike, mends=mends), self.clean.calls)
+            course = name_calls(await worker.run(self.clean.masks, strike, mends=mends, name=plan), self.clean.calls)
+        except OriginalChanged:
+            raise
         except ConfigError as error:
             return CellRun(plan, repetition, (), {}, monotonic() - began, str(error))
         if not mended:
@@ -289,7 +295,7 @@ class Probe:
         assert self.clean
         repetition = self._controls
         self._controls += 1
-        course = name_calls(await worker.run(self.clean.masks), self.clean.calls)
+        course = name_calls(await worker.run(self.clean.masks, name=f"control {repetition + 1}"), self.clean.calls)
         replies = zip(course.calls, course.answers, strict=True)
         asked = [(course.texts[call.arguments], raw) for call, raw in replies if call.door_kind == "model" and raw]
         self._replies = [(len(text), raw) for text, raw in asked]
@@ -318,7 +324,8 @@ class Probe:
         """Make further clean runs and repeat some cells, as many as a bound needs."""
         assert self.clean
         for number in range(self._clean_made, CLEAN_RUNS):
-            course = name_calls(await workers[number % len(workers)].run(self.clean.masks), self.clean.calls)
+            worker = workers[number % len(workers)]
+            course = name_calls(await worker.run(self.clean.masks, name=f"clean run {number + 1}"), self.clean.calls)
             yield run_of(CLEAN, number, course, judge(self.clean, course))
         second = [(cell, 1) for cell in again if len(self._judged.get(cell.plan, ())) == 1]
         async for run in self._all(workers, second):

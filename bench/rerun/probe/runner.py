@@ -97,6 +97,7 @@ class Worker:
         one_by_one: bool = False,
         mends: Mends | None = None,
         tape: PlayedTape | None = None,
+        name: str = "a run",
     ) -> AgentCourse:
         """Reset the stores, run the agent once from its start to its end, and return what it did.
 
@@ -106,10 +107,20 @@ class Worker:
             one_by_one: Whether calls of tools are let through one at a time.
             mends: What the gateway mends, if anything.
             tape: What stands for servers and stores, if a tape does.
+            name: The run's name, for a person.
 
         Raises:
+            OriginalChanged: A store of the owner's has changed, and not its copy alone.
             ConfigError: A store, a service or the agent cannot be brought to where it begins.
         """
+        try:
+            return await self._run(masks, strike, one_by_one, mends, tape)
+        finally:
+            await self._stores.check_originals(f"in {name}")
+
+    async def _run(
+        self, masks: Masks, strike: CellStrike | None, one_by_one: bool, mends: Mends | None, tape: PlayedTape | None
+    ) -> AgentCourse:
         await self._gateway.end_servers()
         await self._stores.reset()
         async with self._services():
@@ -153,11 +164,6 @@ class Worker:
                 seconds=seconds,
                 answers=tuple(entry.raw for entry in journal.calls),
             )
-
-    async def written_around(self) -> list[str]:
-        """Return a line for each store that changed since it was copied: the agent wrote to the original."""
-        names = await self._stores.changed()
-        return [f"store {name!r} itself changed: the agent wrote to it, not to its copy" for name in names]
 
     @property
     def handshakes(self) -> Mapping[str, dict[str, Any]]:

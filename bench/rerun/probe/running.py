@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import tempfile
 from collections.abc import AsyncGenerator, Iterator, Sequence
@@ -10,7 +9,9 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.common.errors import OriginalChanged
 from bench.common.files import content_of, new_file
+from bench.common.paths import state_folder
 from bench.record.events import Answered, Called
 from bench.record.reading import read_texts
 from bench.rerun.probe.probe import Probe
@@ -19,7 +20,7 @@ from bench.rerun.probe.runner import Worker
 from bench.rerun.probe.secrets import Secrets
 from bench.rerun.probe.writing import CellRun, ProbeWriter
 from bench.run.witness.place import Place
-from bench.run.witness.stores import Stores, clean, orphans
+from bench.run.witness.stores import Stores
 
 SECRET_BYTES = 32
 
@@ -64,7 +65,7 @@ async def run_probe(
         kept=_kept(writer),
     )
     writer.begin()
-    detail, complete = "it was stopped", False
+    detail, complete, harmed = "it was stopped", False, False
     try:
         async with aclosing(probe.runs()) as runs:
             async for run in runs:
@@ -74,16 +75,10 @@ async def run_probe(
         complete = planned <= {*writer.plans}
         detail = "all cells were run" if complete else "the budget was reached"
     except Exception as error:
-        detail = str(error)
+        detail, harmed = str(error), isinstance(error, OriginalChanged)
         raise
     finally:
-        writer.end(detail, complete)
-
-
-def clean_up(settings: ProbeSettings) -> Iterator[str]:
-    """Remove the files that killed probes left, and restore the stores that they used in place. Yield a line for each step."""
-    for orphan in list(orphans(settings.stores, work_folder())):
-        yield clean(orphan)
+        writer.end(detail, complete, harmed)
 
 
 def _kept(writer: ProbeWriter) -> Iterator[CellRun]:
@@ -99,8 +94,7 @@ def _key() -> bytes:
     Without a place for it, each session has its own."""
     made = secrets.token_bytes(SECRET_BYTES)
     with suppress(OSError, RuntimeError):
-        state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-        path = state / "recovery-bench" / "probe-key"
+        path = state_folder() / "probe-key"
         if path.is_file():
             return content_of(path, SECRET_BYTES)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

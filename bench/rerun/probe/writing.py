@@ -77,7 +77,7 @@ class ProbeWriter:
     recorded     the trials that the run held at the opening, except those that ended in an error
     is_complete  whether the run had everything it needs, with a regular end, when it was opened
 
-    Raises ResultsError as `RunWriter` does.
+    Raises ResultsError as `RunWriter` does, and for a run in which a store itself changed.
     """
 
     def __init__(self, folder: Path, name: str, probed: Probed, secrets: Secrets, model: ModelParameters | None):
@@ -88,6 +88,9 @@ class ProbeWriter:
         self._manifest = _manifest(folder.name, name, probed, {self._model: parameters}, plans)
         self._writer = RunWriter(folder, self._manifest)
         records = list(read_records(folder))
+        if any(isinstance(record, SessionRecord) and record.harmed for record in records):
+            self._writer.close()
+            raise ResultsError(f"{folder}: a store itself changed in this probe, so nothing is concluded from it")
         self.recorded = [record for record in records if isinstance(record, TrialRecord) and record.outcome != "error"]
         self.plans = {record.plan for record in self.recorded}
         self.is_complete = bool(records) and isinstance(records[-1], SessionRecord) and records[-1].mark is not None
@@ -118,10 +121,11 @@ class ProbeWriter:
         """Note that a session begins."""
         self._writer.note(SessionRecord(now(), "began", "probe"))
 
-    def end(self, detail: str, complete: bool) -> None:
-        """Note how the session ended, and close the files."""
+    def end(self, detail: str, complete: bool, harmed: bool = False) -> None:
+        """Note how the session ended, and close the files. `harmed`: a store of the owner's has changed itself."""
         mark = self._writer.mark if complete else None
-        self._writer.note(SessionRecord(now(), "ended", one_line(self._secrets.blot(detail), REASON), mark=mark))
+        how = one_line(self._secrets.blot(detail), REASON)
+        self._writer.note(SessionRecord(now(), "ended", how, mark=mark, harmed=harmed))
         self._writer.remove_if_empty()
         self._writer.close()
 

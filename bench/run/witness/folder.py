@@ -46,8 +46,8 @@ class _Entry:
 class FolderStore(PathStore):
     """A folder, or a file, that the owner named.
 
-    A link that leads into the folder leads into the copy there; any other still leads where it led. Pipes, sockets and devices
-    are left out, and so are times and owners of files. Only a folder can be worked on in place.
+    A link that leads into the folder leads into the copy there; no link may lead out, to what can be written. Pipes, sockets
+    and devices are left out, and so are times and owners of files. Only a folder can be worked on in place.
 
     `encoding` shows its texts. `ignores`: whether a path, or a place in a file of JSON, is not read.
     """
@@ -68,6 +68,7 @@ class FolderStore(PathStore):
         self._known: dict[tuple[int, ...], tuple[int, str]] = {}
         self._objects: dict[str, Objects] = {}
         self._is_file = path.is_file()
+        self.kind = "file" if self._is_file else "folder"
 
     def _check(self, path: Path) -> None:
         if not path.is_dir() and (self._in_place or not path.is_file()):
@@ -76,6 +77,7 @@ class FolderStore(PathStore):
             raise ConfigError(
                 f"store {self.name!r}: its copies would be made in itself, in {self._parent}; name another folder"
             )
+        check_links(self.name, path)
 
     def _begin(self, path: Path) -> None:
         if path.is_file():
@@ -84,8 +86,6 @@ class FolderStore(PathStore):
         else:
             restore(path, self._first, path, path)
         self._stood = self._entries(self._first, path)
-        if path.is_dir() and self._entries(path, path) != self._stood:
-            raise ConfigError(f"store {self.name!r}: {self._path} changed while it was copied; end what writes to it")
         if not self._in_place:
             self._root.parent.mkdir(exist_ok=True)
             self.reset()
@@ -95,7 +95,6 @@ class FolderStore(PathStore):
         if self._entries(scratch, path) != self._stood:
             raise self._differed()
         remove_tree(scratch)
-        self._made.restores("folder", path)
 
     def reset(self) -> None:
         """Bring the copy back to its first state. Only what differs is written."""
@@ -119,17 +118,6 @@ class FolderStore(PathStore):
                 digest.update(repr((path, entry)).encode("utf-8", "surrogatepass"))
             return StoreReading(digest.hexdigest(), tuple(differences[:most]), max(0, len(differences) - most))
 
-    def has_changed(self) -> bool:
-        """Return whether the owner's folder or file has changed since it was copied."""
-        with self._one_line("cannot be read"):
-            path = self._path.resolve()
-            if self._in_place:
-                return False
-            if self._is_file:
-                first = self._stood[path.name]
-                return self._content_of(path) != (first.size, first.content)
-            return self._entries(path, path) != self._stood
-
     @property
     def _root(self) -> Path:
         """The folder whose content is the copy."""
@@ -138,7 +126,7 @@ class FolderStore(PathStore):
     def _entries(self, folder: Path, root: Path) -> dict[str, _Entry]:
         """Return what stands in a folder, by path. Its links refer to `root`."""
         entries = {}
-        for path, item in _walk(folder):
+        for path, item in items_in(folder):
             if self._ignores(path):
                 continue
             mode = stat.S_IMODE(item.st_mode)
@@ -260,7 +248,7 @@ def restore(source: Path, folder: Path, root: Path, stands_for: Path) -> None:
         remove_tree(folder)
         folder.mkdir(parents=True)
     folder.chmod(0o700)
-    wanted, there = dict(_walk(source)), dict(_walk(folder, entering=True))
+    wanted, there = dict(items_in(source)), dict(items_in(folder, entering=True))
     for path, item in sorted(there.items(), reverse=True):
         if path not in wanted or stat.S_IFMT(wanted[path].st_mode) != stat.S_IFMT(item.st_mode):
             remove_tree(folder / path)
@@ -275,6 +263,19 @@ def restore(source: Path, folder: Path, root: Path, stands_for: Path) -> None:
     for path, item in sorted(modes.items(), reverse=True):
         if stat.S_IMODE((folder / path).stat().st_mode) != stat.S_IMODE(item.st_mode):
             (folder / path).chmod(stat.S_IMODE(item.st_mode))
+
+
+def check_links(name: str, root: Path) -> None:
+    """Raise ConfigError for a link in a store that leads out of it, to a folder or to a file that its user can write: who writes
+    through the copy of the link would write there."""
+    for path, item in items_in(root) if root.is_dir() else ():
+        if stat.S_ISLNK(item.st_mode):
+            place = Path(os.path.normpath((root / path).parent / _leads(root / path)))
+            if not place.is_relative_to(root) and (not place.is_file() or os.access(place, os.W_OK)):
+                raise ConfigError(
+                    f"store {name!r}: the link {printable(str(root / path))} leads out of it, to {printable(str(place))}, "
+                    f"which is not copied; put a file or a folder in the link's place, or name a smaller folder"
+                )
 
 
 def _link(source: Path, target: Path, path: str, root: Path, stands_for: Path) -> None:
@@ -321,8 +322,8 @@ def _same(source: Path, target: Path) -> bool:
     return True
 
 
-def _walk(folder: Path, *, entering: bool = False) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the files, links and folders in a folder by their relative paths. Files that disappear meanwhile are left out.
+def items_in(folder: Path, *, entering: bool = False) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield the files, links and folders in a folder by their relative paths. No link is followed. Files that disappear meanwhile are left out.
 
     `entering`: a folder that does not let its owner in is opened.
     """

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from bench.record.probe.rows import StoreReading
-from bench.run.witness.folder import restore
+from bench.run.witness.folder import check_links, restore
 from bench.run.witness.path_store import PathStore
 from bench.run.witness.sqlite import BESIDE
 
@@ -14,15 +14,13 @@ from bench.run.witness.sqlite import BESIDE
 class MemoryStore(PathStore):
     """A file or a folder in which the agent keeps what it knows. It may be absent until the agent makes it."""
 
-    def _check(self, path: Path) -> None: ...
+    kind = "memory"
+
+    def _check(self, path: Path) -> None:
+        check_links(self.name, path)
 
     def _begin(self, path: Path) -> None:
-        self._first.mkdir()
-        for kept in (path.with_name(path.name + end) for end in ("", *BESIDE)):
-            if kept.is_dir():
-                restore(kept, self._first / kept.name, kept, kept)
-            elif kept.exists():
-                shutil.copy2(kept, self._first / kept.name)
+        copy_with_journals(path, self._first)
         self.reset()
 
     def reset(self) -> None:
@@ -38,6 +36,12 @@ class MemoryStore(PathStore):
         del most
         return StoreReading("", ())
 
-    def has_changed(self) -> bool:
-        """Return False: nobody reads what an agent knows."""
-        return False
+
+def copy_with_journals(path: Path, folder: Path) -> None:
+    """Copy a file, with the journals that a database has beside it, or a folder into another folder, which is made."""
+    folder.mkdir(exist_ok=True)
+    for kept in (path.with_name(path.name + end) for end in ("", *BESIDE)):
+        if kept.is_dir():
+            restore(kept, folder / kept.name, kept, kept)
+        elif kept.exists():
+            shutil.copy2(kept, folder / kept.name)

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.common.errors import ConfigError, one_line
-from bench.run.witness.place import Place, claimed_place
+from bench.run.witness.originals import Original
+from bench.run.witness.place import Place, PlaceNote, claimed_place, remove_tree
 from bench.run.witness.rows import printable
 
 
@@ -25,10 +26,14 @@ class PathStore(ABC):
         in_place: Work on the owner's own, after a backup whose restore was tested.
     """
 
+    kind: str
+
     def __init__(self, name: str, path: Path, folder: Path, variables: Mapping[str, str], in_place: bool = False) -> None:
         self.name, self._path, self._parent = name, path, folder
         self._variables, self._in_place = variables, in_place
         self._place: Place | None = None
+        self._original: Original | None = None
+        self._is_kept = False
 
     @property
     def replaces(self) -> Mapping[str, str]:
@@ -45,9 +50,16 @@ class PathStore(ABC):
         with self._one_line("cannot be copied"):
             path = self._path.resolve()
             self._check(path)
-            self._place = claimed_place(path) if self._in_place else Place(self._parent, self.name)
+            self._original = Original(self.kind, path)
+            note = PlaceNote(self.kind, str(path), self._in_place)
+            self._place = claimed_place(note) if self._in_place else Place(self._parent, self.name, note)
             try:
                 self._begin(path)
+                if self._original.has_changed():
+                    raise ConfigError(
+                        f"store {self.name!r}: {self._path} changed while it was copied; end what writes to it"
+                    )
+                self._place.note_backup(self._original.content)
             except BaseException:
                 self._place.remove()
                 self._place = None
@@ -60,8 +72,24 @@ class PathStore(ABC):
         if self._in_place:
             with self._one_line(f"cannot be restored; its backup is {self._first}"):
                 self._restore()
-        self._place.remove()
+        if self._is_kept:
+            remove_tree(self._copy.parent)
+            self._place.leave()
+        else:
+            self._place.remove()
         self._place = None
+
+    def has_changed(self, *, surely: bool = False) -> bool:
+        """Return whether the owner's file or folder is not as it was when it was copied; False if it is used in place."""
+        del surely  # the stamps of files are exact
+        if self._place is None or self._original is None or self._in_place:
+            return False
+        return self._original.has_changed()
+
+    def keep_backup(self) -> str:
+        """Leave the first state where it is when the copy is removed. Return where that is, and how it is restored."""
+        self._is_kept = True
+        return f"{printable(str(self._first))}; bench probe --clean restores it after a question"
 
     @abstractmethod
     def _check(self, path: Path) -> None:

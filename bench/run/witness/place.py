@@ -1,26 +1,80 @@
-"""Folders that the probe makes for copies and backups. Their names say so, and a process holds its folders while it lives."""
+"""Folders that the probe makes for copies and backups. Their names say so, and a process holds its folders while it lives.
+
+Each is noted in the user's state folder before it is made. Nothing is removed or restored that is not noted there: anybody can
+make a folder of such a name.
+"""
 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import re
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from bench.common.digests import digest_of
 from bench.common.errors import ConfigError
 from bench.common.files import content_of, write_whole
+from bench.common.paths import state_folder
 from bench.run.witness.rows import printable
 
 PREFIX = "recovery-bench-probe-"
 _NAME = re.compile(rf"{PREFIX}(?:[\w-]{{0,40}}-)?([0-9]{{1,10}})-[0-9a-f]{{12}}")
 _LOCK = "held"
-RESTORES = "restores"
-"""The file that names the owner's store that is worked on in place, and is restored from this folder."""
+MOST_NOTE = 2**16
+"""Bytes of a note."""
+
+
+@dataclass(frozen=True)
+class PlaceNote:
+    """What the state folder says of something that a probe made.
+
+    kind, store  the kind and the path of the owner's store of which it holds a copy; "" without one
+    in_place     whether the probe works on the store itself
+    content      the digest of what the store held, once there is a backup from which it can be restored
+    place        the folder, or the name of a database
+    """
+
+    kind: str = ""
+    store: str = ""
+    in_place: bool = False
+    content: str = ""
+    place: str = ""
+
+
+def remember(note: PlaceNote) -> None:
+    """Note what is about to be made, or what is known of it now. Raises ConfigError if that cannot be noted."""
+    try:
+        folder = state_folder() / "probe"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(folder / Path(note.place).name, json.dumps(asdict(note)).encode())
+    except (OSError, RuntimeError) as error:
+        raise ConfigError(
+            f"a probe notes its copies in your state folder, which cannot be written ({error}); set XDG_STATE_HOME to another"
+        ) from error
+
+
+def forget(place: str) -> None:
+    """Remove the note of something that is there no more."""
+    (state_folder() / "probe" / Path(place).name).unlink(missing_ok=True)
+
+
+def notes() -> Iterator[PlaceNote]:
+    """Yield what this user's probes noted. A note that others can write counts for nothing."""
+    with suppress(OSError, RuntimeError):
+        for path in sorted((state_folder() / "probe").iterdir()):
+            item = path.lstat()
+            if maker_of(path.name) and item.st_uid == os.getuid() and not item.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                with suppress(ValueError, TypeError):
+                    note = PlaceNote(**json.loads(content_of(path, MOST_NOTE)))
+                    if Path(note.place).name == path.name:
+                        yield note
 
 
 def new_name(store: str) -> str:
@@ -54,70 +108,74 @@ class Place:
     Args:
         parent: Where it is made.
         store: The store's name.
+        note: What is noted of it.
 
     Raises:
+        ConfigError: It cannot be noted.
         OSError: It cannot be made.
     """
 
-    def __init__(self, parent: Path, store: str) -> None:
+    def __init__(self, parent: Path, store: str, note: PlaceNote = PlaceNote()) -> None:
         parent.mkdir(parents=True, exist_ok=True)
         self.folder = parent / new_name(store)
+        self._note = replace(note, place=str(self.folder.absolute()))
+        remember(self._note)
         self.folder.mkdir(mode=0o700)
         self._held: int | None = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
-    def restores(self, kind: str, path: Path) -> None:
-        """Record that this owner's store is used in place and is to be restored from here."""
-        write_whole(self.folder / RESTORES, f"{kind}\n{path}".encode("utf-8", "surrogateescape"))
+    def note_backup(self, content: str) -> None:
+        """Note that the owner's store, which holds content of this digest, can be restored from here."""
+        self._note = replace(self._note, content=content)
+        remember(self._note)
 
     def remove(self) -> None:
-        """Remove the folder and all in it. This can be called again.
+        """Remove the folder and all in it. This can be called again."""
+        if self._held is not None:
+            remove_noted(self._note)
+            self.leave()
 
-        No store is restored from here any more: whoever is killed now leaves half a backup.
-        """
-        (self.folder / RESTORES).unlink(missing_ok=True)
-        remove_tree(self.folder)
+    def leave(self) -> None:
+        """Hold the folder no more, and leave it where it is."""
         if self._held is not None:
             os.close(self._held)
             self._held = None
 
 
-def claimed_place(path: Path) -> Place:
+def remove_noted(note: PlaceNote) -> None:
+    """Remove a folder that was noted. No store is restored from it any more: whoever is killed now leaves half a backup."""
+    remember(replace(note, content=""))
+    remove_tree(Path(note.place))
+    forget(note.place)
+
+
+def claimed_place(note: PlaceNote) -> Place:
     """Return a place beside a store that is worked on in place, if no other probe has one there.
 
     Raises:
         ConfigError: Another probe works on the store, or was killed and left it to be restored.
         OSError: The place cannot be made.
     """
-    store = digest_of(str(path))[:10]
-    place = Place(path.parent, store)
-    for folder, is_orphan in places_in(path.parent):
-        if folder != place.folder and folder.name.startswith(f"{PREFIX}{store}-"):
+    parent, store = Path(note.store).parent, digest_of(note.store)[:10]
+    place = Place(parent, store, note)
+    noted = {other.place for other in notes()}
+    for folder in sorted(parent.glob(f"{PREFIX}{store}-*")):
+        if folder != place.folder and maker_of(folder.name) and folder.is_dir() and not folder.is_symlink():
             place.remove()
-            why = "a probe of it was killed; restore it by `bench probe --clean`" if is_orphan else "another probe works on it"
-            raise ConfigError(f"{printable(str(path))}: {why}")
+            why = f"{folder.name} lies beside it, which is no probe's of yours; look at it, and move it away"
+            if not is_orphan(folder):
+                why = "another probe works on it"
+            elif str(folder) in noted:
+                why = "a probe of it was killed; restore it by `bench probe --clean`"
+            raise ConfigError(f"{printable(note.store)}: {why}")
     return place
 
 
-def restored_from(folder: Path) -> tuple[str, Path] | None:
-    """Return the kind and the path of the owner's store that is to be restored from a place; None if there is none."""
-    try:
-        kind, _, path = content_of(folder / RESTORES, 2**16).decode("utf-8", "surrogateescape").partition("\n")
-    except FileNotFoundError:
-        return None
-    return kind, Path(path)
-
-
-def places_in(parent: Path) -> Iterator[tuple[Path, bool]]:
-    """Yield the folders here that a probe made, and whether the process that made each is gone."""
-    with suppress(OSError):
-        for folder in sorted(parent.iterdir()):
-            process = maker_of(folder.name)
-            if process is not None and folder.is_dir() and not folder.is_symlink():
-                yield folder, _is_orphan(folder, process)
-
-
-def _is_orphan(folder: Path, process: int) -> bool:
+def is_orphan(folder: Path) -> bool:
+    """Return whether the process that made a folder is gone."""
+    process = maker_of(folder.name)
+    if process is None or folder.is_symlink():
+        return False
     try:
         file = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
     except FileNotFoundError:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 from bench.common.errors import ConfigError, one_line
 from bench.record.probe.rows import RowDifference, StoreReading
 from bench.run.witness.ignored import NOTHING, Ignored
-from bench.run.witness.place import lives, maker_of, new_name
+from bench.run.witness.place import PlaceNote, forget, lives, maker_of, new_name, remember
 from bench.run.witness.postgres_tables import DatabaseState, compared, quoted, state_of
 from bench.run.witness.rows import Encoding
 
@@ -35,6 +35,8 @@ _CONNECTED = """
 SELECT count(*), string_agg(DISTINCT nullif(application_name, ''), ', ') FROM pg_stat_activity
 WHERE datname = %s AND backend_type IS DISTINCT FROM 'autovacuum worker'
 """
+_WRITTEN = "SELECT tup_inserted, tup_updated, tup_deleted FROM pg_stat_database WHERE datname = %s"
+"""What was written in a database. The server counts it with a delay, and DDL in rows of its catalogue."""
 _OLDEST = 130000
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
@@ -59,6 +61,8 @@ class PostgresStore:
         self._server: Session | None = None
         self._state: DatabaseState | None = None
         self._last: tuple[str, int, StoreReading] | None = None
+        self._written: list[Any] = []
+        self._is_kept = False
 
     @property
     def replaces(self) -> Mapping[str, str]:
@@ -75,6 +79,7 @@ class PostgresStore:
             source, copy = _database_of(self._dsn), new_name(self.name)
             self._server = connected_to_server(self._dsn)
             self._copy = copy
+            remember(PlaceNote("postgres", place=copy))
             try:
                 if self._server.info.server_version < _OLDEST:
                     raise ConfigError(f"store {self.name!r}: its server is older than PostgreSQL 13")
@@ -111,12 +116,37 @@ class PostgresStore:
             self._last = written, most, reading
             return reading
 
-    def has_changed(self) -> bool:
-        """Return whether the owner's database has changed since it was copied."""
-        with self._one_line("cannot be read"), _connected(self._dsn, _database_of(self._dsn)) as owner:
-            assert self._state
-            owner.execute(_BEGIN)
-            return state_of(owner, self._ignores).content != self._state.content
+    def has_changed(self, *, surely: bool = False) -> bool:
+        """Return whether the owner's database holds something else than when it was copied, or cannot be read any more.
+
+        `surely`: the server's count of what was written, which comes late, is not trusted.
+        """
+        import psycopg  # noqa: PLC0415  an extra
+
+        if self._server is None:
+            return False
+        try:
+            rows = self._server.execute(_WRITTEN, (_database_of(self._dsn),)).fetchall()
+            if rows == self._written and not surely:
+                return False
+            with _connected(self._dsn, _database_of(self._dsn)) as owner, _connected(self._dsn, self._copy + _FIRST) as first:
+                for session in (owner, first):
+                    session.execute(_BEGIN)
+                if state_of(owner, NOTHING).content != state_of(first, NOTHING).content:
+                    return True
+        except psycopg.Error:
+            return True
+        self._written = rows
+        return False
+
+    def keep_backup(self) -> str:
+        """Leave the template on the server when the copy is dropped. Return its name, and how it is restored."""
+        self._is_kept = True
+        first = self._copy + _FIRST
+        return (
+            f"the database {first} on its server; pg_dump --clean --if-exists {first} | psql {quoted(_database_of(self._dsn))}, "
+            f"each with the options of its server, restores it, and bench probe --clean drops it after a question"
+        )
 
     def remove(self) -> None:
         """Drop copy and template. This can be called again."""
@@ -124,8 +154,10 @@ class PostgresStore:
             return
         with self._one_line(f"has a copy that cannot be removed, {self._copy!r}"):
             try:
-                for database in (self._copy, self._copy + _FIRST):
+                for database in (self._copy, *(() if self._is_kept else (self._copy + _FIRST,))):
                     drop(self._server, database)
+                if not self._is_kept:
+                    forget(self._copy)
             finally:
                 self._server.close()
                 self._server = None
@@ -238,17 +270,20 @@ def drop(server: Session, database: str) -> None:
     server.execute(f"DROP DATABASE IF EXISTS {quoted(database)} WITH (FORCE)".encode())
 
 
-def left_databases(dsn: str) -> list[str]:
-    """Return the databases on a server that killed probes left behind."""
+def left_databases(dsn: str) -> list[tuple[str, str]]:
+    """Return the databases on a server that nobody holds, and whose names say that a probe made them, each with the name of the
+    copy to which it belongs."""
     with _one_line("the server cannot be asked for copies that were left"), connected_to_server(dsn) as server:
         names = [name for (name,) in server.execute("SELECT datname FROM pg_database ORDER BY 1").fetchall()]
-        return [name for name in names if _is_left(server, name.removesuffix(_FIRST))]
+        return [(name, copy) for name in names if _is_left(server, copy := name.removesuffix(_FIRST))]
 
 
 def drop_left(dsn: str, database: str) -> None:
     """Drop a database that a killed probe left. Raises ConfigError."""
     with _one_line(f"database {database!r} cannot be dropped"), connected_to_server(dsn) as server:
         drop(server, database)
+    if database.endswith(_FIRST):
+        forget(database.removesuffix(_FIRST))
 
 
 def _is_left(server: Session, copy: str) -> bool:

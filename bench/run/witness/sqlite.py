@@ -30,6 +30,8 @@ _ALL = 2**128
 class SqliteStore(PathStore):
     """A SQLite database that the owner named. `ignores`: whether a table, or a column, is not read."""
 
+    kind = "sqlite"
+
     def __init__(
         self,
         name: str,
@@ -67,7 +69,6 @@ class SqliteStore(PathStore):
         if self._totals_of(scratch) != self._totals:
             raise self._differed()
         scratch.unlink()
-        self._made.restores("sqlite", path)
 
     def reset(self) -> None:
         """Bring the copy back to its first state."""
@@ -87,15 +88,10 @@ class SqliteStore(PathStore):
             database.execute("BEGIN")
             return self._reading(database, most)
 
-    def has_changed(self) -> bool:
-        """Return whether the owner's database is not as it was when it was copied."""
-        with self._one_line("cannot be read"):
-            return not self._in_place and self._totals_of(self._path.resolve(), immutable=False) != self._totals
-
-    def _totals_of(self, path: Path, *, immutable: bool = True) -> dict[str, int]:
+    def _totals_of(self, path: Path) -> dict[str, int]:
         """Return the digest of each table."""
         totals = {}
-        with closing(opened_database(path, "ro", immutable=immutable)) as database:
+        with closing(opened_database(path, "ro", immutable=True)) as database:
             for table in tables_of(database, "main", self._ignores).values():
                 columns = ", ".join(map(quoted, table.columns))
                 rows = database.execute(f"SELECT {columns} FROM {table.within('main')}")

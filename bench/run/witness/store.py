@@ -37,9 +37,12 @@ class StoreCopy(Protocol):
         Equal content has one digest, whatever bytes lie on disk. Raises ConfigError if it cannot be read.
         """
 
-    def has_changed(self) -> bool:
-        """Return whether the owner's store has changed since it was copied. If the probe works on the owner's store in place,
-        the answer is False."""
+    def has_changed(self, *, surely: bool = False) -> bool:
+        """Return whether the owner's store holds something else than when it was copied, or cannot be read any more. If there
+        is no copy, or the probe works in place, the answer is False. `surely`: even if that takes long."""
+
+    def keep_backup(self) -> str:
+        """Leave the first state where it is when the copy is removed. Return where that is, and how it is restored."""
 
     def remove(self) -> None:
         """Remove the copy, or restore the owner's store if the copy stood in its place. This can be called again."""

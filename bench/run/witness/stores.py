@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from bench.common.errors import ConfigError, one_line
+from bench.common.errors import ConfigError, OriginalChanged, one_line
 from bench.record.probe.rows import StoreReading
 from bench.run.witness import folder, sqlite
 from bench.run.witness.folder import FolderStore
 from bench.run.witness.ignored import Ignored
-from bench.run.witness.memory import MemoryStore
-from bench.run.witness.place import RESTORES, places_in, remove_tree, restored_from
+from bench.run.witness.memory import MemoryStore, copy_with_journals
+from bench.run.witness.originals import content_of
+from bench.run.witness.place import PlaceNote, forget, is_orphan, notes, remove_noted, remove_tree
 from bench.run.witness.postgres import PostgresStore, drop_left, left_databases
 from bench.run.witness.rows import Encoding, printable
 from bench.run.witness.sqlite import SqliteStore
@@ -25,6 +28,14 @@ from bench.run.witness.store import StoreCopy
 Result = TypeVar("Result")
 StoreKind = Literal["sqlite", "postgres", "folder", "file", "memory"]
 """Of a memory, the agent keeps in it what it knows: it is reset, and never read."""
+KEYS: Mapping[StoreKind, frozenset[str]] = {
+    "sqlite": frozenset(("name", "variable", "ignore", "in_place")),
+    "postgres": frozenset(("name", "variable", "ignore")),
+    "folder": frozenset(("name", "variable", "ignore", "in_place")),
+    "file": frozenset(("name", "variable", "ignore")),
+    "memory": frozenset(("name", "variable")),
+}
+"""What an owner can say of a store of each kind, besides where it is."""
 MOST = 1000
 """The most differing rows that a reading holds."""
 _READINGS = 50
@@ -61,6 +72,8 @@ class Stores:
 
     def __init__(self, stores: Sequence[StoreCopy], settle: float, encoding: Encoding, most: int = MOST) -> None:
         self._stores, self._settle, self._encoding, self._most = tuple(stores), settle, encoding, most
+        self._changed = set[str]()
+        """The stores that were found changed."""
 
     @classmethod
     def of(
@@ -145,26 +158,46 @@ class Stores:
             f"stores {names}: they still changed after {seconds:.0f} s; end what writes to them, or raise `settle`"
         )
 
-    async def changed(self) -> list[str]:
-        """Return the names of the owner's stores that have changed since they were copied.
+    async def check_originals(self, when: str, *, surely: bool = False) -> None:
+        """Look whether each of the owner's stores is as it was when it was copied. The backup of a store that is not is kept.
+
+        Args:
+            when: The run of the agent after which this is asked, in words.
+            surely: Whether to compare what every store holds, even if nothing hints at a change.
 
         Raises:
-            ConfigError: A store cannot be read any more.
+            OriginalChanged: A store has changed, or cannot be read any more.
         """
-        return [store.name for store in self._stores if await _in_thread(store.has_changed)]
+        lines = []
+        for store in self._stores:
+            if store.name not in self._changed and await _in_thread(partial(store.has_changed, surely=surely)):
+                self._changed.add(store.name)
+                lines.append(
+                    f"store {store.name!r} itself changed {when}, and not its copy alone: the agent wrote to it, or another "
+                    f"program did. It was left as it is now; a backup of it is {store.keep_backup()}"
+                )
+        if lines:
+            raise OriginalChanged("; ".join(lines))
 
     async def remove(self) -> None:
         """Remove each copy, and restore what was worked on in place. This can be called again.
 
         Raises:
+            OriginalChanged: A store has changed since the last look at it.
             ConfigError: A store could not be removed or restored. The others were.
         """
-        failures = []
+        failures, changed = list[str](), ""
+        try:
+            await self.check_originals("after its last run", surely=True)
+        except OriginalChanged as error:
+            changed = str(error)
         for store in reversed(self._stores):
             try:
                 await _in_thread(store.remove)
             except ConfigError as error:
                 failures.append(str(error))
+        if changed:
+            raise OriginalChanged("; ".join((changed, *failures)))
         if failures:
             raise ConfigError("; ".join(failures))
 
@@ -182,8 +215,6 @@ async def _in_thread(work: Callable[..., Result], *arguments: object) -> Result:
 
 def _store(settings: StoreSettings, folder: Path, encoding: Encoding) -> StoreCopy:
     if settings.kind == "postgres":
-        if settings.in_place:
-            raise ConfigError(f"store {settings.name!r}: a PostgreSQL database is always copied; leave out `in_place`")
         return PostgresStore(settings.name, settings.where, encoding, settings.variables, Ignored(settings.ignore))
     where = Path(settings.where).expanduser()
     if settings.kind == "memory":
@@ -195,56 +226,100 @@ def _store(settings: StoreSettings, folder: Path, encoding: Encoding) -> StoreCo
 
 @dataclass(frozen=True)
 class Orphan:
-    """Something that a killed probe left: a folder, or a database of the server at `dsn`.
+    """Something that a probe left, and noted: a folder, or a database of the server at `dsn`.
 
-    restores   the owner's store that was worked on in place, and is restored from the folder first
+    restores   whether the owner's store is restored from it first: it was used in place, or is not as it was when it was copied
     """
 
-    name: str
-    restores: str = ""
+    note: PlaceNote
+    restores: bool = False
     dsn: str = field(default="", repr=False)
 
+    @property
+    def plan(self) -> str:
+        """What is done with it, in words."""
+        if self.dsn:
+            return f"drop the database {self.note.place}"
+        removes = f"remove {printable(self.note.place)}"
+        if not self.restores:
+            return removes
+        restores = f"restore {printable(self.note.store)} from the backup in {printable(self.note.place)}"
+        if self.note.in_place:
+            return f"{restores}, since it was used in place, and {removes}"
+        return f"{restores}, since a probe or another program changed it; what it holds now is kept there"
 
-def orphans(settings: Iterable[StoreSettings], parent: Path) -> Iterator[Orphan]:
-    """Yield what killed probes left: copies, and the backups of stores that were worked on in place.
+
+def orphans(settings: Iterable[StoreSettings]) -> Iterator[Orphan]:
+    """Yield what killed probes of this user left: copies, and backups. Of stores only those that are named here count.
 
     Args:
         settings: The stores that the owner named.
-        parent: Where copies are made.
 
     Raises:
         ConfigError: A server of a named database cannot be asked.
     """
     settings = tuple(settings)
-    beside = (Path(store.where).expanduser().resolve().parent for store in settings if store.in_place)
-    for place in sorted({parent.absolute(), *beside}):
-        for path, is_orphan in places_in(place):
-            if is_orphan:
-                restored = restored_from(path)
-                yield Orphan(str(path), str(restored[1]) if restored else "")
-    for dsn in dict.fromkeys(store.where for store in settings if store.kind == "postgres"):
-        yield from (Orphan(name, dsn=dsn) for name in left_databases(dsn))
+    named = {(store.kind, str(Path(store.where).expanduser().resolve())) for store in settings if store.kind != "postgres"}
+    databases = {}
+    for note in notes():
+        if note.kind == "postgres":
+            databases[note.place] = note
+        elif (not note.store or (note.kind, note.store) in named) and is_orphan(Path(note.place)):
+            yield Orphan(note, bool(note.content) and (note.in_place or _differs(note)))
+    for dsn in dict.fromkeys(store.where for store in settings if store.kind == "postgres") if databases else ():
+        for name, copy in left_databases(dsn):
+            if copy in databases:
+                yield Orphan(replace(databases[copy], place=name), dsn=dsn)
+
+
+def _differs(note: PlaceNote) -> bool:
+    """Return whether a store is not as it was when a copy of it was made."""
+    try:
+        return content_of(note.kind, Path(note.store)) != note.content
+    except (OSError, sqlite3.Error):
+        return True
 
 
 def clean(orphan: Orphan) -> str:
-    """Remove what a killed probe left, after the owner's store was restored from it, and return what was done.
+    """Remove what a probe left, after the owner's store was restored from it, and return what was done.
 
     Raises:
         ConfigError: It cannot be restored or removed. A backup is still there then.
     """
+    note = orphan.note
     if orphan.dsn:
-        drop_left(orphan.dsn, orphan.name)
-        return f"dropped database {orphan.name}"
-    place = Path(orphan.name)
+        drop_left(orphan.dsn, note.place)
+        return f"dropped the database {note.place}"
     try:
-        if restored := restored_from(place):
-            kind, path = restored
-            if kind == "sqlite":
-                sqlite.restore(place / "first", path)
-            else:
-                folder.restore(place / "first", path, path, path)
-            place.joinpath(RESTORES).unlink()
-        remove_tree(place)
+        if not orphan.restores:
+            remove_noted(note)
+            return f"removed {printable(note.place)}"
+        store, aside = Path(note.store), Path(note.place, "replaced")
+        if not note.in_place:
+            copy_with_journals(store, aside)
+        _restore(note.kind, Path(note.place, "first"), store)
+        if note.in_place:
+            remove_noted(note)
+            return f"restored {printable(note.store)}, and removed {printable(note.place)}"
+        forget(note.place)
     except (OSError, sqlite3.Error) as error:
-        raise ConfigError(f"{printable(orphan.name)} cannot be restored or removed: {one_line(str(error), 300)}") from error
-    return f"restored {printable(orphan.restores)}, and removed {place}" if restored else f"removed {printable(orphan.name)}"
+        raise ConfigError(f"{printable(note.place)} cannot be restored or removed: {one_line(str(error), 300)}") from error
+    return f"restored {printable(note.store)}; what it held before is {printable(str(aside / store.name))}"
+
+
+def _restore(kind: str, first: Path, path: Path) -> None:
+    """Give a store the content of its backup."""
+    if kind == "sqlite":
+        sqlite.restore(first, path)
+        return
+    if kind == "folder":
+        folder.restore(first, path, path, path)
+        return
+    for end in ("", *(sqlite.BESIDE if kind == "memory" else ())):
+        kept, target = first / f"{path.name}{end}", path.with_name(f"{path.name}{end}")
+        if kept.is_dir():
+            folder.restore(kept, target, target, target)
+        else:
+            remove_tree(target)
+            if kept.exists():
+                shutil.copy2(kept, target)

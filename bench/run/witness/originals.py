@@ -1,0 +1,108 @@
+"""Whether what an owner named as a store has changed: stamps of its files are compared, and its content where these differ."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+import stat
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+from bench.common.digests import digest_of_file
+from bench.common.files import opened
+
+MAGIC = b"SQLite format 3\0"
+_COUNTERS = (slice(18, 20), slice(24, 28), slice(40, 44), slice(92, 100))
+"""Bytes of a database's header that differ between a database and its restored backup: they count writes, and no row."""
+PATIENCE = 10.0
+"""Seconds for which a lock of somebody else is waited for."""
+_Stamp = tuple[int, ...]
+
+
+class Original:
+    """A file, a folder or a database that an owner named, as it was when this was made.
+
+    content  the digest of all that it holds
+
+    Raises:
+        OSError: A file cannot be read.
+        sqlite3.Error: A database cannot be read.
+    """
+
+    def __init__(self, kind: str, path: Path) -> None:
+        self._kind, self._path = kind, path
+        self._stamps = dict(_stamps_of(kind, path))
+        self.content = content_of(kind, path)
+
+    def has_changed(self) -> bool:
+        """Return whether it holds something else now, or cannot be read any more."""
+        try:
+            stamps = dict(_stamps_of(self._kind, self._path))
+            if stamps == self._stamps:
+                return False
+            if content_of(self._kind, self._path) != self.content:
+                return True
+        except (OSError, sqlite3.Error):
+            return True
+        self._stamps = stamps
+        return False
+
+
+def content_of(kind: str, path: Path) -> str:
+    """Return the digest of all that a store holds: each file with its mode, each link with where it leads, or the pages of a
+    database. What is ignored, or hidden from output, counts too."""
+    digest = hashlib.sha256()
+    for name, item in _items(kind, path):
+        target = path.parent / name
+        digest.update(repr((name, stat.S_IFMT(item.st_mode), stat.S_IMODE(item.st_mode))).encode("utf-8", "surrogatepass"))
+        if stat.S_ISLNK(item.st_mode):
+            digest.update(os.readlink(target).encode("utf-8", "surrogateescape"))  # noqa: PTH115  `Path.readlink` normalizes
+        elif stat.S_ISREG(item.st_mode):
+            digest.update(_content_of_file(target, may_be_database=kind in ("sqlite", "memory") and target == path).encode())
+    return digest.hexdigest()
+
+
+def _content_of_file(path: Path, *, may_be_database: bool) -> str:
+    with opened(path) as file:
+        if not may_be_database or file.read(len(MAGIC)) != MAGIC:
+            file.seek(0)
+            return digest_of_file(file)
+    address = f"{path.absolute().as_uri()}?mode=ro"
+    with closing(sqlite3.connect(address, uri=True, timeout=PATIENCE, isolation_level=None)) as database:
+        database.execute("BEGIN")
+        database.execute("SELECT count(*) FROM sqlite_schema")
+        image = bytearray(database.serialize())
+    for counter in _COUNTERS:
+        image[counter] = bytes(counter.stop - counter.start)
+    return hashlib.sha256(image).hexdigest()
+
+
+def _stamps_of(kind: str, path: Path) -> Iterator[tuple[str, _Stamp]]:
+    """Yield a stamp for each file, folder and link, and for a database's journals."""
+    for name, item in _items(kind, path):
+        yield name, (item.st_dev, item.st_ino, item.st_mode, item.st_size, item.st_ctime_ns)
+    for journal in ("-wal", "-journal") if kind in ("sqlite", "memory") else ():
+        with suppress(FileNotFoundError):
+            item = path.with_name(path.name + journal).lstat()
+            yield journal, (item.st_ino, item.st_size, item.st_ctime_ns)
+
+
+def _items(kind: str, path: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield what belongs to a store, by its path from the store's parent; nothing for a memory that is absent."""
+    try:
+        item = path.lstat()
+    except FileNotFoundError:
+        if kind != "memory":
+            raise
+        return
+    yield path.name, item
+    for parent, folders, files in os.walk(path):
+        folders.sort()
+        for name in sorted((*folders, *files)):
+            inner = Path(parent, name)
+            with suppress(FileNotFoundError):  # it was removed meanwhile: the next look shows it
+                item = inner.lstat()
+                if stat.S_IFMT(item.st_mode) in (stat.S_IFDIR, stat.S_IFLNK, stat.S_IFREG):
+                    yield str(inner.relative_to(path.parent)), item
