@@ -41,9 +41,7 @@ def probe(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be copied, started and reset; start nothing.")
     ] = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Run the commands that the file and its MCP config name, unasked.")
-    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do what is shown, unasked.")] = False,
     only: Annotated[
         list[str] | None,
         typer.Option(metavar="CELL", help="Run this call, point or cell alone; may be given more than once."),
@@ -78,6 +76,9 @@ def probe(
     if init:
         _init(file)
         return
+    if clean:
+        _clean(file, yes)
+        return
     from bench.rerun.probe.preview import plan_lines  # noqa: PLC0415
     from bench.rerun.probe.probe_file import ProbeSettings  # noqa: PLC0415
     from bench.rerun.probe.running import Asked  # noqa: PLC0415
@@ -85,14 +86,16 @@ def probe(
 
     settings, limit = ProbeSettings(file), _seconds(budget)
     secrets = Secrets.of(settings.subject, os.environ, (store.where for store in settings.stores if store.kind == "postgres"))
-    if clean:
-        _clean(settings)
-        return
     if dry_run:
-        out.print("\n".join(plan_lines(settings, secrets)))
+        out.print("\n".join(plan_lines(settings)))
         out.print("nothing was started")
         return
-    _agree(settings, secrets, yes)
+    out.print("what is to be run, again and again:")
+    out.print("\n".join(plan_lines(settings)))
+    if yes:
+        settings.check_unasked()
+    else:
+        _ask("run it?", "nothing was run")
     if test:
         from bench.rerun.probe.regression import write_test  # noqa: PLC0415
 
@@ -112,28 +115,28 @@ def _init(file: Path) -> None:
     out.print(f"{file} is written; look at it, then: bench probe --dry-run")
 
 
-def _agree(settings: ProbeSettings, secrets: Secrets, yes: bool) -> None:
-    """Show the commands and ask whether to run them, because anybody can have written the files that name them."""
-    from bench.rerun.probe.preview import commands_lines  # noqa: PLC0415
-
-    out.print("these commands are run, again and again:")
-    out.print("\n".join(commands_lines(settings, secrets)))
-    if yes:
-        return
+def _ask(question: str, otherwise: str) -> None:
+    """Ask the owner about what was shown, because anybody can have written the files that it is taken from."""
     if not sys.stdin.isatty():
-        raise ConfigError("probe: nobody can be asked whether to run these commands; look at them, then give --yes")
-    out.print("run them? y, or anything else for no: ", end="")
+        raise ConfigError(f"probe: nobody can be asked: {question} Look at it, then give --yes")
+    out.print(f"{question} y, or anything else for no: ", end="")
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise ConfigError("probe: nothing was run")
+        raise ConfigError(f"probe: {otherwise}")
 
 
-def _clean(settings: ProbeSettings) -> None:
-    from bench.rerun.probe.running import clean_up  # noqa: PLC0415
+def _clean(file: Path, yes: bool) -> None:
+    from bench.rerun.probe.probe_file import stores_named  # noqa: PLC0415
+    from bench.run.witness.stores import clean, orphans  # noqa: PLC0415
 
-    for line in (did := list(clean_up(settings))):
-        out.print(line)
-    if not did:
+    left = list(orphans(stores_named(file)))
+    if not left:
         out.print("no killed probe left anything here")
+        return
+    out.print("\n".join(orphan.plan for orphan in left))
+    if not yes:
+        _ask("do this?", "nothing was restored or removed")
+    for orphan in left:
+        out.print(clean(orphan))
 
 
 def _opened(settings: ProbeSettings, secrets: Secrets, folder: Path, asked: Asked, aside: bool) -> ProbeWriter | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bench.common.errors import ConfigError
 from bench.common.files import opened, text_of
+from bench.rerun.probe.agent_code import places_in, reads_arguments
 
 CONFIGS = (".mcp.json", "mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", "claude_desktop_config.json")
 IN_HOME = (".config/Claude/claude_desktop_config.json", "Library/Application Support/Claude/claude_desktop_config.json")
@@ -67,9 +68,13 @@ def _lines(folder: Path, environment: Mapping[str, str], home: Path) -> Iterator
 
 def _agent(folder: Path, home: Path) -> Iterator[FileLine]:
     command, why = _command(folder)
-    if command and any(_configs(folder, home)):
+    program = next((place for place in places_in(tuple(shlex.split(command))) if (folder / place).is_file()), None)
+    if program and any(_configs(folder, home)) and reads_arguments(_content(folder / program)):
         why = f"{why}; write the command of one whole task, with {{mcp}} where it takes the path of its MCP config"
         yield FileLine(f"agent = {_text(f'{command} {{mcp}}')}", why)
+    elif command and any(_configs(folder, home)):
+        why = f"{why}; let it take the path of its MCP config as a word, and write {{mcp}} there, or from a `variable` of `mcp`"
+        yield FileLine(f"agent = {_text(command)}", why)
     elif command:
         yield FileLine(f"agent = {_text(command)}", f"{why}; write the command that starts one whole task")
     else:

@@ -6,9 +6,10 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from functools import partial
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -16,7 +17,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator, model_v
 
 from bench.common.bounds import Lookup, Many
 from bench.common.digests import digest_of, digest_of_file
-from bench.common.errors import ConfigError, nearest
+from bench.common.errors import ConfigError, nearest, one_line
 from bench.common.files import opened
 from bench.common.paths import NAME
 from bench.common.toml import read_toml
@@ -24,10 +25,14 @@ from bench.common.wording import first_violation
 from bench.record.entry import MOST, ConfigEntry
 from bench.record.model_parameters import ModelParameters
 from bench.record.probe.probed import Probed, ProbedStore
-from bench.run.gateway.agent_config import read_config
-from bench.run.gateway.gateway import NOT_HANDED, with_copy
+from bench.rerun.probe.addresses import Address, host_of, is_here
+from bench.rerun.probe.agent_code import CODE, Copied, Program, code_in, fixed_names, places_in
+from bench.run.gateway.agent_config import expanded, read_config
+from bench.run.gateway.gateway import NOT_HANDED, replacement, with_copy
 from bench.run.gateway.subject import CommandWords, McpConfig, ModelSource, ProbedAgent, Service, Subject
-from bench.run.witness.stores import StoreKind, StoreSettings
+from bench.run.witness.originals import content_of
+from bench.run.witness.postgres import hosts_of
+from bench.run.witness.stores import KEYS, StoreKind, StoreSettings
 
 FILE = Path("probe.toml")
 CommandText = str | Many[str]
@@ -38,9 +43,6 @@ PROVIDERS = {
     "responses": "https://api.openai.com/v1",
     "anthropic": "https://api.anthropic.com",
 }
-CODE = frozenset((".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".go", ".rb", ".rs", ".java", ".kt", ".sh"))
-NO_CODE = frozenset(("node_modules", "site-packages", "__pycache__", "tests", "results", "reports", "build", "dist"))
-MOST_CODE = 2_000
 REFERENCE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
 
 
@@ -69,12 +71,14 @@ class StoreEntry(ConfigEntry):
     """A variable that gets the path or address of the copy, besides."""
     in_place: bool = False
     """Whether the probe works on the store itself, instead of a copy. It makes a backup first, tests that it can be restored,
-    and restores it at the end."""
+    and restores it at the end. Only `sqlite` and `folder` take it."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> StoreEntry:
         if len(self._places) != 1:
             raise ValueError("a store is one of: sqlite = FILE, postgres = ADDRESS, folder = PATH, file = FILE, memory = PATH")
+        if refused := sorted(key for key in self.model_fields_set - KEYS[self.kind] - {self.kind} if getattr(self, key)):
+            raise ValueError(f"{refused[0]}: a store of kind {self.kind} takes {', '.join(sorted(KEYS[self.kind]))} only")
         return self
 
     @property
@@ -185,6 +189,12 @@ class ProbeFile(ConfigEntry):
     `*` is any text. A call of such a tool is a read, unless a witness sees that it changed something."""
     hide: Many[str] = ()
     """Columns and arguments whose values are in no output."""
+    remote: Many[str] = ()
+    """Hosts, other than this machine, that the probe may strike: those of MCP servers with a URL, of services, of databases.
+    What is done there is done for real, in each run."""
+    takes_copies: bool = False
+    """Whether agent and servers take each path from what the probe hands over, even where their code has the name of an MCP
+    config or a store. Without it, `--yes` is refused for such code."""
 
     @field_validator("name")
     @classmethod
@@ -208,12 +218,21 @@ def read_probe_file(path: Path) -> ProbeFile:
         raise ConfigError(f"{path}: unknown key '{first.place}'; {nearest(first.place.rpartition('.')[2], known)}") from error
 
 
+def stores_named(path: Path, environment: Mapping[str, str] = os.environ) -> Iterator[StoreSettings]:
+    """Yield the stores that a `probe.toml` names, whether or not they are there any more. Raises ConfigError."""
+    for entry in read_probe_file(path).store:
+        where = REFERENCE.sub(lambda name: environment.get(name[1] or name[2], ""), entry.place)
+        if where:
+            yield StoreSettings(entry.name, entry.kind, where if entry.kind == "postgres" else entry.place)
+
+
 class ProbeSettings:
     """The settings that a `probe.toml` and the owner's variables give together. Raises ConfigError if a file, folder or
     variable that they name does not exist.
 
     subject      what is probed
     stores       its stores; if it `is_taped`, only what the agent knows, since a tape stands for the others
+    addresses    where its servers, services, databases and its model are; none if it `is_taped`
     parameters   the model's name and prices; None without a model
     """
 
@@ -237,7 +256,9 @@ class ProbeSettings:
             reads=file.reads,
         )
         self.stores = tuple(self._stores())
+        self.addresses = () if is_taped else tuple(self._addresses())
         self._check_copies_are_named()
+        self._check_hosts()
         self.parameters: ModelParameters | None = None
         if model := file.model:
             self.parameters = ModelParameters(model=model.name, price_in=model.price_in, price_out=model.price_out)
@@ -263,20 +284,31 @@ class ProbeSettings:
             reads=tuple(subject.reads),
         )
 
-    def commands(self) -> Iterator[tuple[str, CommandWords]]:
-        """Yield each command that the probe runs, and its purpose."""
+    def programs(self) -> list[Program]:
+        """Return each program that the probe runs, the agent first."""
         agent, model = self.subject.agent, self.subject.model
-        yield "the agent", agent.start
+        stores = [name for store in self.stores for name in store.variables]
+        given = {name: text for name, text in self._environment.items() if name not in ("PWD", "OLDPWD")}
+        doors = [*(service.variable for service in self.subject.services), *(model.variables if model else ())]
+        doors += [config.variable for config in self.subject.configs if config.variable]
+
+        def program(who: str, words: CommandWords, sets: Mapping[str, str], more: Sequence[str] = ()) -> Program:
+            return Program(who, words, {**given, **sets}, agent.folder, tuple(sorted({*sets, *stores, *more})))
+
+        programs = [program("the agent", agent.start, agent.environment, doors)]
         if agent.resume != agent.start:
-            yield "the agent, after a death", agent.resume
-        for what, words in (("whether it is done", agent.done), ("whether it says so", agent.said_done)):
+            programs.append(program("the agent, after a death", agent.resume, agent.environment, doors))
+        for who, words in (("whether it is done", agent.done), ("whether it says so", agent.said_done)):
             if words and not isinstance(words, str):
-                yield what, words
-        servers = [server for config in self.subject.configs for server in config.servers if server.command]
-        yield from ((f"the MCP server {server.name}", server.command) for server in servers)
-        yield from ((f"the service {service.name}", service.command) for service in self.subject.services if service.command)
+                programs.append(program(who, words, agent.environment))
+        for server in (server for config in self.subject.configs for server in config.servers if server.command):
+            sets = {**agent.environment, **server.environment}
+            programs.append(program(f"the MCP server {server.name}", server.command, sets))
+        for service in (service for service in self.subject.services if service.command):
+            programs.append(program(f"the service {service.name}", service.command, {}))
         if model and model.script:
-            yield "the model", model.script
+            programs.append(program("the model", model.script, {}))
+        return programs
 
     def _agent(self) -> ProbedAgent:
         file = self._file
@@ -328,35 +360,88 @@ class ProbeSettings:
             variables = {entry.variable: "{store}"} if entry.variable else {}
             yield StoreSettings(name, entry.kind, where, variables, entry.in_place, tuple(entry.ignore))
 
-    def _check_copies_are_named(self) -> None:
-        """Raise ConfigError for a copy of a file or folder of which the agent cannot hear: it would work on the owner's own."""
+    def _addresses(self) -> Iterator[Address]:
+        """Yield where servers, services, databases and the model are."""
+        variables = {**self._environment, **self.subject.agent.environment}
+        for config in self.subject.configs:
+            for server in config.servers:
+                for url in (server.url, *(word for word in server.command if re.match(r"https?://", word))):
+                    if url:
+                        yield Address(f"the MCP server {server.name}", url, (host_of(expanded(url, variables)),), is_real=True)
+        for entry, service in zip(self._file.service, self.subject.services, strict=True):
+            yield Address(f"the service {entry.name}", entry.url, (host_of(service.url),), is_real=not service.command)
+        for store in self.stores:
+            if store.kind == "postgres":
+                yield Address(f"the database of store {store.name}", "", hosts_of(store.where, self._environment))
+        if (model := self.subject.model) and model.url:
+            yield Address("the model", "", (host_of(model.url),), is_struck=False)
+
+    def _check_hosts(self) -> None:
+        """Raise ConfigError for a host that is not this machine, and that the file does not allow."""
+        for address in self.addresses:
+            for host in address.hosts if address.is_struck else ():
+                if not is_here(host) and host not in self._file.remote:
+                    raise ConfigError(
+                        f"{self._path}: {address.what} is at {one_line(host, LONGEST_NAME)}, not on this machine, and each run "
+                        f"would call it for real; name a stand-in, or allow it by: remote = {json.dumps([host])}"
+                    )
+
+    def _copied(self) -> Iterator[Copied]:
+        """Yield each config and store of which the agent gets a copy under another path."""
         agent = self.subject.agent
-        servers = [server for config in self.subject.configs for server in config.servers]
-        texts = [word for _, words in self.commands() for word in words]
-        for variables in (self._environment, agent.environment, *(server.environment for server in servers)):
-            texts += variables.values()
+        for config in self.subject.configs:
+            put: Callable[[str], str] = partial(with_copy, config=config, folder=agent.folder, copy=Path("\0"))
+            yield Copied("", config.path, put, frozenset((config.variable,)) - {""})
         for store in self.stores:
             path = Path(store.where)
-            is_told = store.kind == "postgres" or store.in_place or store.variables
-            if is_told or agent.folder.resolve().is_relative_to(path.resolve()):
-                continue
-            if not any(path.name in text for text in texts):
+            if store.kind != "postgres" and not store.in_place and not agent.folder.resolve().is_relative_to(path.resolve()):
+                put = replacement(dict.fromkeys(map(str, (path, path.absolute(), path.resolve())), "\0"))
+                yield Copied(store.name, path, put, frozenset(store.variables))
+
+    def _check_copies_are_named(self) -> None:
+        """Raise ConfigError for a copy of a file or folder of which the agent cannot hear: it would work on the owner's own."""
+        texts = [text for each in self.programs() for text in (*each.words, *each.variables.values())]
+        in_place = {store.name for store in self.stores if "in_place" in KEYS[store.kind]}
+        for copied in self._copied():
+            if copied.store and not copied.variables and not any(map(copied.stands_in, texts)):
                 raise ConfigError(
-                    f"{self._path}: store {store.name}: no command, MCP config or variable has the path {path}, so the agent "
-                    f"would work on the store itself; write the path there, name a `variable`, or say in_place = true"
+                    f"{self._path}: store {copied.store}: no command, MCP config or variable has the path {copied.path}, so "
+                    f"the agent would work on the store itself; write the path there, or name a `variable`"
+                    f"{', or say in_place = true' if copied.store in in_place else ''}"
                 )
+
+    def fixed_names(self) -> list[str]:
+        """Return a line for each file of code that has the name of a config or store whose copy nothing hands over to it."""
+        if self._file.takes_copies:
+            return []
+        found = fixed_names(self.programs(), list(self._copied()))
+        return [f"{_shown(file)} names {path}, and nothing hands the copy over to it" for file, path in found]
+
+    def check_unasked(self) -> None:
+        """Raise ConfigError if a person should be asked first, since the agent may open the owner's own by its name."""
+        if lines := self.fixed_names():
+            more = f", and {len(lines) - 1} more" if len(lines) > 1 else ""
+            raise ConfigError(
+                f"{self._path}: {lines[0]}{more}: it may open yours, and not the copy; let it take the path from its "
+                f"command or a variable, and write takes_copies = true, or run it without --yes"
+            )
 
     def _digest(self) -> str:
         """Return the digest of everything that determines what the cells do, as far as files show it: the settings, the MCP
         configs, the files that commands name, and the code beside these files."""
         parts = [json.dumps(self._file.model_dump(mode="json"), sort_keys=True)]
         folder = self.subject.agent.folder
-        words = [place for _, command in self.commands() for place in _places_in(command)]
+        words = [place for each in self.programs() for place in places_in(each.words)]
         beside = {(folder / place).parent.resolve() for place in words if place.suffix in CODE and (folder / place).is_file()}
-        code = [path for each in sorted({folder.resolve(), *beside}) for path in _code_in(each)]
+        code = [path for each in sorted({folder.resolve(), *beside}) for path in code_in(each)]
+        stores = {Path(store.where).resolve(): store.kind for store in self.stores if store.kind != "postgres"}
         for path in dict.fromkeys((*(config.path for config in self.subject.configs), *words, *code)):
-            with suppress(OSError, ValueError), opened(folder / path) as file:
-                parts.append(digest_of_file(file))
+            with suppress(OSError, ValueError, sqlite3.Error):
+                if kind := stores.get((folder / path).resolve()):  # its content: a restored database has other bytes
+                    parts.append(content_of(kind, (folder / path).resolve()))
+                    continue
+                with opened(folder / path) as file:
+                    parts.append(digest_of_file(file))
         return digest_of("\0".join(parts))
 
     def _filled(self, key: str, text: str) -> str:
@@ -386,32 +471,6 @@ class ProbeSettings:
         return path
 
 
-def _places_in(command: CommandWords) -> Iterator[Path]:
-    """Yield the paths that a command may name. For `python -m MODULE` these are the paths of the module."""
-    for before, word in pairwise(("", *command)):
-        yield Path(word)
-        if before == "-m":
-            module = Path(*word.split("."))
-            yield from (module.with_suffix(".py"), module / "__init__.py", module / "__main__.py")
-
-
-def _code_in(folder: Path) -> Iterator[Path]:
-    """Yield the code files in a folder and below, at most `MOST_CODE`. Installed packages, tests, results and hidden folders
-    are left out."""
-    left = MOST_CODE
-    for parent, folders, names in os.walk(folder):
-        if "pyvenv.cfg" in names:
-            folders.clear()
-            continue
-        folders[:] = sorted(name for name in folders if name not in NO_CODE and not name.startswith("."))
-        for name in sorted(names):
-            if Path(name).suffix in CODE and left:
-                left -= 1
-                yield Path(parent, name)
-        if not left:
-            return
-
-
 def _name_of(folder: Path) -> str:
     made = re.sub(r"[^A-Za-z0-9._+-]+", "-", folder.name).strip("-._+")
     return made[:LONGEST_NAME] or "agent"
@@ -423,6 +482,10 @@ def _store_name(kind: StoreKind, where: str) -> str:
         return Path(where).resolve().stem if kind == "sqlite" else Path(where).resolve().name
     path = re.sub(r"[?#].*", "", where).rpartition("/")[2] if "://" in where else ""
     return path if re.fullmatch(r"[\w-]+", path) else "postgres"
+
+
+def _shown(path: Path) -> str:
+    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def _keys_beside(place: str) -> Sequence[str]:

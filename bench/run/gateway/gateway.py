@@ -60,7 +60,7 @@ class Gateway:
     def __init__(self, subject: Subject, replaces: Mapping[str, str], folder: Path):
         """`replaces` has what stands for the owner's stores -> what stands there for the copies. `folder` is private: the
         socket and the copies of configs lie in it."""
-        self._subject, self._folder, self._replaces = subject, folder, _replacement(replaces)
+        self._subject, self._folder, self._replaces = subject, folder, replacement(replaces)
         self.life, self.calls = 1, 0
         self._token = token_hex(16)
         self._doors = [{server.name: KnownServer(server.name, "mcp_stdio") for server in c.servers} for c in subject.configs]
@@ -313,7 +313,7 @@ def _with_words(words: Sequence[str], server: McpServer, new: CommandWords) -> l
     raise ConfigError(f"{what}; write it there as it stands in the probe's file: {shlex.join(server.command)}")
 
 
-def _replacement(replaces: Mapping[str, str]) -> Callable[[str], str]:
+def replacement(replaces: Mapping[str, str]) -> Callable[[str], str]:
     """Return the function that replaces names of stores in a text. A name that is part of a longer name stays. A full stop ends
     a name."""
     names = {re.escape(name): name for name in sorted(replaces, key=len, reverse=True) if name}

@@ -266,8 +266,8 @@ def restore(source: Path, folder: Path, root: Path, stands_for: Path) -> None:
 
 
 def check_links(name: str, root: Path) -> None:
-    """Raise ConfigError for a link in a store that leads out of it, to a folder or to a file that its user can write: who writes
-    through the copy of the link would write there."""
+    """Raise ConfigError for a link in a store that leads out of it, to a folder or to a file that its user can write: who
+    writes through a copy of the link writes there."""
     for path, item in items_in(root) if root.is_dir() else ():
         if stat.S_ISLNK(item.st_mode):
             place = Path(os.path.normpath((root / path).parent / _leads(root / path)))
@@ -323,7 +323,7 @@ def _same(source: Path, target: Path) -> bool:
 
 
 def items_in(folder: Path, *, entering: bool = False) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the files, links and folders in a folder by their relative paths. No link is followed. Files that disappear meanwhile are left out.
+    """Yield the files, links and folders in a folder by their relative paths. Files that disappear meanwhile are left out.
 
     `entering`: a folder that does not let its owner in is opened.
     """

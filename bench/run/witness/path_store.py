@@ -56,9 +56,7 @@ class PathStore(ABC):
             try:
                 self._begin(path)
                 if self._original.has_changed():
-                    raise ConfigError(
-                        f"store {self.name!r}: {self._path} changed while it was copied; end what writes to it"
-                    )
+                    raise ConfigError(f"store {self.name!r}: {self._path} changed while it was copied; end what writes to it")
                 self._place.note_backup(self._original.content)
             except BaseException:
                 self._place.remove()

@@ -142,10 +142,10 @@ class PostgresStore:
     def keep_backup(self) -> str:
         """Leave the template on the server when the copy is dropped. Return its name, and how it is restored."""
         self._is_kept = True
-        first = self._copy + _FIRST
+        first, owners = self._copy + _FIRST, quoted(_database_of(self._dsn))
         return (
-            f"the database {first} on its server; pg_dump --clean --if-exists {first} | psql {quoted(_database_of(self._dsn))}, "
-            f"each with the options of its server, restores it, and bench probe --clean drops it after a question"
+            f"the database {first} on its server; pg_dump --clean --if-exists {first} | psql {owners}, both with your server's "
+            f"options, restores it, and bench probe --clean drops the backup after a question"
         )
 
     def remove(self) -> None:
@@ -303,6 +303,19 @@ def dsn_of(dsn: str, database: str) -> str:
         return psycopg.conninfo.make_conninfo(dsn, dbname=database)
     parts = urlsplit(dsn)
     return urlunsplit(parts._replace(path=f"/{database}"))
+
+
+def hosts_of(dsn: str, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the hosts to which a DSN leads, with the variables that libpq reads; "" or a folder for a socket of this machine.
+    A service of libpq's is named as such. Raises ConfigError."""
+    with _one_line("a PostgreSQL address cannot be read"):
+        import psycopg.conninfo  # noqa: PLC0415  an extra
+
+        words = psycopg.conninfo.conninfo_to_dict(_without_driver(dsn))
+    if service := words.get("service") or environment.get("PGSERVICE"):
+        return (f"service={service}",)
+    named = [words.get("hostaddr") or environment.get("PGHOSTADDR"), words.get("host") or environment.get("PGHOST")]
+    return tuple(dict.fromkeys(host for hosts in named if hosts for host in str(hosts).split(",")))
 
 
 def _without_driver(dsn: str) -> str:

@@ -31,7 +31,7 @@ def test_the_commonest_case_is_whole_and_has_no_more_than_fifteen_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "agent.py").write_text("print()")
+    (tmp_path / "agent.py").write_text("import sys; print(open(sys.argv[1]).read())")
     (tmp_path / ".mcp.json").write_text(json.dumps(CONFIG))
     database(tmp_path / "data" / "orders.db")
     text = written(tmp_path, OPENAI_API_KEY="key")

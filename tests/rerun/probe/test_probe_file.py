@@ -133,7 +133,7 @@ def test_a_missing_file_names_the_command_that_writes_it() -> None:
 
 @pytest.mark.usefixtures("here")
 def test_a_store_can_be_handed_over_in_a_variable_and_an_address_is_no_name() -> None:
-    text = 'agent = ["a b", "c"]\n[[store]]\npostgres = "$DB"\nvariable = "DB"\n[[store]]\nfolder = "data"\nin_place = true\n'
+    text = 'agent = ["a b", "c"]\nremote = ["host"]\n[[store]]\npostgres = "$DB"\nvariable = "DB"\n[[store]]\nfolder = "data"\nin_place = true\n'
     settings = read(text, DB="postgresql://me:pass@host/ledger?x=1")
     ledger, data = settings.stores
     assert settings.subject.agent.start == ("a b", "c")
@@ -170,5 +170,5 @@ def test_each_command_that_is_run_is_named() -> None:
     Path(".mcp.json").write_text('{"mcpServers": {"shop": {"command": "serve", "args": ["shop"]}}}')
     text = 'done = "check it"\nmcp = ".mcp.json"\nsaid_done = ["grep", "done"]\n' + BASE.replace("agent.py", "agent.py {mcp}")
     text += '[[service]]\nname = "till"\nvariable = "TILL"\nurl = "http://localhost:{port}"\ncommand = "till {port}"\n'
-    assert [words[0] for _, words in read(text).commands()] == ["python", "check", "grep", "serve", "till"]
+    assert [each.words[0] for each in read(text).programs()] == ["python", "check", "grep", "serve", "till"]
     assert read(text).probed(False, ()).doors == {"shop": "mcp_stdio", "till": "http"}
