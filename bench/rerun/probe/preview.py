@@ -65,6 +65,8 @@ def _address_line(address: Address) -> str:
     far = [host for host in address.hosts if not is_here(host)]
     if not address.is_struck:
         return line
+    if far and not address.url:
+        return f"{line}: NOT on this machine; copies are made on that server"
     if far:
         return f"{line}: NOT on this machine ({', '.join(far)}); each call of each run is made there FOR REAL"
     if address.is_real:

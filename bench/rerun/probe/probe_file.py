@@ -374,7 +374,8 @@ class ProbeSettings:
             if store.kind == "postgres":
                 yield Address(f"the database of store {store.name}", "", hosts_of(store.where, self._environment))
         if (model := self.subject.model) and model.url:
-            yield Address("the model", "", (host_of(model.url),), is_struck=False)
+            url = self._file.model.url if self._file.model else ""
+            yield Address("the model", url, (host_of(model.url),), is_struck=False)
 
     def _check_hosts(self) -> None:
         """Raise ConfigError for a host that is not this machine, and that the file does not allow."""

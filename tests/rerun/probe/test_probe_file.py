@@ -134,12 +134,12 @@ def test_a_missing_file_names_the_command_that_writes_it() -> None:
 @pytest.mark.usefixtures("here")
 def test_a_store_can_be_handed_over_in_a_variable_and_an_address_is_no_name() -> None:
     text = 'agent = ["a b", "c"]\nremote = ["host"]\n[[store]]\npostgres = "$DB"\nvariable = "DB"\n[[store]]\nfolder = "data"\nin_place = true\n'
-    settings = read(text, DB="postgresql://me:pass@host/ledger?x=1")
+    settings = read(text, DB="postgresql://me:pass@host/ledger?sslmode=prefer")
     ledger, data = settings.stores
     assert settings.subject.agent.start == ("a b", "c")
     assert (ledger.name, ledger.where, dict(ledger.variables)) == (
         "ledger",
-        "postgresql://me:pass@host/ledger?x=1",
+        "postgresql://me:pass@host/ledger?sslmode=prefer",
         {"DB": "{store}"},
     )
     assert (data.name, data.kind, data.in_place) == ("data", "folder", True)

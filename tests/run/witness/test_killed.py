@@ -168,6 +168,7 @@ def test_a_folder_beside_a_store_that_no_probe_noted_is_named_and_left_alone(tmp
 def _own_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the probes of a test note is noted for this test alone."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "state" / "recovery-bench" / "probe").mkdir(parents=True)  # the first probe makes it, in steps of its own
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "folder"])
