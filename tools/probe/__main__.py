@@ -110,6 +110,7 @@ def lay_out(agent: Agent, foreign: Foreign, folder: Path, installed: Parts) -> P
         "agent": [program, file, "mcp.json", foreign.task.replace("{path}", str(place)), *memory],
         "environment": {"OPENAI_API_KEY": "none"},
         "said_done": "Done",
+        "takes_copies": True,
         "limit": 60.0,
         "patience": 3.0,
         "store": [store, *({"memory": path} for path in memory)],

@@ -195,6 +195,7 @@ def lay_out(agent: Agent, weakness: Weakness, folder: Path, installed: Parts) ->
         "environment": {"OPENAI_API_KEY": "none", "JOURNAL": str(folder / "journal.json")},
         "mcp": "mcp.json",
         "said_done": "Done",
+        "takes_copies": True,
         "limit": 60.0,
         "patience": 3.0,
         "store": [*stores, *([{"memory": memory}] if memory else [])],

@@ -141,6 +141,7 @@ def lay_out(agent: WorldAgent, pack: str, instance: str, folder: Path, installed
         "patience": 2.0,
         "settle": 0.02,
         "limit": 60.0,
+        "takes_copies": True,
         "store": [{"sqlite": "world.db", "ignore": ["world_*", "*.at", "deed.seen"]}, *memory],
         "model": {"url": model},
     }

@@ -15,7 +15,7 @@ from commands import Ended, bench, start
 
 from bench.record.reading import read_trials
 from bench.record.verify import verify
-from bench.run.witness.place import claimed_place
+from bench.run.witness.place import PlaceNote, claimed_place
 
 SUPPORT = Path(__file__).parents[2] / "support"
 KNOWN = ("OWNER_WORD", "SERVER_WORD", "OPENAI_API_KEY", "HEADER", "COOKIE", "URL", "DSN", "WORD")
@@ -218,7 +218,7 @@ def test_the_second_of_two_probes_on_a_store_in_place_is_one_line_and_leaves_no_
     folder = till(tmp_path)
     with (folder / "probe.toml").open("a") as file:
         file.write("in_place = true\n")
-    first = claimed_place(folder / "orders.db")
+    first = claimed_place(PlaceNote("sqlite", str((folder / "orders.db").resolve()), in_place=True))
     try:
         err = refused(bench(folder, "probe", "--yes", TMPDIR=str(tmp_path)))
     finally:
@@ -239,10 +239,70 @@ def test_a_clean_run_that_does_not_count_is_shown_so_and_does_not_keep_a_mended_
 
 def test_a_killed_probe_is_cleaned_up_after(tmp_path: Path) -> None:
     folder = till(tmp_path)
-    with start(folder, "probe", "--yes", TMPDIR=str(tmp_path)) as command:
+    with start(folder, "probe", "--yes", TMPDIR=str(tmp_path), XDG_STATE_HOME=str(tmp_path / "state")) as command:
         command.wait_until_said("cells, about")
         command.kill()
     assert len(left(tmp_path)) == 2
-    code, out, _ = bench(folder, "probe", "--clean", TMPDIR=str(tmp_path))
-    assert code == 0 and "removed" in out and left(tmp_path) == []
-    assert bench(folder, "probe", "--clean", TMPDIR=str(tmp_path))[1] == "no killed probe left anything here\n"
+    variables = {"TMPDIR": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}
+    ended = bench(folder, "probe", "--clean", **variables)
+    assert "nobody can be asked: do this?" in refused(ended) and ended[1].count("remove ") == 2 and len(left(tmp_path)) == 2
+    code, out, _ = bench(folder, "probe", "--clean", "--yes", **variables)
+    assert code == 0 and out.count("removed ") == 2 and left(tmp_path) == []
+    assert bench(folder, "probe", "--clean", **variables)[1] == "no killed probe left anything here\n"
+
+
+def payments(folder: Path) -> int:
+    """Count the payments of the owner's own database."""
+    with closing(sqlite3.connect(folder / "orders.db")) as database:
+        return int(database.execute("SELECT count(*) FROM payments").fetchone()[0])
+
+
+def bypass(folder: Path) -> Path:
+    """A subject whose agent pays over MCP, and notes a payment of its own in the database that it opens by its name."""
+    till(folder, "again keyed")
+    program = (
+        "import runpy, sqlite3, sys\n"
+        "database = sqlite3.connect('orders.db')\n"
+        "database.execute(\"INSERT INTO payments (account, amount) VALUES ('note', 0)\")\n"
+        "database.commit()\n"
+        f"sys.path.insert(0, {str(SUPPORT)!r})\n"
+        f"runpy.run_path({str(SUPPORT / 'till_agent.py')!r}, run_name='__main__')\n"
+    )
+    (folder / "clerk.py").write_text(program)
+    file = folder / "probe.toml"
+    file.write_text(file.read_text().replace(str(SUPPORT / "till_agent.py"), "clerk.py"))
+    return folder
+
+
+def test_an_agent_that_opens_the_store_by_its_name_is_shown_refused_and_stopped_after_one_run(tmp_path: Path) -> None:
+    folder, variables = bypass(tmp_path), {"TMPDIR": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}
+    assert "beware: clerk.py names orders.db" in bench(folder, "probe", "--dry-run", **variables)[1]
+    err = refused(bench(folder, "probe", "--yes", **variables))
+    assert "clerk.py names orders.db, and nothing hands the copy over to it" in err and "takes_copies = true" in err
+    assert payments(folder) == 0
+    with (folder / "probe.toml").open("r+") as file:
+        text = file.read()
+        file.seek(0)
+        file.write("takes_copies = true\n" + text)
+    err = refused(bench(folder, "probe", "--yes", **variables))
+    assert "store 'orders' itself changed in clean run 1" in err and "bench probe --clean" in err and payments(folder) == 1
+    for words in (("report", "till-probe"), ("probe", "--yes")):
+        code, out, err = bench(folder, *words, **variables)
+        assert "no damage" not in out + err and "itself changed" in out + err, (out, err)
+    assert code == 2 and "--set-aside" in err and payments(folder) == 1
+    code, out, _ = bench(folder, "probe", "--clean", "--yes", **variables)
+    assert code == 0 and "restored " in out and payments(folder) == 0
+
+
+def test_a_probe_in_place_that_was_stopped_goes_on(tmp_path: Path) -> None:
+    folder = till(tmp_path)
+    with (folder / "probe.toml").open("a") as file:
+        file.write("in_place = true\n")
+    words = ("probe", "--yes", "--only", "charge#1.error")
+    with start(folder, *words, TMPDIR=str(tmp_path)) as command:
+        command.wait_until_said("clean: ")
+        command.send_signal(signal.SIGINT)
+        assert command.ended()[0] == 130
+    assert payments(folder) == 0
+    code, out, err = bench(folder, *words, TMPDIR=str(tmp_path))
+    assert (code, payments(folder)) == (3, 0) and "its name is now" not in out, (out, err)

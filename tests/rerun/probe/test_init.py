@@ -117,3 +117,21 @@ def test_every_key_that_init_can_write_is_one_of_the_file(tmp_path: Path) -> Non
     (tmp_path / "main.py").write_text("")
     text = written(tmp_path, ANTHROPIC_API_KEY="key", DATABASE_URL="postgres://h/db")
     assert ProbeFile.model_validate(tomllib.loads(text)).model and "anthropic" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "program", "agent"),
+    [
+        ("agent.py", "import sys; open(sys.argv[1])", "python agent.py {mcp}"),
+        ("agent.py", "open('.mcp.json')", "python agent.py"),
+        ("index.js", "fs.readFileSync('.mcp.json')", "node index.js"),
+        ("index.js", "fs.readFileSync(process.argv[2])", "node index.js {mcp}"),
+    ],
+)
+def test_the_place_of_a_config_stands_only_in_the_command_of_an_agent_that_reads_it(
+    tmp_path: Path, name: str, program: str, agent: str
+) -> None:
+    (tmp_path / ".mcp.json").write_text(json.dumps(CONFIG))
+    (tmp_path / name).write_text(program)
+    text = written(tmp_path)
+    assert tomllib.loads(text)["agent"] == agent and ("let it take the path" in text) == ("{mcp}" not in agent)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from bench.common.errors import ConfigError
 from bench.rerun.probe.probe_file import ProbeSettings
+from bench.run.witness.sqlite import restore
 
 BASE = 'agent = "python agent.py --db data/orders.db"\n[[store]]\nsqlite = "data/orders.db"\n'
 
@@ -172,3 +175,128 @@ def test_each_command_that_is_run_is_named() -> None:
     text += '[[service]]\nname = "till"\nvariable = "TILL"\nurl = "http://localhost:{port}"\ncommand = "till {port}"\n'
     assert [each.words[0] for each in read(text).programs()] == ["python", "check", "grep", "serve", "till"]
     assert read(text).probed(False, ()).doors == {"shop": "mcp_stdio", "till": "http"}
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("key", ["variable", "ignore", "in_place"])
+@pytest.mark.parametrize(
+    ("kind", "place", "takes"),
+    [
+        ("sqlite", "data/orders.db", ("variable", "ignore", "in_place")),
+        ("postgres", "postgresql:///shop", ("variable", "ignore")),
+        ("folder", "data", ("variable", "ignore", "in_place")),
+        ("file", "data/orders.db", ("variable", "ignore")),
+        ("memory", "state.json", ("variable",)),
+    ],
+)
+def test_each_kind_of_store_takes_its_keys_and_refuses_the_others(
+    kind: str, place: str, takes: tuple[str, ...], key: str
+) -> None:
+    value = {"variable": '"PLACE"', "ignore": '["x"]', "in_place": "true"}[key]
+    text = f'agent = "python agent.py {place}"\n[[store]]\n{kind} = "{place}"\n{key} = {value}\n'
+    if key in takes:
+        assert read(text).stores
+        return
+    with pytest.raises(ConfigError, match=rf"^probe\.toml: store\.0: {key}: a store of kind {kind} takes "):
+        read(text)
+    assert read(text.replace("true", "false").replace('["x"]', "[]")).stores
+
+
+@pytest.mark.usefixtures("here")
+def test_a_memory_of_a_fixed_name_is_not_told_to_be_used_in_place() -> None:
+    with pytest.raises(ConfigError, match="write the path there, or name a `variable`$"):
+        read(f'agent = "python agent.py data/orders.db"\n[[store]]\nmemory = "notes.txt"\n{BASE[BASE.index("[") :]}')
+
+
+@pytest.mark.usefixtures("here")
+def test_a_part_of_a_longer_path_and_the_working_directory_hand_no_copy_over() -> None:
+    text = 'agent = "python agent.py"\n[[store]]\nfolder = "data"\n'
+    for name, path in (
+        ("PWD", "data"),
+        ("PROJECT", "/home/me/data-agent"),
+        ("LOGS", "metadata/data.log"),
+        ("X", "/other/data"),
+    ):
+        with pytest.raises(ConfigError, match="store data: no command, MCP config or variable has the path data"):
+            read(text, **{name: path})
+    for path in ("data", "./data/x.txt", str(Path("data").resolve())):
+        assert read(text, PLACE=path).stores, path
+
+
+FAR = '[[service]]\nname = "till"\nvariable = "TILL"\nurl = "%s"\n'
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("api.example.com", "https://api.example.com/v1"),
+        ("10.0.0.7", "http://10.0.0.7:8080"),
+        ("localhost.example.com", "http://localhost.example.com"),
+        ("evil.example", "http://127.0.0.1@evil.example"),
+        ("far.example", "$FAR"),
+        ("127.1", "http://127.1"),
+    ],
+)
+def test_what_is_not_on_this_machine_is_struck_only_if_the_file_allows_its_host(host: str, url: str) -> None:
+    text = BASE + FAR % url
+    with pytest.raises(ConfigError, match=rf'^probe\.toml: the service till is at {host}, not on .* remote = \["{host}"\]$'):
+        read(text, FAR="https://far.example/pay")
+    with pytest.raises(ConfigError, match="the service till is at"):
+        read('remote = ["other.example"]\n' + text, FAR="https://far.example/pay")
+    assert read(f'remote = ["{host}"]\n' + text, FAR="https://far.example/pay").addresses[0].hosts == (host,)
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:1/x", "http://localhost", "http://[::1]:80", "http://0.0.0.0:9", "http://127.9.9.9"]
+)
+def test_this_machine_needs_no_leave(url: str) -> None:
+    assert read(BASE + FAR % url).addresses
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("dsn", "variables", "host"),
+    [
+        ("postgresql://me:word@db.example/shop", {}, "db.example"),
+        ("postgresql+psycopg://me:word@db.example/shop", {}, "db.example"),
+        ("host=localhost,db.example dbname=shop", {}, "db.example"),
+        ("host=localhost hostaddr=10.1.2.3 dbname=shop", {}, "10.1.2.3"),
+        ("dbname=shop", {"PGHOST": "db.example"}, "db.example"),
+        ("postgresql:///shop?service=prod", {}, "service=prod"),
+    ],
+)
+def test_a_database_elsewhere_needs_leave_wherever_its_host_is_written(dsn: str, variables: dict[str, str], host: str) -> None:
+    text = f'{BASE}[[store]]\npostgres = "{dsn}"\nvariable = "DSN"\nname = "shop"\n'
+    with pytest.raises(ConfigError, match=f"the database of store shop is at {host}, not on this machine") as raised:
+        read(text, **variables)
+    assert "word" not in str(raised.value)
+    assert read(f'remote = ["{host}"]\n' + text, **variables).stores
+    assert read(text.replace(dsn, "host=/run/postgresql dbname=shop")).stores
+
+
+@pytest.mark.usefixtures("here")
+def test_an_mcp_server_elsewhere_needs_leave_by_its_url_or_by_a_word_of_its_command() -> None:
+    text = 'mcp = ".mcp.json"\n' + BASE.replace("agent.py", "agent.py {mcp}")
+    for server in ({"url": "${FAR}/mcp"}, {"command": "npx", "args": ["mcp-remote", "https://far.example/mcp"]}):
+        Path(".mcp.json").write_text(json.dumps({"mcpServers": {"shop": server}}))
+        with pytest.raises(ConfigError, match="the MCP server shop is at far.example, not on this machine"):
+            read(text, FAR="https://far.example")
+        assert read('remote = ["far.example"]\n' + text, FAR="https://far.example").addresses
+
+
+@pytest.mark.usefixtures("here")
+def test_a_store_that_was_used_in_place_and_restored_leaves_the_probe_the_same_and_another_row_does_not() -> None:
+    path = Path("data/orders.db")
+    with closing(sqlite3.connect(path)) as made:
+        made.executescript("CREATE TABLE t (k INTEGER PRIMARY KEY); INSERT INTO t VALUES (1)")
+    backup = path.with_name("backup")
+    backup.write_bytes(path.read_bytes())
+    text = f"{BASE}in_place = true\n"
+    known, before = read(text).probed(False, ()).subject, path.read_bytes()
+    with closing(sqlite3.connect(path)) as used:
+        used.executescript("INSERT INTO t VALUES (2)")
+    assert read(text).probed(False, ()).subject != known
+    restore(backup, path)
+    assert path.read_bytes() != before and read(text).probed(False, ()).subject == known
