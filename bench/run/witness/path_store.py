@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench.common.errors import ConfigError, one_line
 from bench.run.witness.originals import Original
-from bench.run.witness.place import Place, PlaceNote, claimed_place, remove_tree
+from bench.run.witness.place import Place, PlaceNote, claimed_place, remove_tree, unrestored
 from bench.run.witness.rows import printable
 
 
@@ -51,6 +51,11 @@ class PathStore(ABC):
             path = self._path.resolve()
             self._check(path)
             self._original = Original(self.kind, path)
+            if place := "" if self._in_place else unrestored(str(path), self._original.content):
+                raise ConfigError(
+                    f"store {self.name!r}: {self._path} has changed since a probe copied it; restore it by "
+                    f"`bench probe --clean`, or remove the backup, {printable(place)}"
+                )
             note = PlaceNote(self.kind, str(path), self._in_place)
             self._place = claimed_place(note) if self._in_place else Place(self._parent, self.name, note)
             try:

@@ -149,6 +149,15 @@ def remove_noted(note: PlaceNote) -> None:
     forget(note.place)
 
 
+def unrestored(store: str, content: str) -> str:
+    """Return the folder that a probe left, with a backup of a store that held something else then; "" if there is none."""
+    for note in notes():
+        differs = note.store == store and note.content not in ("", content)
+        if differs and is_orphan(Path(note.place)) and Path(note.place, "first").exists():
+            return note.place
+    return ""
+
+
 def claimed_place(note: PlaceNote) -> Place:
     """Return a place beside a store that is worked on in place, if no other probe has one there.
 

@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -243,7 +244,8 @@ class Orphan:
         removes = f"remove {printable(self.note.place)}"
         if not self.restores:
             return removes
-        restores = f"restore {printable(self.note.store)} from the backup in {printable(self.note.place)}"
+        made = datetime.fromtimestamp(Path(self.note.place, "first").stat().st_ctime).isoformat(" ", "minutes")
+        restores = f"restore {printable(self.note.store)} from the backup of {made} in {printable(self.note.place)}"
         if self.note.in_place:
             return f"{restores}, since it was used in place, and {removes}"
         return f"{restores}, since a probe or another program changed it; what it holds now is kept there"

@@ -1,4 +1,4 @@
-"""What is shown before the question: all that the owner's files say, in one line each, and no secret of the owner's variables."""
+"""What is shown before the question: what the owner's files say, in one line each, and no secret of the owner's variables."""
 
 from __future__ import annotations
 
@@ -66,9 +66,10 @@ def test_what_is_called_for_real_is_said_with_its_address(tmp_path: Path, monkey
     lines = shown(tmp_path, monkeypatch, text, DSN="postgresql://me:hidden-word@db.example/shop")
     assert [line for line in lines if line.startswith(("  the service", "  the database", "  the model"))] == [
         "  the service own: till '{port}', with the variables DATABASE",
-        "  the service far: https://far.example/v1: NOT on this machine (far.example); each call of each run is made there FOR REAL",
-        "  the service near: http://127.0.0.1:8080: it is not started by the probe; each call of each run is made there FOR REAL, "
-        "and nothing resets it",
+        "  the service far: https://far.example/v1: NOT on this machine (far.example); each call of each run is made there "
+        "FOR REAL",
+        "  the service near: http://127.0.0.1:8080: it is not started by the probe; each call of each run is made there "
+        "FOR REAL, and nothing resets it",
         "  the service own: http://127.0.0.1:{port}",
         "  the database of store shop: db.example: NOT on this machine; copies are made on that server",
         "  the model: http://model.example/attacker",

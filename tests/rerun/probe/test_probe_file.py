@@ -136,7 +136,8 @@ def test_a_missing_file_names_the_command_that_writes_it() -> None:
 
 @pytest.mark.usefixtures("here")
 def test_a_store_can_be_handed_over_in_a_variable_and_an_address_is_no_name() -> None:
-    text = 'agent = ["a b", "c"]\nremote = ["host"]\n[[store]]\npostgres = "$DB"\nvariable = "DB"\n[[store]]\nfolder = "data"\nin_place = true\n'
+    text = 'remote = ["host"]\nagent = ["a b", "c"]\n[[store]]\npostgres = "$DB"\nvariable = "DB"\n'
+    text += '[[store]]\nfolder = "data"\nin_place = true\n'
     settings = read(text, DB="postgresql://me:pass@host/ledger?sslmode=prefer")
     ledger, data = settings.stores
     assert settings.subject.agent.start == ("a b", "c")
@@ -204,7 +205,7 @@ def test_each_kind_of_store_takes_its_keys_and_refuses_the_others(
 
 @pytest.mark.usefixtures("here")
 def test_a_memory_of_a_fixed_name_is_not_told_to_be_used_in_place() -> None:
-    with pytest.raises(ConfigError, match="write the path there, or name a `variable`$"):
+    with pytest.raises(ConfigError, match=r"write the path there, or name a `variable`$"):
         read(f'agent = "python agent.py data/orders.db"\n[[store]]\nmemory = "notes.txt"\n{BASE[BASE.index("[") :]}')
 
 
@@ -281,7 +282,7 @@ def test_an_mcp_server_elsewhere_needs_leave_by_its_url_or_by_a_word_of_its_comm
     text = 'mcp = ".mcp.json"\n' + BASE.replace("agent.py", "agent.py {mcp}")
     for server in ({"url": "${FAR}/mcp"}, {"command": "npx", "args": ["mcp-remote", "https://far.example/mcp"]}):
         Path(".mcp.json").write_text(json.dumps({"mcpServers": {"shop": server}}))
-        with pytest.raises(ConfigError, match="the MCP server shop is at far.example, not on this machine"):
+        with pytest.raises(ConfigError, match=r"the MCP server shop is at far\.example, not on this machine"):
             read(text, FAR="https://far.example")
         assert read('remote = ["far.example"]\n' + text, FAR="https://far.example").addresses
 

@@ -33,7 +33,8 @@ def subject(folder: Path, mode: str) -> Path:
     (folder / ".mcp.json").write_text(f'{{"mcpServers": {{"till": {{{server}}}}}}}', encoding="utf-8")
     (folder / "probe.toml").write_text(
         f'agent = ["{sys.executable}", "{HERE / "till_agent.py"}", "{folder / ".mcp.json"}", "{mode}"]\n'
-        f'mcp = "{folder / ".mcp.json"}"\nfolder = "{folder}"\nname = "till"\nsettle = 0.02\npatience = 2.0\nlimit = 60.0\ntakes_copies = true\n'
+        f'mcp = "{folder / ".mcp.json"}"\nfolder = "{folder}"\nname = "till"\nsettle = 0.02\npatience = 2.0\nlimit = 60.0\n'
+        "takes_copies = true\n"
         f'[[store]]\nsqlite = "{folder / "shop.db"}"\n',
         encoding="utf-8",
     )

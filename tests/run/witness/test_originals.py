@@ -14,8 +14,8 @@ import pytest
 
 from bench.common.errors import ConfigError, OriginalChanged
 from bench.run.witness.originals import Original, content_of
-from bench.run.witness.stores import StoreKind, Stores, StoreSettings, clean, orphans
 from bench.run.witness.sqlite import restore
+from bench.run.witness.stores import StoreKind, Stores, StoreSettings, clean, orphans
 
 
 @pytest.fixture(autouse=True)
@@ -169,7 +169,7 @@ def test_a_store_that_was_changed_is_told_once_and_restored_only_when_the_owner_
     damage(kind, path)
     damaged = content(kind, path)
     with pytest.raises(
-        OriginalChanged, match="^store 's' itself changed in clean run 2, .*; a backup of it is .*first; bench pr"
+        OriginalChanged, match=r"^store 's' itself changed in clean run 2, .*; a backup of it is .*first; bench pr"
     ):
         asyncio.run(stores.check_originals("in clean run 2"))
     assert not list(orphans(settings))  # it is held
@@ -213,6 +213,6 @@ def test_a_state_folder_that_cannot_be_written_is_one_line(tmp_path: Path, monke
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     stores = Stores.of([StoreSettings("s", "file", str(made("file", tmp_path)))], tmp_path / "copies", 0.01)
-    with pytest.raises(ConfigError, match="which cannot be written .*; set XDG_STATE_HOME to another"):
+    with pytest.raises(ConfigError, match=r"which cannot be written .*; set XDG_STATE_HOME to another"):
         asyncio.run(stores.make())
     assert not any((tmp_path / "copies").iterdir())
