@@ -97,7 +97,8 @@ def fixed_names(programs: Sequence[Program], copied: Sequence[Copied]) -> list[t
         if any(map(each.stands_in, program.words)) and (not own or any(map(reads_arguments, own))):
             return True
         names = each.variables | {name for name, value in program.variables.items() if each.store and each.stands_in(value)}
-        return any(name in text for name in names for text in (texts.values() if program is agent else own))
+        named = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b") if names else None
+        return named is not None and any(map(named.search, texts.values() if program is agent else own))
 
     found = []
     for each in copied:

@@ -54,7 +54,7 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
         f"runs of the agent: {FEWEST} undisturbed, then up to {len(points_of('unseen'))} for each call, and several times "
         f"as many where there is damage; the cells are counted after the first {FEWEST}"
     )
-    yield from (f"beware: {line}: it may open yours, and not the copy" for line in settings.fixed_names())
+    yield from (f"beware: {line}: it may open yours, and not the copy" for line in settings.fixed_names)
     if hidden := sorted(subject.hide):
         yield f"hidden in all output: {', '.join(hidden)}"
 

@@ -9,7 +9,7 @@ import shlex
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -411,8 +411,9 @@ class ProbeSettings:
                     f"{', or say in_place = true' if copied.store in in_place else ''}"
                 )
 
-    def fixed_names(self) -> list[str]:
-        """Return a line for each file of code that has the name of a config or store whose copy nothing hands over to it."""
+    @cached_property
+    def fixed_names(self) -> Sequence[str]:
+        """A line for each file of code that has the name of a config or store whose copy nothing hands over to it."""
         if self._file.takes_copies:
             return []
         found = fixed_names(self.programs(), list(self._copied()))
@@ -420,7 +421,7 @@ class ProbeSettings:
 
     def check_unasked(self) -> None:
         """Raise ConfigError if a person should be asked first, since the agent may open the owner's own by its name."""
-        if lines := self.fixed_names():
+        if lines := self.fixed_names:
             more = f", and {len(lines) - 1} more" if len(lines) > 1 else ""
             raise ConfigError(
                 f"{self._path}: {lines[0]}{more}: it may open yours, and not the copy; let it take the path from its "

@@ -10,8 +10,10 @@ import pytest
 from bench.common.errors import ConfigError
 from bench.record.probe.rows import SEQUENCES, Cell
 from bench.run.witness import postgres
-from bench.run.witness.postgres import PostgresStore, dsn_of, left_databases
+from bench.run.witness.place import PlaceNote, notes, remember
+from bench.run.witness.postgres import PostgresStore, drop_left, dsn_of, left_databases
 from bench.run.witness.rows import SCHEMA, Encoding
+from bench.run.witness.stores import StoreSettings, clean, orphans
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'recovery-bench[probe]'")
 Change = tuple[str, str, dict[str, Cell] | None, dict[str, Cell] | None]
@@ -251,8 +253,28 @@ def test_only_databases_of_gone_probes_are_left_ones(shop: Fixture) -> None:
     gone = "recovery-bench-probe-shop-4194305-0123456789ab"
     for name in (gone, f"{gone}-first", "recovery-bench-probe-mine"):
         shop.sql(f'CREATE DATABASE "{name}"', f"{shop.server} dbname=postgres")
-    assert left_databases(shop.dsn) == [gone, f"{gone}-first"]
-    for name in left_databases(shop.dsn):
-        postgres.drop_left(shop.dsn, name)
-    assert not left_databases(shop.dsn)
+    settings = [StoreSettings("shop", "postgres", shop.dsn)]
+    assert left_databases(shop.dsn) == [(gone, gone), (f"{gone}-first", gone)]
+    assert not [orphan for orphan in orphans(settings) if orphan.dsn]  # no probe of this user noted them
+    remember(PlaceNote("postgres", place=gone))
+    left = [orphan for orphan in orphans(settings) if orphan.dsn]
+    assert [orphan.plan for orphan in left] == [f"drop the database {gone}", f"drop the database {gone}-first"]
+    for orphan in left:
+        clean(orphan)
+    assert not left_databases(shop.dsn) and gone not in {note.place for note in notes()}
     shop.sql('DROP DATABASE "recovery-bench-probe-mine"', f"{shop.server} dbname=postgres")
+
+
+def test_a_change_of_the_database_itself_is_seen_and_its_backup_stays_until_it_is_dropped(server: str) -> None:
+    shop = Fixture(server, TABLES)
+    assert not shop.store.has_changed() and not shop.store.has_changed(surely=True)
+    shop.sql("INSERT INTO log (line) VALUES ('copy')")
+    assert not shop.store.has_changed(surely=True)
+    shop.sql("INSERT INTO log (line) VALUES ('agent')", shop.dsn)
+    assert shop.store.has_changed(surely=True)
+    backup = next(word for word in shop.store.keep_backup().split() if word.startswith("recovery-bench-probe-"))
+    shop.store.remove()
+    with psycopg.connect(f"{server} dbname='{backup}'") as session:
+        assert session.execute("SELECT count(*) FROM log").fetchone() == (3,)
+    assert not shop.store.has_changed(surely=True)
+    drop_left(shop.dsn, backup)
