@@ -77,6 +77,10 @@ class FolderStore(PathStore):
             raise ConfigError(
                 f"store {self.name!r}: its copies would be made in itself, in {self._parent}; name another folder"
             )
+        if self._in_place and Path.cwd().is_relative_to(path):
+            raise ConfigError(
+                f"store {self.name!r}: the probe writes its results there, so it cannot be used in place; name a smaller folder"
+            )
         check_links(self.name, path)
 
     def _begin(self, path: Path) -> None:

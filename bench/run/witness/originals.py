@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bench.common.digests import digest_of_file
 from bench.common.files import opened
+from bench.common.paths import REPORTS, RESULTS
 
 MAGIC = b"SQLite format 3\0"
 _COUNTERS = (slice(18, 20), slice(24, 28), slice(40, 44), slice(92, 100))
@@ -90,7 +91,8 @@ def _stamps_of(kind: str, path: Path) -> Iterator[tuple[str, _Stamp]]:
 
 
 def _items(kind: str, path: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield what belongs to a store, by its path from the store's parent; nothing for a memory that is absent."""
+    """Yield what belongs to a store, by its path from the store's parent; nothing for a memory that is absent, and nothing that
+    the probe itself writes."""
     try:
         item = path.lstat()
     except FileNotFoundError:
@@ -98,8 +100,9 @@ def _items(kind: str, path: Path) -> Iterator[tuple[str, os.stat_result]]:
             raise
         return
     yield path.name, item
+    ours = {str(Path.cwd() / folder) for folder in (RESULTS, REPORTS)}
     for parent, folders, files in os.walk(path):
-        folders.sort()
+        folders[:] = sorted(name for name in folders if f"{parent}/{name}" not in ours)
         for name in sorted((*folders, *files)):
             inner = Path(parent, name)
             with suppress(FileNotFoundError):  # it was removed meanwhile: the next look shows it
