@@ -25,7 +25,7 @@ CALLS = r"(?:open|Path|connect|join|listdir|scandir|mkdir\w*|read\w*|write\w*|gl
 
 
 @dataclass(frozen=True)
-class Program:
+class StartedProgram:
     """A command that the probe runs: the agent first, its servers and services.
 
     who        what it is, in words
@@ -74,7 +74,7 @@ class Copied:
         return re.compile(rf"""["'`](?:\./)?{name}/|\b{CALLS}\(\s*[rf]?["'`](?:\./)?{name}["'`]""")
 
 
-def fixed_names(programs: Sequence[Program], copied: Sequence[Copied]) -> list[tuple[Path, Path]]:
+def fixed_names(programs: Sequence[StartedProgram], copied: Sequence[Copied]) -> list[tuple[Path, Path]]:
     """Return the files of code in which the name of a config or store stands, although nothing hands its copy over to the
     program that the file belongs to; each with the path of that config or store. A file that no command names belongs to the
     agent.
@@ -92,22 +92,22 @@ def fixed_names(programs: Sequence[Program], copied: Sequence[Copied]) -> list[t
         if (text := _text(file))
     }
 
-    def is_handed(each: Copied, program: Program) -> bool:
-        own = [texts[file] for file in program.files if file in texts]
-        if any(map(each.stands_in, program.words)) and (not own or any(map(reads_arguments, own))):
+    def is_handed(each: Copied, program: StartedProgram) -> bool:
+        code = [texts[file] for file in program.files if file in texts]
+        if any(map(each.stands_in, program.words)) and (not code or any(map(reads_arguments, code))):
             return True
         names = each.variables | {name for name, value in program.variables.items() if each.store and each.stands_in(value)}
         named = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b") if names else None
-        return named is not None and any(map(named.search, texts.values() if program is agent else own))
+        return named is not None and any(map(named.search, texts.values() if program is agent else code))
 
-    found = []
+    places = []
     for each in copied:
         deaf = [program for program in (programs if each.store else (agent,)) if not is_handed(each, program)]
         for file, text in texts.items() if deaf else ():
             owners = [program for program in programs if file in program.files] or [agent]
             if any(owner in deaf for owner in owners) and each.literal.search(text):
-                found.append((file, each.path))
-    return found
+                places.append((file, each.path))
+    return places
 
 
 def _text(file: Path) -> str:

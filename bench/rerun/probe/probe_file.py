@@ -26,7 +26,7 @@ from bench.record.entry import MOST, ConfigEntry
 from bench.record.model_parameters import ModelParameters
 from bench.record.probe.probed import Probed, ProbedStore
 from bench.rerun.probe.addresses import Address, host_of, is_here
-from bench.rerun.probe.agent_code import CODE, Copied, Program, code_in, fixed_names, places_in
+from bench.rerun.probe.agent_code import CODE, Copied, StartedProgram, code_in, fixed_names, places_in
 from bench.run.gateway.agent_config import expanded, read_config
 from bench.run.gateway.gateway import NOT_HANDED, replacement, with_copy
 from bench.run.gateway.subject import CommandWords, McpConfig, ModelSource, ProbedAgent, Service, Subject
@@ -284,7 +284,7 @@ class ProbeSettings:
             reads=tuple(subject.reads),
         )
 
-    def programs(self) -> list[Program]:
+    def programs(self) -> list[StartedProgram]:
         """Return each program that the probe runs, the agent first."""
         agent, model = self.subject.agent, self.subject.model
         stores = [name for store in self.stores for name in store.variables]
@@ -292,8 +292,8 @@ class ProbeSettings:
         doors = [*(service.variable for service in self.subject.services), *(model.variables if model else ())]
         doors += [config.variable for config in self.subject.configs if config.variable]
 
-        def program(who: str, words: CommandWords, sets: Mapping[str, str], more: Sequence[str] = ()) -> Program:
-            return Program(who, words, {**given, **sets}, agent.folder, tuple(sorted({*sets, *stores, *more})))
+        def program(who: str, words: CommandWords, sets: Mapping[str, str], more: Sequence[str] = ()) -> StartedProgram:
+            return StartedProgram(who, words, {**given, **sets}, agent.folder, tuple(sorted({*sets, *stores, *more})))
 
         programs = [program("the agent", agent.start, agent.environment, doors)]
         if agent.resume != agent.start:
@@ -416,8 +416,8 @@ class ProbeSettings:
         """A line for each file of code that has the name of a config or store whose copy nothing hands over to it."""
         if self._file.takes_copies:
             return []
-        found = fixed_names(self.programs(), list(self._copied()))
-        return [f"{_shown(file)} names {path}, and nothing hands the copy over to it" for file, path in found]
+        places = fixed_names(self.programs(), list(self._copied()))
+        return [f"{_shown(file)} names {path}, and nothing hands the copy over to it" for file, path in places]
 
     def check_unasked(self) -> None:
         """Raise ConfigError if a person should be asked first, since the agent may open the owner's own by its name."""

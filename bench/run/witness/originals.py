@@ -22,7 +22,7 @@ PATIENCE = 10.0
 _Stamp = tuple[int, ...]
 
 
-class Original:
+class OwnersStore:
     """A file, a folder or a database that an owner named, as it was when this was made.
 
     content  the digest of all that it holds

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.common.errors import ConfigError, one_line
-from bench.run.witness.originals import Original
+from bench.run.witness.originals import OwnersStore
 from bench.run.witness.place import Place, PlaceNote, claimed_place, remove_tree, unrestored
 from bench.run.witness.rows import printable
 
@@ -32,7 +32,7 @@ class PathStore(ABC):
         self.name, self._path, self._parent = name, path, folder
         self._variables, self._in_place = variables, in_place
         self._place: Place | None = None
-        self._original: Original | None = None
+        self._original: OwnersStore | None = None
         self._is_kept = False
 
     @property
@@ -50,7 +50,7 @@ class PathStore(ABC):
         with self._one_line("cannot be copied"):
             path = self._path.resolve()
             self._check(path)
-            self._original = Original(self.kind, path)
+            self._original = OwnersStore(self.kind, path)
             if place := "" if self._in_place else unrestored(str(path), self._original.content):
                 raise ConfigError(
                     f"store {self.name!r}: {self._path} has changed since a probe copied it; restore it by "

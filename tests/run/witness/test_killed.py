@@ -106,18 +106,18 @@ def test_in_place_the_owners_data_are_restored_after_a_kill_at_each_step(kind: s
     steps, ended = run(kind, tmp_path / "copies", "in place", last, [(owners_store(kind, tmp_path / "whole"), 0)])
     assert (steps >= 3, ended) == (True, 0)
     works = [(owners_store(kind, tmp_path / str(step)), step) for step in (-1, *range(1, steps + 1))]
-    expected, found = content_of(kind, works[0][0]), 0
+    expected, orphaned = content_of(kind, works[0][0]), 0
     assert {*run(kind, tmp_path / "copies", "in place", last, works)} == {-signal.SIGKILL, -signal.SIGXFSZ}
     for path, step in works:
         left = list(orphans([StoreSettings("s", kind, str(path), in_place=True)]))  # type: ignore[arg-type]
         assert len(left) == 1 or last == "make", step
-        found += len(left)
+        orphaned += len(left)
         for orphan in left:
             assert orphan.note.store == str(path) and (orphan.restores or last != "reset")
             clean(orphan)
         assert content_of(kind, path) == expected, step
         assert [item.name for item in path.parent.iterdir()] == ["store"], step
-    assert found >= len(works) / 2
+    assert orphaned >= len(works) / 2
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "folder"])

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bench.common.errors import ConfigError, OriginalChanged
-from bench.run.witness.originals import Original, content_of
+from bench.run.witness.originals import OwnersStore, content_of
 from bench.run.witness.sqlite import restore
 from bench.run.witness.stores import StoreKind, Stores, StoreSettings, clean, orphans
 
@@ -62,7 +62,7 @@ def files(path: Path) -> dict[str, tuple[int, str]]:
 def test_a_statement_that_changes_a_database_is_seen_also_in_its_journal(tmp_path: Path, statement: str, journal: str) -> None:
     path = tmp_path / "a.db"
     database(path, journal=journal)
-    original = Original("sqlite", path)
+    original = OwnersStore("sqlite", path)
     assert not original.has_changed()
     with closing(sqlite3.connect(path)) as writer:  # open, so that the journal is not taken over
         writer.execute(statement)
@@ -79,7 +79,7 @@ def test_what_changes_no_row_is_no_change_of_a_database(tmp_path: Path, journal:
     with closing(sqlite3.connect(path)) as writer:
         writer.execute("INSERT INTO t VALUES (2, 'b')")
         writer.commit()
-        original = Original("sqlite", path)
+        original = OwnersStore("sqlite", path)
     assert not original.has_changed()  # its journal was taken over
     rows(path)
     path.touch()
@@ -116,7 +116,7 @@ def test_a_change_of_a_folder_is_seen_also_if_its_times_are_set_back(tmp_path: P
     (folder / "a").write_text("a")
     (folder / "sub" / "b").write_text("b")
     (folder / "link").symlink_to("a")
-    original, times = Original("folder", folder), (folder / "sub" / "b").stat()
+    original, times = OwnersStore("folder", folder), (folder / "sub" / "b").stat()
     (folder / "a").touch()
     assert not original.has_changed()
     FOLDER_CHANGES[change](folder)
@@ -126,7 +126,7 @@ def test_a_change_of_a_folder_is_seen_also_if_its_times_are_set_back(tmp_path: P
 
 
 def test_a_memory_that_was_absent_and_appears_has_changed(tmp_path: Path) -> None:
-    original = Original("memory", tmp_path / "state.json")
+    original = OwnersStore("memory", tmp_path / "state.json")
     assert not original.has_changed()
     (tmp_path / "state.json").touch()
     assert original.has_changed()
@@ -177,9 +177,9 @@ def test_a_store_that_was_changed_is_told_once_and_restored_only_when_the_owner_
     assert content(kind, path) == damaged
     (orphan,) = orphans(settings)
     assert orphan.restores and "restore" in orphan.plan and not list(orphans([StoreSettings("s", kind, "elsewhere")]))
-    said = clean(orphan)
+    line = clean(orphan)
     assert content(kind, path) == before and not list(orphans(settings))
-    aside = Path(said.partition("what it held before is ")[2])
+    aside = Path(line.partition("what it held before is ")[2])
     if kind == "sqlite":
         assert rows(aside) == damaged
     else:
@@ -223,7 +223,7 @@ def test_what_the_probe_writes_into_a_folder_that_is_a_store_is_no_change_and_ne
 ) -> None:
     path = made("folder", tmp_path)
     monkeypatch.chdir(path)
-    original = Original("folder", path)
+    original = OwnersStore("folder", path)
     (path / "results" / "agent-probe").mkdir(parents=True)
     (path / "results" / "agent-probe" / "trials.jsonl").touch()
     (path / "reports").mkdir()
