@@ -24,10 +24,10 @@ from bench.record.probe.events import CellsPlanned
 
 # What runs a probe is imported when it runs: no other command should wait for it.
 if TYPE_CHECKING:
-    from bench.rerun.probe.probe_file import ProbeSettings
-    from bench.rerun.probe.running import Asked
-    from bench.rerun.probe.secrets import Secrets
-    from bench.rerun.probe.writing import ProbeWriter
+    from bench.probe.run.probe_file import ProbeSettings
+    from bench.probe.run.running import Asked
+    from bench.probe.run.secrets import Secrets
+    from bench.probe.run.writing import ProbeWriter
 
 TESTS = Path("tests", "probe")
 """Where the tests of cells are written."""
@@ -79,10 +79,10 @@ def probe(
     if clean:
         _clean(file, yes)
         return
-    from bench.rerun.probe.preview import plan_lines  # noqa: PLC0415
-    from bench.rerun.probe.probe_file import ProbeSettings  # noqa: PLC0415
-    from bench.rerun.probe.running import Asked  # noqa: PLC0415
-    from bench.rerun.probe.secrets import Secrets  # noqa: PLC0415
+    from bench.probe.run.preview import plan_lines  # noqa: PLC0415
+    from bench.probe.run.probe_file import ProbeSettings  # noqa: PLC0415
+    from bench.probe.run.running import Asked  # noqa: PLC0415
+    from bench.probe.run.secrets import Secrets  # noqa: PLC0415
 
     settings, limit = ProbeSettings(file), _seconds(budget)
     secrets = Secrets.of(settings.subject, os.environ, (store.where for store in settings.stores if store.kind == "postgres"))
@@ -97,7 +97,7 @@ def probe(
     else:
         _ask("run it?", "nothing was run")
     if test:
-        from bench.rerun.probe.regression import write_test  # noqa: PLC0415
+        from bench.probe.run.regression import write_test  # noqa: PLC0415
 
         out.print(write_test(file, settings, secrets, test, TESTS))
         return
@@ -109,7 +109,7 @@ def probe(
 
 
 def _init(file: Path) -> None:
-    from bench.rerun.probe.init import write_probe_file  # noqa: PLC0415
+    from bench.probe.run.init import write_probe_file  # noqa: PLC0415
 
     out.print(write_probe_file(file).rstrip())
     out.print(f"{file} is written; look at it, then: bench probe --dry-run")
@@ -125,8 +125,8 @@ def _ask(question: str, otherwise: str) -> None:
 
 
 def _clean(file: Path, yes: bool) -> None:
-    from bench.rerun.probe.probe_file import stores_named  # noqa: PLC0415
-    from bench.run.witness.stores import clean, orphans  # noqa: PLC0415
+    from bench.probe.run.probe_file import stores_named  # noqa: PLC0415
+    from bench.probe.run.witness.stores import clean, orphans  # noqa: PLC0415
 
     left = list(orphans(stores_named(file)))
     if not left:
@@ -141,8 +141,8 @@ def _clean(file: Path, yes: bool) -> None:
 
 def _opened(settings: ProbeSettings, secrets: Secrets, folder: Path, asked: Asked, aside: bool) -> ProbeWriter | None:
     """Begin the run or continue it; None if it is complete."""
+    from bench.probe.run.writing import ProbeWriter, is_of_another  # noqa: PLC0415
     from bench.record.store import set_aside  # noqa: PLC0415
-    from bench.rerun.probe.writing import ProbeWriter, is_of_another  # noqa: PLC0415
 
     probed = settings.probed(asked.all_forms, asked.only)
     if folder.exists() and (aside or is_of_another(folder, probed)):
@@ -170,7 +170,7 @@ def _run(settings: ProbeSettings, secrets: Secrets, writer: ProbeWriter, asked: 
 
 async def _until_stopped(settings: ProbeSettings, secrets: Secrets, writer: ProbeWriter, asked: Asked) -> signal.Signals | None:
     """Run to the end, or until a signal asks to stop. Return the signal, or None."""
-    from bench.rerun.probe.running import run_probe  # noqa: PLC0415
+    from bench.probe.run.running import run_probe  # noqa: PLC0415
 
     async def all_runs() -> None:
         with ProbeProgress(out, settings.parameters, asked.workers, writer.plans) as progress:

@@ -1,0 +1,93 @@
+"""A preview of a probe: what it copies, starts, calls and resets, and how long its cells will take."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from bench.common.escaping import escape_line
+from bench.common.wording import plural
+from bench.probe.run.addresses import Address, is_here
+from bench.probe.run.clean import FEWEST
+from bench.probe.run.probe_file import ProbeSettings
+from bench.probe.run.secrets import NAMED, Secrets
+from bench.probe.run.writing import CellRun
+from bench.record.model_parameters import ModelParameters
+from bench.record.probe.events import CellsPlanned, GatewayCall
+from bench.record.probe.points import points_of
+
+MINUTE = 60
+
+
+def plan_lines(settings: ProbeSettings, environment: Mapping[str, str] = os.environ) -> Iterator[str]:
+    """Yield lines on what the probe copies, starts, calls and resets. What the owner's files say stands there as it is: only
+    secrets of the owner's own variables are left out, as nobody else could write them to hide a command."""
+    hidden = Secrets(value for name, value in environment.items() if NAMED.search(name))
+    for line in _lines(settings):
+        yield escape_line(hidden.blot(line))
+
+
+def _lines(settings: ProbeSettings) -> Iterator[str]:
+    subject = settings.subject
+    yield "copied:"
+    for store in settings.stores:
+        where = f" {store.where}{_size(Path(store.where))}" if store.kind != "postgres" else ""
+        if store.in_place:
+            yield f"  store {store.name} ({store.kind}):{where} is used IN PLACE, after a backup whose restore is tested"
+        else:
+            yield f"  store {store.name} ({store.kind}):{where} is copied; if the store itself changes, the probe ends"
+    yield from (f"  {config.path}: the agent gets a rewritten copy, which is removed at the end" for config in subject.configs)
+    yield f"started, in {subject.agent.folder.resolve()}:"
+    for program in settings.programs():
+        names = f", with the variables {', '.join(program.sets)}" if program.sets else ""
+        yield f"  {program.who}: {shlex.join(program.words)}{names}"
+    if settings.addresses:
+        yield "called:"
+        yield from (f"  {_address_line(address)}" for address in settings.addresses)
+    yield "reset before each run of the agent:"
+    yield f"  {', '.join(store.name for store in settings.stores)}"
+    doors = settings.probed(False, ()).doors
+    yield f"struck: calls through {', '.join(doors) or 'no door: name an MCP config, a service or a model'}"
+    yield (
+        f"runs of the agent: {FEWEST} undisturbed, then up to {len(points_of('unseen'))} for each call, and several times "
+        f"as many where there is damage; the cells are counted after the first {FEWEST}"
+    )
+    yield from (f"beware: {line}: it may open yours, and not the copy" for line in settings.fixed_names)
+    if hidden := sorted(subject.hide):
+        yield f"hidden in all output: {', '.join(hidden)}"
+
+
+def _address_line(address: Address) -> str:
+    hosts = ", ".join(host or "a socket of this machine" for host in address.hosts) or "a socket of this machine"
+    line = f"{address.what}: {address.url or hosts}"
+    far = [host for host in address.hosts if not is_here(host)]
+    if not address.is_struck:
+        return line
+    if far and not address.url:
+        return f"{line}: NOT on this machine; copies are made on that server"
+    if far:
+        return f"{line}: NOT on this machine ({', '.join(far)}); each call of each run is made there FOR REAL"
+    if address.is_real:
+        return f"{line}: it is not started by the probe; each call of each run is made there FOR REAL, and nothing resets it"
+    return line
+
+
+def estimate(cell: CellRun, planned: CellsPlanned, model: ModelParameters | None, workers: int) -> str:
+    """Return in one line what the cells will take, estimated from the clean run in which they were planned."""
+    cells = len(planned.cells)
+    seconds = cells * planned.seconds / workers
+    took = f"{seconds:.0f} s" if seconds < MINUTE else f"{seconds / MINUTE:.1f} minutes"
+    calls = [event for event in cell.events if isinstance(event, GatewayCall)]
+    read, written = (cells * sum(getattr(call, name) for call in calls) for name in ("tokens_in", "tokens_out"))
+    tokens = f", about {read + written:,} tokens" if read + written else ""
+    dollars = model.cost(read, written) if model else None
+    cost = f", about ${dollars:,.2f}" if dollars is not None and tokens else ""
+    left = f"; {planned.left_out:,} further cells are left out" if planned.left_out else ""
+    return f"{plural(cells, 'cell')}, about {took}{tokens}{cost}{left}"
+
+
+def _size(path: Path) -> str:
+    """Return the size of a file, in words; "" for a folder."""
+    return f" ({path.stat().st_size / 1e6:,.1f} MB)" if path.is_file() else ""

@@ -1,0 +1,135 @@
+"""The common part of stores that are files or folders: the place of the copy, and how the copy is made, handed over and
+removed."""
+
+from __future__ import annotations
+
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.common.errors import ConfigError, one_line
+from bench.probe.run.witness.originals import OwnersStore
+from bench.probe.run.witness.place import Place, PlaceNote, claimed_place, remove_tree, unrestored
+from bench.probe.run.witness.rows import printable
+
+
+class PathStore(ABC):
+    """A file or a folder that the owner named.
+
+    Args:
+        name: The owner's name for it.
+        path: Where it is, as the owner wrote it.
+        folder: Where the copy is made.
+        variables: Variables that hand the copy over; `{store}` in a value is its path.
+        in_place: Work on the owner's own, after a backup whose restore was tested.
+    """
+
+    kind: str
+
+    def __init__(self, name: str, path: Path, folder: Path, variables: Mapping[str, str], in_place: bool = False) -> None:
+        self.name, self._path, self._parent = name, path, folder
+        self._variables, self._in_place = variables, in_place
+        self._place: Place | None = None
+        self._original: OwnersStore | None = None
+        self._is_kept = False
+
+    @property
+    def replaces(self) -> Mapping[str, str]:
+        if self._in_place:
+            return {}
+        return {str(path): str(self._copy) for path in (self._path, self._path.absolute(), self._path.resolve())}
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return {variable: text.replace("{store}", str(self._copy)) for variable, text in self._variables.items()}
+
+    def make(self) -> None:
+        """Make the copy, and the state to which it is reset. In place: make the backup, and test that it can be restored."""
+        with self._one_line("cannot be copied"):
+            path = self._path.resolve()
+            self._check(path)
+            self._original = OwnersStore(self.kind, path)
+            if place := "" if self._in_place else unrestored(str(path), self._original.content):
+                raise ConfigError(
+                    f"store {self.name!r}: {self._path} has changed since a probe copied it; restore it by "
+                    f"`bench probe --clean`, or remove the backup, {printable(place)}"
+                )
+            note = PlaceNote(self.kind, str(path), self._in_place)
+            self._place = claimed_place(note) if self._in_place else Place(self._parent, self.name, note)
+            try:
+                self._begin(path)
+                if self._original.has_changed():
+                    raise ConfigError(f"store {self.name!r}: {self._path} changed while it was copied; end what writes to it")
+                self._place.note_backup(self._original.content)
+            except BaseException:
+                self._place.remove()
+                self._place = None
+                raise
+
+    def remove(self) -> None:
+        """Remove the copy, or restore what the owner named. This can be called again."""
+        if self._place is None:
+            return
+        if self._in_place:
+            with self._one_line(f"cannot be restored; its backup is {self._first}"):
+                self._restore()
+        if self._is_kept:
+            remove_tree(self._copy.parent)
+            self._place.leave()
+        else:
+            self._place.remove()
+        self._place = None
+
+    def has_changed(self, *, surely: bool = False) -> bool:
+        """Return whether the owner's file or folder is not as it was when it was copied; False if it is used in place."""
+        del surely  # the stamps of files are exact
+        if self._place is None or self._original is None or self._in_place:
+            return False
+        return self._original.has_changed()
+
+    def keep_backup(self) -> str:
+        """Leave the first state where it is when the copy is removed. Return where that is, and how it is restored."""
+        self._is_kept = True
+        return f"{printable(str(self._first))}; bench probe --clean restores it after a question"
+
+    @abstractmethod
+    def _check(self, path: Path) -> None:
+        """Raise ConfigError if it cannot be copied from here."""
+
+    @abstractmethod
+    def _begin(self, path: Path) -> None:
+        """Make the first state, and the copy."""
+
+    @abstractmethod
+    def _restore(self) -> None:
+        """Bring the content at `_copy` back to the first state."""
+
+    @property
+    def _copy(self) -> Path:
+        """The path that replaces the owner's path."""
+        path = self._path.resolve()
+        return path if self._in_place else self._made.folder / "copy" / path.name
+
+    @property
+    def _first(self) -> Path:
+        return self._made.folder / "first"
+
+    @property
+    def _made(self) -> Place:
+        if self._place is None:
+            raise RuntimeError("the store has no copy: make() comes first")
+        return self._place
+
+    def _differed(self) -> ConfigError:
+        return ConfigError(f"store {self.name!r}: its backup was restored for a test and differed; nothing was changed")
+
+    @contextmanager
+    def _one_line(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, sqlite3.Error) as error:
+            raise ConfigError(
+                f"store {self.name!r}: {printable(str(self._path))} {what}: {one_line(str(error), 300)}"
+            ) from error

@@ -1,0 +1,211 @@
+"""Folders that the probe makes for copies and backups. Their names say so, and a process holds its folders while it lives.
+
+Each is noted in the user's state folder before it is made. Nothing is removed or restored that is not noted there: anybody can
+make a folder of such a name.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from bench.common.digests import digest_of
+from bench.common.errors import ConfigError
+from bench.common.files import content_of, write_whole
+from bench.common.paths import state_folder
+from bench.probe.run.witness.rows import printable
+
+PREFIX = "recovery-bench-probe-"
+_NAME = re.compile(rf"{PREFIX}(?:[\w-]{{0,40}}-)?([0-9]{{1,10}})-[0-9a-f]{{12}}")
+_LOCK = "held"
+MOST_NOTE = 2**16
+"""Bytes of a note."""
+
+
+@dataclass(frozen=True)
+class PlaceNote:
+    """What the state folder says of something that a probe made.
+
+    kind, store  the kind and the path of the owner's store of which it holds a copy; "" without one
+    in_place     whether the probe works on the store itself
+    content      the digest of what the store held, once there is a backup from which it can be restored
+    place        the folder, or the name of a database
+    """
+
+    kind: str = ""
+    store: str = ""
+    in_place: bool = False
+    content: str = ""
+    place: str = ""
+
+
+def remember(note: PlaceNote) -> None:
+    """Note what is about to be made, or what is known of it now. Raises ConfigError if that cannot be noted."""
+    try:
+        folder = state_folder() / "probe"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(folder / Path(note.place).name, json.dumps(asdict(note)).encode())
+    except (OSError, RuntimeError) as error:
+        raise ConfigError(
+            f"a probe notes its copies in your state folder, which cannot be written ({error}); set XDG_STATE_HOME to another"
+        ) from error
+
+
+def forget(place: str) -> None:
+    """Remove the note of something that is there no more."""
+    (state_folder() / "probe" / Path(place).name).unlink(missing_ok=True)
+
+
+def notes() -> Iterator[PlaceNote]:
+    """Yield what this user's probes noted. A note that others can write counts for nothing."""
+    with suppress(OSError, RuntimeError):
+        for path in sorted((state_folder() / "probe").iterdir()):
+            item = path.lstat()
+            if maker_of(path.name) and item.st_uid == os.getuid() and not item.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                with suppress(ValueError, TypeError):
+                    note = PlaceNote(**json.loads(content_of(path, MOST_NOTE)))
+                    if Path(note.place).name == path.name:
+                        yield note
+
+
+def new_name(store: str) -> str:
+    """Return a name for something that the probe makes: it has the store's name, this process's id, and a random part.
+
+    PostgreSQL cuts names off after 63 bytes.
+    """
+    return f"{PREFIX}{re.sub(r'[^a-zA-Z0-9_]+', '-', store)[:10].strip('-') or 'store'}-{os.getpid()}-{secrets.token_hex(6)}"
+
+
+def maker_of(name: str) -> int | None:
+    """Return the id of the process that made something of this name; None if the probe did not make it."""
+    match = _NAME.fullmatch(name)
+    return int(match[1]) if match else None
+
+
+def lives(process: int) -> bool:
+    """Return whether a process with this id is running."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
+class Place:
+    """A folder for the copies of one store, which this process holds until it is removed.
+
+    Args:
+        parent: Where it is made.
+        store: The store's name.
+        note: What is noted of it.
+
+    Raises:
+        ConfigError: It cannot be noted.
+        OSError: It cannot be made.
+    """
+
+    def __init__(self, parent: Path, store: str, note: PlaceNote = PlaceNote()) -> None:
+        parent.mkdir(parents=True, exist_ok=True)
+        self.folder = parent / new_name(store)
+        self._note = replace(note, place=str(self.folder.absolute()))
+        remember(self._note)
+        self.folder.mkdir(mode=0o700)
+        self._held: int | None = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def note_backup(self, content: str) -> None:
+        """Note that the owner's store, which holds content of this digest, can be restored from here."""
+        self._note = replace(self._note, content=content)
+        remember(self._note)
+
+    def remove(self) -> None:
+        """Remove the folder and all in it. This can be called again."""
+        if self._held is not None:
+            remove_noted(self._note)
+            self.leave()
+
+    def leave(self) -> None:
+        """Hold the folder no more, and leave it where it is."""
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
+
+
+def remove_noted(note: PlaceNote) -> None:
+    """Remove a folder that was noted. No store is restored from it any more: whoever is killed now leaves half a backup."""
+    remember(replace(note, content=""))
+    remove_tree(Path(note.place))
+    forget(note.place)
+
+
+def unrestored(store: str, content: str) -> str:
+    """Return the folder that a probe left, with a backup of a store that held something else then; "" if there is none."""
+    for note in notes():
+        differs = note.store == store and note.content not in ("", content)
+        if differs and is_orphan(Path(note.place)) and Path(note.place, "first").exists():
+            return note.place
+    return ""
+
+
+def claimed_place(note: PlaceNote) -> Place:
+    """Return a place beside a store that is worked on in place, if no other probe has one there.
+
+    Raises:
+        ConfigError: Another probe works on the store, or was killed and left it to be restored.
+        OSError: The place cannot be made.
+    """
+    parent, store = Path(note.store).parent, digest_of(note.store)[:10]
+    place = Place(parent, store, note)
+    noted = {other.place for other in notes()}
+    for folder in sorted(parent.glob(f"{PREFIX}{store}-*")):
+        if folder != place.folder and maker_of(folder.name) and folder.is_dir() and not folder.is_symlink():
+            place.remove()
+            why = f"{folder.name} lies beside it, which is no probe's of yours; look at it, and move it away"
+            if not is_orphan(folder):
+                why = "another probe works on it"
+            elif str(folder) in noted:
+                why = "a probe of it was killed; restore it by `bench probe --clean`"
+            raise ConfigError(f"{printable(note.store)}: {why}")
+    return place
+
+
+def is_orphan(folder: Path) -> bool:
+    """Return whether the process that made a folder is gone."""
+    process = maker_of(folder.name)
+    if process is None or folder.is_symlink():
+        return False
+    try:
+        file = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return not lives(process)
+    except OSError:
+        return False  # another user's
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(file)
+    return True
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder, also where its owner may not write in a folder of it. No link is followed."""
+    if folder.is_symlink() or not folder.is_dir():
+        folder.unlink(missing_ok=True)
+        return
+    for parent, _, _ in os.walk(folder):
+        with suppress(OSError):
+            Path(parent).chmod(0o700)
+    shutil.rmtree(folder)

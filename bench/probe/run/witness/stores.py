@@ -1,0 +1,327 @@
+"""All stores of a worker together: copied, reset, read and removed. What a killed probe left is found again by its name."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from bench.common.errors import ConfigError, OriginalChanged, one_line
+from bench.probe.run.witness import folder, sqlite
+from bench.probe.run.witness.folder import FolderStore
+from bench.probe.run.witness.ignored import Ignored
+from bench.probe.run.witness.memory import MemoryStore, copy_with_journals
+from bench.probe.run.witness.originals import content_of
+from bench.probe.run.witness.place import PlaceNote, forget, is_orphan, notes, remove_noted, remove_tree
+from bench.probe.run.witness.postgres import PostgresStore, drop_left, left_databases
+from bench.probe.run.witness.rows import Encoding, printable
+from bench.probe.run.witness.sqlite import SqliteStore
+from bench.probe.run.witness.store import StoreCopy
+from bench.record.probe.rows import StoreReading
+
+Result = TypeVar("Result")
+StoreKind = Literal["sqlite", "postgres", "folder", "file", "memory"]
+"""Of a memory, the agent keeps in it what it knows: it is reset, and never read."""
+KEYS: Mapping[StoreKind, frozenset[str]] = {
+    "sqlite": frozenset(("name", "variable", "ignore", "in_place")),
+    "postgres": frozenset(("name", "variable", "ignore")),
+    "folder": frozenset(("name", "variable", "ignore", "in_place")),
+    "file": frozenset(("name", "variable", "ignore")),
+    "memory": frozenset(("name", "variable")),
+}
+"""What an owner can say of a store of each kind, besides where it is."""
+MOST = 1000
+"""The most differing rows that a reading holds."""
+_READINGS = 50
+"""The most readings, one after another, until two are equal."""
+
+
+@dataclass(frozen=True)
+class StoreSettings:
+    """A store as its owner named it.
+
+    where      a path, or the DSN of a PostgreSQL database
+    variables  variables that hand the copy over; `{store}` in a value is the copy's path or DSN
+    in_place   work on the owner's own store, after a backup whose restore was tested
+    ignore     what no witness reads (`bench.probe.run.witness.ignored`)
+    """
+
+    name: str
+    kind: StoreKind
+    where: str
+    variables: Mapping[str, str] = field(default_factory=dict)
+    in_place: bool = False
+    ignore: tuple[str, ...] = ()
+
+
+class Stores:
+    """The stores of one worker. Nothing may have a copy open while it is reset.
+
+    Args:
+        stores: The stores, whose names differ.
+        settle: Seconds between two readings that must be equal.
+        encoding: Makes the digest of all of them.
+        most: The most differing rows that a reading holds.
+    """
+
+    def __init__(self, stores: Sequence[StoreCopy], settle: float, encoding: Encoding, most: int = MOST) -> None:
+        self._stores, self._settle, self._encoding, self._most = tuple(stores), settle, encoding, most
+        self._changed = set[str]()
+        """The stores that were found changed."""
+
+    @classmethod
+    def of(
+        cls,
+        settings: Iterable[StoreSettings],
+        folder: Path,
+        settle: float,
+        hide: frozenset[str] = frozenset(),
+        secret: bytes = b"",
+    ) -> Stores:
+        """Return a worker's stores, of which nothing is made yet.
+
+        Args:
+            settings: The stores that the owner named.
+            folder: Where copies are made.
+            settle: Seconds between two readings that must be equal.
+            hide: Names of columns whose values are in no output.
+            secret: Random bytes of the run, the same for all its workers: digests are equal only under one secret.
+        """
+        encoding = Encoding(hide, secret)
+        return cls([_store(store, folder, encoding) for store in settings], settle, encoding)
+
+    @property
+    def replaces(self) -> Mapping[str, str]:
+        """The names of the owner's stores -> the names of the copies."""
+        return {old: new for store in self._stores for old, new in store.replaces.items()}
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Environment variables that tell the agent where the copies are."""
+        return {name: value for store in self._stores for name, value in store.environment.items()}
+
+    async def make(self) -> None:
+        """Make the copies, or none.
+
+        Raises:
+            ConfigError: A store cannot be copied. The line says which, and why.
+        """
+        try:
+            for store in self._stores:
+                await _in_thread(store.make)
+        except BaseException:
+            await self.remove()
+            raise
+
+    async def reset(self) -> None:
+        """Bring each copy back to its first state.
+
+        Raises:
+            ConfigError: A copy cannot be reset.
+        """
+        for store in self._stores:
+            await _in_thread(store.reset)
+
+    async def read(self) -> StoreReading:
+        """Return one reading of all stores, relative to their first states.
+
+        Raises:
+            ConfigError: A copy cannot be read.
+        """
+        readings = [await _in_thread(store.read, self._most) for store in self._stores]
+        rows = [row for reading in readings for row in reading.differences]
+        digest = self._encoding.digest("\n".join(reading.digest for reading in readings).encode())
+        more = sum(reading.more for reading in readings) + max(0, len(rows) - self._most)
+        return StoreReading(digest, tuple(rows[: self._most]), more)
+
+    async def reading(self) -> StoreReading:
+        """Return a reading that is equal to the reading `settle` before it.
+
+        Raises:
+            ConfigError: A copy cannot be read, or does not come to rest.
+        """
+        begun, last = time.monotonic(), await self.read()
+        for _ in range(_READINGS):
+            await asyncio.sleep(self._settle)
+            last, before = await self.read(), last
+            if last.digest == before.digest:
+                return last
+        names = ", ".join(store.name for store in self._stores)
+        seconds = time.monotonic() - begun
+        raise ConfigError(
+            f"stores {names}: they still changed after {seconds:.0f} s; end what writes to them, or raise `settle`"
+        )
+
+    async def check_originals(self, when: str, *, surely: bool = False) -> None:
+        """Look whether each of the owner's stores is as it was when it was copied. The backup of a store that is not is kept.
+
+        Args:
+            when: The run of the agent after which this is asked, in words.
+            surely: Whether to compare what every store holds, even if nothing hints at a change.
+
+        Raises:
+            OriginalChanged: A store has changed, or cannot be read any more.
+        """
+        lines = []
+        for store in self._stores:
+            if store.name not in self._changed and await _in_thread(partial(store.has_changed, surely=surely)):
+                self._changed.add(store.name)
+                lines.append(
+                    f"store {store.name!r} itself changed {when}, and not its copy alone: the agent wrote to it, or another "
+                    f"program did. It was left as it is now; a backup of it is {store.keep_backup()}"
+                )
+        if lines:
+            raise OriginalChanged("; ".join(lines))
+
+    async def remove(self) -> None:
+        """Remove each copy, and restore what was worked on in place. This can be called again.
+
+        Raises:
+            OriginalChanged: A store has changed since the last look at it.
+            ConfigError: A store could not be removed or restored. The others were.
+        """
+        failures, changed = list[str](), ""
+        try:
+            await self.check_originals("after its last run", surely=True)
+        except OriginalChanged as error:
+            changed = str(error)
+        for store in reversed(self._stores):
+            try:
+                await _in_thread(store.remove)
+            except ConfigError as error:
+                failures.append(str(error))
+        if changed:
+            raise OriginalChanged("; ".join((changed, *failures)))
+        if failures:
+            raise ConfigError("; ".join(failures))
+
+
+async def _in_thread(work: Callable[..., Result], *arguments: object) -> Result:
+    """Run work on files in a thread, to its end even if the caller is cancelled: no file may be removed while the work uses
+    it."""
+    running = asyncio.create_task(asyncio.to_thread(work, *arguments))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait([running])
+        raise
+
+
+def _store(settings: StoreSettings, folder: Path, encoding: Encoding) -> StoreCopy:
+    if settings.kind == "postgres":
+        return PostgresStore(settings.name, settings.where, encoding, settings.variables, Ignored(settings.ignore))
+    where = Path(settings.where).expanduser()
+    if settings.kind == "memory":
+        return MemoryStore(settings.name, where, folder, settings.variables)
+    make = SqliteStore if settings.kind == "sqlite" else FolderStore
+    ignores = Ignored(settings.ignore)
+    return make(settings.name, where, folder, encoding, settings.variables, settings.in_place, ignores)
+
+
+@dataclass(frozen=True)
+class Orphan:
+    """Something that a probe left, and noted: a folder, or a database of the server at `dsn`.
+
+    restores   whether the owner's store is restored from it first: it was used in place, or is not as it was when it was copied
+    """
+
+    note: PlaceNote
+    restores: bool = False
+    dsn: str = field(default="", repr=False)
+
+    @property
+    def plan(self) -> str:
+        """What is done with it, in words."""
+        if self.dsn:
+            return f"drop the database {self.note.place}"
+        removes = f"remove {printable(self.note.place)}"
+        if not self.restores:
+            return removes
+        made = datetime.fromtimestamp(Path(self.note.place, "first").stat().st_ctime).isoformat(" ", "minutes")
+        restores = f"restore {printable(self.note.store)} from the backup of {made} in {printable(self.note.place)}"
+        if self.note.in_place:
+            return f"{restores}, since it was used in place, and {removes}"
+        return f"{restores}, since a probe or another program changed it; what it holds now is kept there"
+
+
+def orphans(settings: Iterable[StoreSettings]) -> Iterator[Orphan]:
+    """Yield what killed probes of this user left: copies, and backups. Of stores only those that are named here count.
+
+    Args:
+        settings: The stores that the owner named.
+
+    Raises:
+        ConfigError: A server of a named database cannot be asked.
+    """
+    settings = tuple(settings)
+    named = {(store.kind, str(Path(store.where).expanduser().resolve())) for store in settings if store.kind != "postgres"}
+    databases = {}
+    for note in notes():
+        if note.kind == "postgres":
+            databases[note.place] = note
+        elif (not note.store or (note.kind, note.store) in named) and is_orphan(Path(note.place)):
+            yield Orphan(note, bool(note.content) and (note.in_place or _differs(note)))
+    for dsn in dict.fromkeys(store.where for store in settings if store.kind == "postgres") if databases else ():
+        for name, copy in left_databases(dsn):
+            if copy in databases:
+                yield Orphan(replace(databases[copy], place=name), dsn=dsn)
+
+
+def _differs(note: PlaceNote) -> bool:
+    """Return whether a store is not as it was when a copy of it was made."""
+    try:
+        return content_of(note.kind, Path(note.store)) != note.content
+    except (OSError, sqlite3.Error):
+        return True
+
+
+def clean(orphan: Orphan) -> str:
+    """Remove what a probe left, after the owner's store was restored from it, and return what was done.
+
+    Raises:
+        ConfigError: It cannot be restored or removed. A backup is still there then.
+    """
+    note = orphan.note
+    if orphan.dsn:
+        drop_left(orphan.dsn, note.place)
+        return f"dropped the database {note.place}"
+    try:
+        if not orphan.restores:
+            remove_noted(note)
+            return f"removed {printable(note.place)}"
+        store, aside = Path(note.store), Path(note.place, "replaced")
+        if not note.in_place:
+            copy_with_journals(store, aside)
+        _restore(note.kind, Path(note.place, "first"), store)
+        if note.in_place:
+            remove_noted(note)
+            return f"restored {printable(note.store)}, and removed {printable(note.place)}"
+        forget(note.place)
+    except (OSError, sqlite3.Error) as error:
+        raise ConfigError(f"{printable(note.place)} cannot be restored or removed: {one_line(str(error), 300)}") from error
+    return f"restored {printable(note.store)}; what it held before is {printable(str(aside / store.name))}"
+
+
+def _restore(kind: str, first: Path, path: Path) -> None:
+    """Give a store the content of its backup."""
+    if kind == "sqlite":
+        sqlite.restore(first, path)
+        return
+    if kind == "folder":
+        folder.restore(first, path, path, path)
+        return
+    for end in ("", *(sqlite.BESIDE if kind == "memory" else ())):
+        kept, target = first / f"{path.name}{end}", path.with_name(f"{path.name}{end}")
+        if kept.is_dir():
+            folder.restore(kept, target, target, target)
+        else:
+            remove_tree(target)
+            if kept.exists():
+                shutil.copy2(kept, target)
