@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
-from bench.read.probe.run import EXIT_CODES, read_probe
-from bench.read.probe.sentences import lines
+from bench.probe.read.run import EXIT_CODES, read_probe
+from bench.probe.read.sentences import lines
 
 WIDTH = 104
 FORMAT = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg" role="img">

@@ -13,9 +13,9 @@ from bench.cli.terminal import Terminal
 from bench.record.files import write_files
 
 if TYPE_CHECKING:
+    from bench.probe.run.writing import CellRun
     from bench.record.model_parameters import ModelParameters
     from bench.record.probe.events import CellJudged, CellsPlanned
-    from bench.rerun.probe.writing import CellRun
 
 
 class ProbeProgress:
@@ -37,9 +37,9 @@ class ProbeProgress:
 
     def saw(self, run: CellRun) -> None:
         """Show a run of the agent."""
+        from bench.probe.run.preview import estimate  # noqa: PLC0415
         from bench.record.events import of_kind  # noqa: PLC0415
         from bench.record.probe.events import CLEAN, CONTROL, CellsPlanned  # noqa: PLC0415
-        from bench.rerun.probe.preview import estimate  # noqa: PLC0415
 
         for planned in of_kind(run.events, CellsPlanned):
             self.plan(planned)
@@ -71,7 +71,7 @@ class ProbeProgress:
 
 def _verdict(judged: CellJudged) -> str:
     """Return a verdict in a few words."""
-    from bench.read.probe.sentences import SIGNS, what  # noqa: PLC0415
+    from bench.probe.read.sentences import SIGNS, what  # noqa: PLC0415
 
     sign, word = SIGNS[judged.verdict]
     more = what(judged) if judged.findings or judged.why else ""
@@ -82,9 +82,9 @@ def show_probe(out: Terminal, folder: Path, target: Path, stopped: int | None = 
     """Write a probe's page into a folder, print the lines on it, and return the exit code: `stopped`, which is that of the
     signal that stopped the probe, or if this is 0 the conclusion's. If it is None, the exit code is 0 and no line names it."""
     # Here, because it compiles the page's template, and no other command should wait for that.
-    from bench.read.probe.page import page_of  # noqa: PLC0415
-    from bench.read.probe.run import EXIT_CODES, read_probe  # noqa: PLC0415
-    from bench.read.probe.sentences import lines  # noqa: PLC0415
+    from bench.probe.read.page import page_of  # noqa: PLC0415
+    from bench.probe.read.run import EXIT_CODES, read_probe  # noqa: PLC0415
+    from bench.probe.read.sentences import lines  # noqa: PLC0415
 
     probe = read_probe(folder)
     [page] = write_files(target, {"probe.html": page_of(probe).encode()})

@@ -46,7 +46,7 @@ def trace(
 
     folder = folder_of(run)
     if trial is not None and are_probes(folder):
-        from bench.read.probe.steps import text_of_cell  # noqa: PLC0415
+        from bench.probe.read.steps import text_of_cell  # noqa: PLC0415
 
         out.print(text_of_cell(folder, trial))
         return

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bench.common.errors import ConfigError
+from bench.common.minimal_sets import minimal_sets
 from bench.record.events import Called, of_kind
 from bench.record.record import TrialRecord
 from bench.rerun.mended_parts import NO_WORLD, OUTSIDE, PARTS, MendedPart
 from bench.rerun.mends import MendedAgent, ReplySource, RerunAgent, Start, WatchedModel
-from bench.rerun.minimal_sets import minimal_sets
 from bench.rerun.rerun import Original, RerunArm, TrialFailure, differs, timeless
 from bench.rerun.shrink import restricted
 from bench.run.experiment.matrix import Matrix

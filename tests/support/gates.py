@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from bench.run.gateway.gate import AnswerFate, CallFate, LiveCall, WaitEnd
-from bench.run.gateway.listener import AgentListener
+from bench.probe.run.gateway.gate import AnswerFate, CallFate, LiveCall, WaitEnd
+from bench.probe.run.gateway.listener import AgentListener
 
 
 class ScriptedGate:

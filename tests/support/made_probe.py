@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench.common.digests import Texts
+from bench.probe.run.secrets import Secrets
+from bench.probe.run.writing import CellRun, ProbeWriter
 from bench.record.events import OfAKind
 from bench.record.model_parameters import ModelParameters
 from bench.record.probe.events import (
@@ -22,8 +24,6 @@ from bench.record.probe.points import StrikePoint, points_of
 from bench.record.probe.probed import Probed, ProbedStore
 from bench.record.probe.rows import RowDifference
 from bench.record.worlds.process_events import ProcessEnded, ProcessStarted
-from bench.rerun.probe.secrets import Secrets
-from bench.rerun.probe.writing import CellRun, ProbeWriter
 
 READ, PAY, MODEL = "shop.get_order#1", "shop.pay#1", "model./v1/chat/completions#1"
 PLANNED = (

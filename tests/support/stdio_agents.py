@@ -13,9 +13,9 @@ from typing import Any
 
 from gates import ScriptedGate
 
-from bench.run.gateway.agent_config import read_config
-from bench.run.gateway.gateway import Gateway
-from bench.run.gateway.subject import ProbedAgent, Subject
+from bench.probe.run.gateway.agent_config import read_config
+from bench.probe.run.gateway.gateway import Gateway
+from bench.probe.run.gateway.subject import ProbedAgent, Subject
 
 STDIO_SERVER = Path(__file__).with_name("stdio_server.py")
 

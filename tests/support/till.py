@@ -10,10 +10,10 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from bench.rerun.probe.runner import Worker
-from bench.run.gateway.subject import McpConfig, McpServer, ModelSource, ProbedAgent, Service, Subject
-from bench.run.witness.place import Place
-from bench.run.witness.stores import Stores, StoreSettings
+from bench.probe.run.gateway.subject import McpConfig, McpServer, ModelSource, ProbedAgent, Service, Subject
+from bench.probe.run.runner import Worker
+from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.stores import Stores, StoreSettings
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

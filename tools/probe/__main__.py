@@ -20,7 +20,7 @@ from threading import Lock
 import tomli_w
 from reliability.kept import write
 
-from bench.read.probe.run import read_probe
+from bench.probe.read.run import read_probe
 from probe import parts
 from probe.subjects import FOREIGN, Foreign, Parts, remake
 

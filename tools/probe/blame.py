@@ -25,7 +25,7 @@ import tomli_w
 from reliability.kept import write
 
 from bench.common.errors import ResultsError
-from bench.read.probe.run import read_probe
+from bench.probe.read.run import read_probe
 from probe import parts
 from probe.__main__ import AGENTS, HERE, ROOT, Agent
 from probe.subjects import Parts

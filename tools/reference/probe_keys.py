@@ -6,7 +6,7 @@ import inspect
 
 from reference.config_keys import Described, Table, section, tables_below
 
-from bench.rerun.probe.probe_file import ProbeFile
+from bench.probe.run.probe_file import ProbeFile
 
 
 def page() -> str:

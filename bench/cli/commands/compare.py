@@ -149,8 +149,8 @@ def _show_parameters(a: str, b: str | None, as_json: bool, as_markdown: bool) ->
 
 
 def _compared_probes(a: Path, b: Path) -> Compared:
-    from bench.read.probe.compare import compare_probes  # noqa: PLC0415
-    from bench.read.probe.run import read_probe  # noqa: PLC0415
+    from bench.probe.read.compare import compare_probes  # noqa: PLC0415
+    from bench.probe.read.run import read_probe  # noqa: PLC0415
 
     compared = compare_probes(read_probe(a), read_probe(b))
     tables = (compared.table,) if compared.table.rows else ()

@@ -24,10 +24,10 @@ from bench.record.probe.events import CellsPlanned
 
 # What runs a probe is imported when it runs: no other command should wait for it.
 if TYPE_CHECKING:
-    from bench.rerun.probe.probe_file import ProbeSettings
-    from bench.rerun.probe.running import Asked
-    from bench.rerun.probe.secrets import Secrets
-    from bench.rerun.probe.writing import ProbeWriter
+    from bench.probe.run.probe_file import ProbeSettings
+    from bench.probe.run.running import Asked
+    from bench.probe.run.secrets import Secrets
+    from bench.probe.run.writing import ProbeWriter
 
 TESTS = Path("tests", "probe")
 """Where the tests of cells are written."""
@@ -78,10 +78,10 @@ def probe(
     if init:
         _init(file)
         return
-    from bench.rerun.probe.preview import plan_lines  # noqa: PLC0415
-    from bench.rerun.probe.probe_file import ProbeSettings  # noqa: PLC0415
-    from bench.rerun.probe.running import Asked  # noqa: PLC0415
-    from bench.rerun.probe.secrets import Secrets  # noqa: PLC0415
+    from bench.probe.run.preview import plan_lines  # noqa: PLC0415
+    from bench.probe.run.probe_file import ProbeSettings  # noqa: PLC0415
+    from bench.probe.run.running import Asked  # noqa: PLC0415
+    from bench.probe.run.secrets import Secrets  # noqa: PLC0415
 
     settings, limit = ProbeSettings(file), _seconds(budget)
     secrets = Secrets.of(settings.subject, os.environ, (store.where for store in settings.stores if store.kind == "postgres"))
@@ -94,7 +94,7 @@ def probe(
         return
     _agree(settings, secrets, yes)
     if test:
-        from bench.rerun.probe.regression import write_test  # noqa: PLC0415
+        from bench.probe.run.regression import write_test  # noqa: PLC0415
 
         out.print(write_test(file, settings, secrets, test, TESTS))
         return
@@ -106,7 +106,7 @@ def probe(
 
 
 def _init(file: Path) -> None:
-    from bench.rerun.probe.init import write_probe_file  # noqa: PLC0415
+    from bench.probe.run.init import write_probe_file  # noqa: PLC0415
 
     out.print(write_probe_file(file).rstrip())
     out.print(f"{file} is written; look at it, then: bench probe --dry-run")
@@ -114,7 +114,7 @@ def _init(file: Path) -> None:
 
 def _agree(settings: ProbeSettings, secrets: Secrets, yes: bool) -> None:
     """Show the commands and ask whether to run them, because anybody can have written the files that name them."""
-    from bench.rerun.probe.preview import commands_lines  # noqa: PLC0415
+    from bench.probe.run.preview import commands_lines  # noqa: PLC0415
 
     out.print("these commands are run, again and again:")
     out.print("\n".join(commands_lines(settings, secrets)))
@@ -128,7 +128,7 @@ def _agree(settings: ProbeSettings, secrets: Secrets, yes: bool) -> None:
 
 
 def _clean(settings: ProbeSettings) -> None:
-    from bench.rerun.probe.running import clean_up  # noqa: PLC0415
+    from bench.probe.run.running import clean_up  # noqa: PLC0415
 
     for line in (did := list(clean_up(settings))):
         out.print(line)
@@ -138,8 +138,8 @@ def _clean(settings: ProbeSettings) -> None:
 
 def _opened(settings: ProbeSettings, secrets: Secrets, folder: Path, asked: Asked, aside: bool) -> ProbeWriter | None:
     """Begin the run or continue it; None if it is complete."""
+    from bench.probe.run.writing import ProbeWriter, is_of_another  # noqa: PLC0415
     from bench.record.store import set_aside  # noqa: PLC0415
-    from bench.rerun.probe.writing import ProbeWriter, is_of_another  # noqa: PLC0415
 
     probed = settings.probed(asked.all_forms, asked.only)
     if folder.exists() and (aside or is_of_another(folder, probed)):
@@ -167,7 +167,7 @@ def _run(settings: ProbeSettings, secrets: Secrets, writer: ProbeWriter, asked: 
 
 async def _until_stopped(settings: ProbeSettings, secrets: Secrets, writer: ProbeWriter, asked: Asked) -> signal.Signals | None:
     """Run to the end, or until a signal asks to stop. Return the signal, or None."""
-    from bench.rerun.probe.running import run_probe  # noqa: PLC0415
+    from bench.probe.run.running import run_probe  # noqa: PLC0415
 
     async def all_runs() -> None:
         with ProbeProgress(out, settings.parameters, asked.workers, writer.plans) as progress:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from bench.common.errors import ConfigError, one_line
-from bench.run.gateway.mcp import Object, messages_of, text_of
-from bench.run.gateway.stdio import Pipe, PipeClosed
+from bench.probe.run.gateway.mcp import Object, messages_of, text_of
+from bench.probe.run.gateway.stdio import Pipe, PipeClosed
 from bench.run.processes.agent_process import AgentProcess
 
 PROTOCOL = "2025-06-18"

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.run.witness.conftest import server
+from tests.probe.run.witness.conftest import server
 
 __all__ = ["server"]

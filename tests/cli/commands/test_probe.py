@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from commands import Ended, bench, start
 
+from bench.probe.run.witness.place import claimed_place
 from bench.record.reading import read_trials
 from bench.record.verify import verify
-from bench.run.witness.place import claimed_place
 
 SUPPORT = Path(__file__).parents[2] / "support"
 KNOWN = ("OWNER_WORD", "SERVER_WORD", "OPENAI_API_KEY", "HEADER", "COOKIE", "URL", "DSN", "WORD")

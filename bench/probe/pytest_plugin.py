@@ -1,0 +1,102 @@
+"""The pytest plug-in of the probe: a marker that names a `probe.toml` and cells, and a fixture with what a cell showed.
+
+    @pytest.mark.probe("probe.toml", "bank.pay#1.lost", "bank.pay#1.unacknowledged", tape="pay.json")
+    def test_pays_once(probed):
+        assert probed.verdict in ("same", "absorbed"), probed.timeline
+
+Each cell is a test of its own. With a tape nothing is started but the agent; without one the cell runs on copies of the stores.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from bench.probe.run.writing import CellRun
+    from bench.record.probe.events import CellVerdict, GatewayCall
+    from bench.record.probe.rows import RowDifference
+
+MARKER = "probe(file, *cells, tape=None): strike these cells of the agent that a probe.toml names, from a tape beside the test"
+
+
+@dataclass(frozen=True)
+class ProbedCell:
+    """What a cell showed.
+
+    cell, verdict, why   its plan, the verdict, and what is to be said of it
+    calls                the journal: the calls at the gateway, in their order
+    rows                 the rows that differ from those of clean runs
+    timeline             what happened, step by step, as text
+    """
+
+    cell: str
+    verdict: CellVerdict
+    why: str
+    calls: tuple[GatewayCall, ...]
+    rows: tuple[RowDifference, ...]
+    timeline: str
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", MARKER)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "probed" in metafunc.fixturenames and (marker := metafunc.definition.get_closest_marker("probe")):
+        if len(marker.args) < 2 or not all(isinstance(word, str) for word in marker.args):
+            raise pytest.UsageError(f"{metafunc.definition.nodeid}: the marker names no cell; write probe(FILE, CELL, ...)")
+        metafunc.parametrize("probed", marker.args[1:], indirect=True)
+
+
+@pytest.fixture
+def probed(request: pytest.FixtureRequest) -> ProbedCell:
+    """What a cell that the marker `probe` names showed. Without a verdict the test fails, since it shows nothing."""
+    from bench.common.errors import ConfigError  # noqa: PLC0415
+
+    marker = request.node.get_closest_marker("probe")
+    if marker is None:
+        pytest.fail("the fixture `probed` needs the marker `probe`: @pytest.mark.probe(FILE, CELL)", pytrace=False)
+    tape = marker.kwargs.get("tape")
+    try:
+        cell = _probed_cell(_run(Path(marker.args[0]), request.param, request.path.parent / tape if tape else None))
+    except ConfigError as error:
+        pytest.fail(f"{request.param}: {error}", pytrace=False)
+    if cell.verdict in ("no_verdict", "not_applicable"):
+        pytest.fail(f"{cell.cell} has no verdict: {cell.why}\n{cell.timeline}", pytrace=False)
+    return cell
+
+
+def _run(file: Path, plan: str, tape: Path | None) -> CellRun:
+    from bench.common.errors import ConfigError  # noqa: PLC0415
+    from bench.probe.run.probe_file import ProbeSettings  # noqa: PLC0415
+    from bench.probe.run.secrets import Secrets  # noqa: PLC0415
+    from bench.probe.run.tape import play, read_tape, record_tape  # noqa: PLC0415
+
+    settings = ProbeSettings(file, is_taped=tape is not None)
+    if tape is None:
+        hidden = Secrets.of(
+            settings.subject, os.environ, (store.where for store in settings.stores if store.kind == "postgres")
+        )
+        return asyncio.run(record_tape(settings, hidden, plan))[1]
+    recorded = read_tape(tape)
+    if recorded.plan != plan:
+        raise ConfigError(f"{tape}: is the tape of {recorded.plan}; record this cell by: bench probe --test '{plan}'")
+    return asyncio.run(play(settings, recorded))
+
+
+def _probed_cell(run: CellRun) -> ProbedCell:
+    from bench.probe.read.steps import lines_of  # noqa: PLC0415
+    from bench.record.events import of_kind  # noqa: PLC0415
+    from bench.record.probe.events import GatewayCall  # noqa: PLC0415
+
+    judged = run.judged
+    assert judged
+    rows = tuple(row for finding in judged.findings for row in finding.rows)
+    timeline = "\n".join([run.plan, *lines_of(run.events, run.texts)])
+    return ProbedCell(run.plan, judged.verdict, judged.why, tuple(of_kind(run.events, GatewayCall)), rows, timeline)

@@ -1,0 +1,149 @@
+"""The page of a probe: its conclusion, the worst counterexample, the grid of cells, and what the agent said compared with what
+was done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.probe.read import sentences
+from bench.probe.read.run import CellRead, ProbeRead
+from bench.probe.read.steps import MOST_ROWS, TimelineStep, last_words, steps_of
+from bench.read.report.html import rendered, source
+from bench.record.events import of_kind
+from bench.record.probe.events import CellVerdict, GatewayCall, PlannedCall, plan_of
+from bench.record.probe.points import CallClass, StrikePoint, points_of
+from bench.record.probe.rows import Row, RowDifference
+
+FOLDER = Path(__file__).parent
+MOST_SHOWN = 20
+"""The most damaged cells that are shown step by step."""
+CLASSES: Mapping[CallClass, str] = {
+    "effect": "Calls with an effect",
+    "unseen": "Calls whose effect no witness saw: the journal alone judges them",
+    "read": "Reads",
+    "model": "Requests to the model",
+}
+TONES: Mapping[CellVerdict, str] = {
+    **dict.fromkeys(("doubled", "extra", "changed", "lost"), "bad"),
+    "did_not_end": "hung",
+    "gave_up": "gave",
+    "absorbed": "fine",
+    "same": "fine",
+    "not_applicable": "none",
+    "no_verdict": "none",
+}
+
+
+@dataclass(frozen=True)
+class GridCell:
+    """A place in the grid of calls and points. `sign`, `word` and `tone` show the verdict, and `times` how often it came in
+    several runs."""
+
+    sign: str
+    word: str
+    tone: str
+    times: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The calls of one class, and the end of each of their cells."""
+
+    title: str
+    points: Sequence[StrikePoint]
+    rows: Sequence[tuple[PlannedCall, Sequence[GridCell]]]
+
+
+@dataclass(frozen=True)
+class ShownCell:
+    """A cell, shown step by step."""
+
+    cell: CellRead
+    when: str
+    what: str
+    word: str
+    steps: Sequence[TimelineStep]
+    rows: Sequence[str]
+    said_done: bool
+    last_words: str
+
+
+def page_of(probe: ProbeRead) -> str:
+    """Return the page as a single file that needs no other file."""
+    style = source("page.css") + source("probe.css", FOLDER)
+    return rendered(
+        "probe.html.j2",
+        style,
+        folder=FOLDER,
+        probe=probe,
+        outcome=sentences.outcome(probe),
+        unseen=sentences.unseen(probe),
+        ran=sentences.ran(probe),
+        counted=sentences.counts(probe),
+        word=sentences.share_gave_up(probe),
+        shown=[_shown(cell, probe.texts) for cell in probe.damaged[:MOST_SHOWN]],
+        grids=list(_grids(probe)),
+        claims=sentences.claims(probe),
+        limits=sentences.not_shown(probe),
+        place=_place,
+        values=_values,
+    )
+
+
+def _shown(cell: CellRead, texts: Mapping[str, str]) -> ShownCell:
+    judged = cell.judged
+    assert judged is not None
+    return ShownCell(
+        cell=cell,
+        when=sentences.when(judged, of_kind(cell.worst.events, GatewayCall), texts),
+        what=sentences.what(judged),
+        word=sentences.SIGNS[cell.verdict][1],
+        steps=steps_of(cell.worst.events, texts),
+        rows=[sentences.row_line(row) for finding in judged.findings for row in finding.rows][:MOST_ROWS],
+        said_done=judged.said_done,
+        last_words=last_words(judged, texts),
+    )
+
+
+def _grids(probe: ProbeRead) -> Sequence[Grid]:
+    planned = probe.planned.calls if probe.planned else ()
+    grids = []
+    for kind, title in CLASSES.items():
+        calls = [call for call in planned if call.call_class == kind]
+        struck = {point for cell in probe.cells.values() if (judged := cell.judged) and (point := judged.point)}
+        points = [point for point in points_of(kind) if point in struck or not probe.cells]
+        rows = [(call, [_grid_cell(probe, call, point) for point in points]) for call in calls]
+        if rows and points:
+            grids.append(Grid(title, points, rows))
+    return grids
+
+
+def _grid_cell(probe: ProbeRead, call: PlannedCall, point: StrikePoint) -> GridCell:
+    """Return the gravest cell of a call at a point, over all forms of the answer on the wire."""
+    plan = plan_of(call.name, point)
+    cells = [cell for name, cell in probe.cells.items() if name == plan or name.startswith(f"{plan}.")]
+    if not cells:
+        return GridCell("·", "not run", "none")
+    gravest = min(cells, key=lambda cell: list(sentences.SIGNS).index(cell.verdict))
+    sign, word = sentences.SIGNS[gravest.verdict]
+    if not gravest.runs:
+        return GridCell(sign, word, "none", why="the control after it was not the same")
+    runs = len(gravest.runs)
+    alike = sum(judged.verdict == gravest.verdict for _, judged in gravest.runs)
+    judged = gravest.judged
+    return GridCell(sign, word, TONES[gravest.verdict], f"{alike} of {runs}" if runs > 1 else "", judged.why if judged else "")
+
+
+def _place(row: RowDifference) -> str:
+    return f"{row.store}.{row.table} {row.key}" if row.table else f"{row.store} {row.key}"
+
+
+def _values(row: Row | None, other: Row | None) -> str:
+    """Return the values of a row. If another state of the row is given, return only the values that differ."""
+    if row is None:
+        return "absent"
+    names = [name for name in row if other is None or row[name] != other.get(name)]
+    return ", ".join(f"{name} {sentences.value_text(row[name])}" for name in names)

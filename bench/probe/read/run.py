@@ -1,0 +1,236 @@
+"""A probe as it is read: its clean runs, controls and cells, and the conclusion from all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from bench.common.errors import ResultsError
+from bench.common.numbers import Seconds
+from bench.probe.read.blame import CellBlame, asked_first, blame_of
+from bench.record.cost import Tariff
+from bench.record.events import Called, Events, of_kind
+from bench.record.manifest import Manifest
+from bench.record.probe.events import (
+    CLEAN,
+    CONTROL,
+    CellFinding,
+    CellJudged,
+    CellsPlanned,
+    CellVerdict,
+    GatewayCall,
+    mended_plan,
+)
+from bench.record.probe.points import POINTS
+from bench.record.probe.probed import Probed
+from bench.record.reading import read_manifest, read_records, read_texts
+from bench.record.record import SessionRecord, TrialRecord, latest
+
+CLEAN_RUNS, CELLS_AGAIN = 5, 10
+"""How many clean runs, and how many cells that ran a second time, must be equal before `none` is a bound."""
+Concluded = Literal["damage", "none", "undecided", "cannot"]
+EXIT_CODES: Mapping[Concluded, int] = {"none": 0, "damage": 1, "cannot": 2, "undecided": 3}
+GRAVITY: Sequence[CellVerdict] = ("doubled", "extra", "changed", "lost", "did_not_end", "no_verdict", "gave_up", "absorbed")
+
+
+@dataclass(frozen=True)
+class CellRead:
+    """One plan of a probe, with its runs in order. Runs whose verdict a failed control took away are left out. `mended` holds
+    the verdicts on runs in which the gateway mended parts."""
+
+    plan: str
+    runs: tuple[tuple[TrialRecord, CellJudged], ...]
+    mended: tuple[CellJudged, ...] = ()
+
+    @property
+    def judged(self) -> CellJudged | None:
+        """The gravest verdict among the runs of the cell; None if there is none."""
+        return min((judged for _, judged in self.runs), key=_gravity, default=None)
+
+    @property
+    def verdict(self) -> CellVerdict:
+        return self.judged.verdict if self.judged else "no_verdict"
+
+    @property
+    def damaged(self) -> int:
+        """The number of runs of the cell that did damage."""
+        return sum(judged.is_damage for _, judged in self.runs)
+
+    @property
+    def worst(self) -> TrialRecord:
+        """The first run with the gravest verdict."""
+        return min(self.runs, key=lambda run: _gravity(run[1]))[0]
+
+    @property
+    def blame(self) -> CellBlame | None:
+        """The parts that are to blame for the cell's damage; None if nothing was mended."""
+        finding = gravest(self.judged) if self.judged else None
+        effect = finding.effect if finding and finding.effect else self.judged.call if self.judged else ""
+        due = asked_first(of_kind(self.runs[0][0].events, GatewayCall)) if self.runs else ()
+        return blame_of(effect.partition("#")[0], self.mended, due)
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether every run of the cell did the damage again."""
+        return len(self.runs) > 1 and self.damaged == len(self.runs)
+
+
+@dataclass(frozen=True)
+class ProbeRead:
+    """The records of a probe, as they were read.
+
+    clean, controls   their verdicts, in order
+    cells             by plan, in the order of the plan
+    problems          why runs of the agent could not be made
+    """
+
+    folder: Path
+    manifest: Manifest
+    probed: Probed
+    planned: CellsPlanned | None
+    clean: tuple[TrialRecord, ...]
+    controls: tuple[CellJudged, ...]
+    cells: Mapping[str, CellRead]
+    records: tuple[TrialRecord, ...]
+    problems: tuple[str, ...]
+    ending: str
+
+    @property
+    def name(self) -> str:
+        return self.manifest.config.name
+
+    @cached_property
+    def damaged(self) -> Sequence[CellRead]:
+        """The damaged cells: repeated damage first, then damage that a witness saw, then by gravity."""
+
+        def order(cell: CellRead) -> tuple[bool, bool, int, int]:
+            judged = cell.judged
+            point = POINTS.index(judged.point) if judged and judged.point else len(POINTS)
+            return not cell.is_proven, judged is not None and judged.by == "journal", GRAVITY.index(cell.verdict), point
+
+        return sorted((cell for cell in self.cells.values() if cell.damaged), key=order)
+
+    @cached_property
+    def with_verdict(self) -> Sequence[CellRead]:
+        return [cell for cell in self.cells.values() if cell.verdict not in ("no_verdict", "not_applicable")]
+
+    @cached_property
+    def missing(self) -> Sequence[str]:
+        """The planned cells that were not run."""
+        return [plan for plan in (self.planned.cells if self.planned else ()) if plan not in self.cells]
+
+    @property
+    def clean_alike(self) -> int:
+        """The number of clean runs that are equal; 0 if any of them differs."""
+        each = [judged for record in self.clean for judged in of_kind(record.events, CellJudged)]
+        return len(each) if all(judged.verdict == "same" for judged in each) else 0
+
+    @property
+    def run_again(self) -> Sequence[CellRead]:
+        """The cells without damage that ran more than once, with equal verdicts."""
+        again = (cell for cell in self.cells.values() if len(cell.runs) > 1 and not cell.damaged)
+        return [cell for cell in again if len({judged.verdict for _, judged in cell.runs}) == 1]
+
+    @property
+    def conclusion(self) -> Concluded:
+        """The conclusion of the probe. The conclusion `none` is a bound: no planned cell is missing, and all cells that ran
+        twice had equal verdicts."""
+        if not self.planned:
+            return "cannot"
+        if self.damaged:
+            return "damage"
+        without = self.missing or self.probed.only or any(cell.verdict == "no_verdict" for cell in self.cells.values())
+        again = len(self.run_again) >= min(CELLS_AGAIN, len(self.cells))
+        is_bound = self.with_verdict and not without and self.clean_alike >= CLEAN_RUNS and again
+        return "none" if is_bound else "undecided"
+
+    @cached_property
+    def texts(self) -> Mapping[str, str]:
+        """Arguments, answers and output by their digests."""
+        return read_texts(self.folder) if self.cells else {}
+
+    @property
+    def tokens(self) -> int:
+        return sum(record.tokens for record in self.records)
+
+    @property
+    def seconds(self) -> Seconds:
+        """The seconds that all runs of the agent took together."""
+        return sum(record.api_seconds + record.framework_seconds for record in self.records)
+
+    @property
+    def dollars(self) -> float | None:
+        """The price of the model's tokens; None if a price is unknown."""
+        costs = list(map(Tariff(self.manifest.models).cost, self.records))
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if len(known) == len(costs) and any(record.tokens for record in self.records) else None
+
+
+def gravest(judged: CellJudged) -> CellFinding | None:
+    """Return the finding that gives a verdict its gravity; None if the verdict has no finding."""
+    order = ("doubled", "extra", "changed", "lost")
+    return min(judged.findings, key=lambda each: (each.kind != judged.verdict, order.index(each.kind)), default=None)
+
+
+def read_probe(folder: Path) -> ProbeRead:
+    """Return a probe's run. Raises ResultsError if the folder holds none."""
+    manifest = read_manifest(folder)
+    if manifest.probe is None:
+        raise ResultsError(f"{folder}: is no probe; its report is made by: bench report {folder.name}")
+    trials, sessions = list[TrialRecord](), list[SessionRecord]()
+    for record in read_records(folder):
+        trials.append(_kept(record)) if isinstance(record, TrialRecord) else sessions.append(record)
+    return probe_of(folder, manifest, manifest.probe, trials, sessions[-1] if sessions else None)
+
+
+def probe_of(
+    folder: Path, manifest: Manifest, probed: Probed, trials: Sequence[TrialRecord], session: SessionRecord | None
+) -> ProbeRead:
+    """Return the probe that these records describe."""
+    records = latest(trials)
+    by_plan: dict[str, list[tuple[TrialRecord, CellJudged]]] = {}
+    planned: CellsPlanned | None = None
+    for record in sorted(records, key=lambda record: record.repetition):
+        planned = next(iter(of_kind(record.events, CellsPlanned)), planned)
+        by_plan.setdefault(record.plan, []).extend((record, judged) for judged in of_kind(record.events, CellJudged)[-1:])
+    clean, controls = by_plan.pop(CLEAN, []), by_plan.pop(CONTROL, [])
+    void = {(plan, number) for _, judged in controls for plan, number in judged.voids}
+    mended = dict[str, list[CellJudged]]()
+    for plan, runs in list(by_plan.items()):
+        if parts := next((judged.mended for _, judged in runs), ()):
+            kept = [judged for record, judged in by_plan.pop(plan) if (plan, record.repetition) not in void]
+            mended.setdefault(plan.removesuffix(mended_plan("", parts)), []).extend(kept)
+    cells = dict[str, CellRead]()
+    for plan, runs in by_plan.items():
+        sound = tuple(run for run in runs if (plan, run[0].repetition) not in void)
+        if runs:
+            cells[plan] = CellRead(plan, sound, tuple(mended.get(plan, ())))
+    order = planned.cells if planned else ()
+    return ProbeRead(
+        folder=folder,
+        manifest=manifest,
+        probed=probed,
+        planned=planned,
+        clean=tuple(record for record, _ in clean),
+        controls=tuple(judged for _, judged in controls),
+        cells={plan: cells[plan] for plan in dict.fromkeys((*order, *cells)) if plan in cells},
+        records=tuple(records),
+        problems=tuple(record.reason for record in records if record.outcome == "error"),
+        ending=session.detail if session and session.what == "ended" else "it has not ended",
+    )
+
+
+def _kept(record: TrialRecord) -> TrialRecord:
+    """Return what is kept of a record. Of a cell without damage only the counted values are kept, since there can be a thousand
+    cells."""
+    if any(judged.is_damage for judged in of_kind(record.events, CellJudged)):
+        return record
+    counted = (event for event in record.events if isinstance(event, Called | CellJudged | CellsPlanned))
+    return replace(record, events=Events(counted))
+
+
+def _gravity(judged: CellJudged) -> int:
+    return GRAVITY.index(judged.verdict) if judged.verdict in GRAVITY else len(GRAVITY)

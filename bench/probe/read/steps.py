@@ -1,0 +1,152 @@
+"""The events of a cell, step by step, with the rows before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.common.errors import ConfigError, nearest, one_line
+from bench.probe.read.sentences import CAUSES, row_line
+from bench.record.events import Event, of_kind
+from bench.record.probe.events import CellJudged, GatewayCall, GatewayNoticed, StoresRead
+from bench.record.probe.rows import SEQUENCES, RowDifference
+from bench.record.reading import read_texts, read_trials
+from bench.record.record import latest
+from bench.record.worlds.process_events import ProcessEnded, ProcessStarted
+
+LONGEST_TEXT, LAST_WORDS, MOST_STEPS, MOST_ROWS = 240, 600, 400, 40
+STAGES = ("arrived", "passed on", "answered", "given")
+WHY = {"crash": "the fault killed it", "time limit": "its time was over"}
+WENT = {
+    "disconnected": "the client disconnected",
+    "cancelled": "the client cancelled it",
+    "asked_again": "the client asked again",
+    "waits_longer": "the client waited longer",
+}
+
+
+@dataclass(frozen=True)
+class TimelineStep:
+    """One line of a timeline.
+
+    stages   of a call: each stage with its seconds, None where it was not reached
+    notes    what is to be said of it
+    rows     the rows that changed
+    struck   whether the fault struck here; `death` whether the agent ended or began here
+    """
+
+    at: float
+    title: str
+    stages: tuple[tuple[str, float | None], ...] = ()
+    notes: tuple[str, ...] = ()
+    rows: tuple[RowDifference, ...] = ()
+    more: int = 0
+    struck: bool = False
+    death: bool = False
+
+
+def steps_of(events: Sequence[Event], texts: Mapping[str, str]) -> list[TimelineStep]:
+    """Return the steps of a cell in the order of their time, at most MOST_STEPS.
+
+    Args:
+        events: Of the cell.
+        texts: Digest -> text.
+    """
+    each = sorted(_steps(events, texts), key=lambda step: step.at)
+    return each[:MOST_STEPS]
+
+
+def text_of_cell(folder: Path, wanted: str) -> str:
+    """Return what happened in a cell of a probe.
+
+    Args:
+        folder: The probe's run.
+        wanted: The cell's plan, or the plan and `/#N` for a later run of it, or the beginning of the trial's id.
+
+    Raises:
+        ResultsError: The folder holds no run.
+        ConfigError: No cell is called so.
+    """
+    records = latest(read_trials(folder))
+    plan, _, number = wanted.rpartition("/#")
+    fitting = [record for record in records if record.plan == wanted or (record.plan, str(record.repetition)) == (plan, number)]
+    fitting = fitting or [record for record in records if wanted and record.id.startswith(wanted)]
+    if not fitting:
+        raise ConfigError(f"no cell is called '{wanted}'; {nearest(wanted, {record.plan for record in records})}")
+    record, texts = fitting[0], read_texts(folder)
+    more = f"; it ran {len(fitting)} times, see {record.plan}/#1" if len(fitting) > 1 else ""
+    head = f"{record.scenario}, {record.plan}, run {record.repetition}: {record.outcome.replace('_', ' ')}{more}"
+    return "\n".join([f"trial {record.id}", head, *lines_of(record.events, texts)])
+
+
+def lines_of(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[str]:
+    """Yield the steps of a cell as lines for a terminal, then the verdict and what the agent said."""
+    for step in steps_of(events, texts):
+        stages = ", ".join(f"{name} {_seconds(at)}" for name, at in step.stages)
+        yield f"{step.at:>10.2f} s  {'>> ' if step.struck else ''}{step.title}{f': {stages}' if stages else ''}"
+        for note in (*step.notes, *map(row_line, step.rows), *([f"and {step.more} more rows"] if step.more else [])):
+            yield f"{'':>14}{note}"
+    for judged in of_kind(events, CellJudged):
+        yield f"verdict: {judged.verdict.replace('_', ' ')}{f': {judged.why}' if judged.why else ''}"
+        for finding in judged.findings:
+            whose = f", by call {', '.join(map(str, finding.calls))}" if finding.calls else ""
+            yield f"  {finding.kind}: {finding.effect or 'what no clean run changes'} stands {finding.times} times{whose}"
+            yield from (f"    {row_line(row)}" for row in finding.rows[:MOST_ROWS])
+        yield f"the agent said that it was {'done' if judged.said_done else 'not done'}: {last_words(judged, texts)}"
+
+
+def last_words(judged: CellJudged, texts: Mapping[str, str]) -> str:
+    """Return the end of what the agent printed, in one line."""
+    text = texts.get(judged.printed or "", "").strip()
+    return one_line(text[-LAST_WORDS:], LAST_WORDS) if text else "(it printed nothing)"
+
+
+def _steps(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[TimelineStep]:
+    began: dict[int, float] = {}
+    for event in events:
+        match event:
+            case ProcessStarted():
+                began[event.life] = event.started
+                title = "the agent starts" if event.life == 1 else f"the agent starts again, its life {event.life}"
+                yield TimelineStep(event.started, title, death=True)
+            case ProcessEnded():
+                how = f"is killed by signal {event.signal}" if event.signal else f"ends with code {event.code}"
+                why = (WHY.get(event.why, event.why),) if event.why else ()
+                yield TimelineStep(began.get(event.life, 0.0) + event.seconds, f"the agent {how}", notes=why, death=True)
+            case GatewayCall():
+                yield _call(event, texts)
+            case GatewayNoticed():
+                yield TimelineStep(event.at, f"{event.door}: {event.what}")
+            case StoresRead() if event.changed:
+                rows = tuple(row for row in event.changed if row.table != SEQUENCES)
+                calls = f"{'call' if len(event.calls) == 1 else 'calls'} {', '.join(map(str, event.calls))}"
+                by = f"{calls} in flight" if event.calls else "no call in flight"
+                more = event.more + max(0, len(rows) - MOST_ROWS)
+                yield TimelineStep(event.started, f"rows changed, with {by}", rows=rows[:MOST_ROWS], more=more)
+            case _:
+                pass
+
+
+def _call(call: GatewayCall, texts: Mapping[str, str]) -> TimelineStep:
+    name = f"{call.number}. {call.name}"
+    notes = [f"asked: {_short(texts, call.arguments)}"]
+    if call.answer:
+        failed = " (an error)" if call.failed else ""
+        notes.append(f"answered{failed}: {_short(texts, call.answer)}")
+    if call.point:
+        form = f" ({call.form.replace('_', ' ')})" if call.form else ""
+        notes.append(f"struck here: {call.point.replace('_', ' ')}{form}")
+    notes += [WENT[call.went]] if call.went else []
+    if call.repeats:
+        notes.append(f"call {call.repeats} again; {CAUSES[call.cause]}" if call.cause else f"call {call.repeats} again")
+    stages = zip(STAGES, (call.arrived, call.passed_on, call.answered, call.given), strict=True)
+    return TimelineStep(call.arrived, name, tuple(stages), tuple(notes), struck=call.point is not None)
+
+
+def _seconds(at: float | None) -> str:
+    return "no" if at is None else f"{at:.2f}"
+
+
+def _short(texts: Mapping[str, str], digest: str) -> str:
+    return one_line(texts.get(digest, digest), LONGEST_TEXT)

@@ -1,0 +1,70 @@
+"""Identify each call of a cell, and say why calls were repeated more often than in the clean runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from bench.probe.run.course import AgentCourse
+from bench.record.probe.events import GatewayCall, PlannedCall, RepeatCause
+from bench.record.probe.points import CallClass
+
+CleanCalls = Mapping[tuple[str, int], PlannedCall]
+"""The calls of the clean runs, by which call each is and how often it was made so far."""
+
+
+def name_calls(course: AgentCourse, clean: CleanCalls) -> AgentCourse:
+    """Return the course of the agent with each call named as in the clean runs, and with the repeated calls and their causes.
+
+    A call that the clean runs lack gets the next number of its tool, and a class by what the witnesses saw in this course.
+    """
+    counts = Counter(identity for identity, _ in clean)
+    tools = Counter((call.door, call.tool) for call in clean.values())
+    named = dict[int, GatewayCall]()
+    last = dict[str, GatewayCall]()
+    for call, identity, nth in course.own_calls():
+        known = clean.get((identity, nth))
+        if known is None:
+            tools[call.door, call.tool] += 1
+        name = known.name if known else name_of(call, tools[call.door, call.tool])
+        kind = known.call_class if known else class_of(call, course)
+        again = last.get(identity) if nth > counts[identity] else None
+        last[identity] = named[call.number] = replace(
+            call,
+            name=name,
+            call_class=kind,
+            repeats=again.number if again else None,
+            cause=cause_of(again, call, course) if again else "",
+        )
+    return replace(course, calls=tuple(_all(course, named)))
+
+
+def name_of(call: GatewayCall, number: int) -> str:
+    return f"{call.door}.{call.tool}#{number}"
+
+
+def class_of(call: GatewayCall, course: AgentCourse) -> CallClass:
+    """Return the class of a call by what the witnesses saw. If calls were in flight together, a call counts as a read if its
+    tool claims to read."""
+    if call.door_kind == "model":
+        return "model"
+    for reading in course.readings:
+        if reading.changed and call.number in reading.calls and (len(reading.calls) == 1 or call.reads is not True):
+            return "effect"
+    return "read" if call.reads else "unseen"
+
+
+def cause_of(former: GatewayCall, again: GatewayCall, course: AgentCourse) -> RepeatCause:
+    """Return why a call was repeated: the agent died, the model replied in between, or a client repeated it."""
+    if again.life > former.life:
+        return "restart"
+    replies = (call.given for call in course.calls if call.door_kind == "model" and not call.given_otherwise)
+    return "model" if any(given is not None and former.arrived <= given <= again.arrived for given in replies) else "client"
+
+
+def _all(course: AgentCourse, named: Mapping[int, GatewayCall]) -> Iterator[GatewayCall]:
+    for call in course.calls:
+        whole = named.get(call.continues or call.number)
+        known = named.get(call.number)
+        yield known or (replace(call, name=whole.name, call_class=whole.call_class) if whole else call)

@@ -1,0 +1,77 @@
+"""The cells of a probe. Each cell strikes one call at one point, once. The gravest cells come first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from bench.probe.run.clean import Clean
+from bench.probe.run.gateway.mcp import IS_ERROR, JSON_RPC
+from bench.probe.run.gateway.striker import CellStrike
+from bench.record.probe.events import GatewayCall, plan_of
+from bench.record.probe.points import POINTS, StrikePoint, points_of
+
+FORMS: dict[StrikePoint, tuple[str, ...]] = {"lost": ("break", "silence"), "model_lost": ("break", "silence")}
+"""The wire forms of a point, the default first. The other points have one, but for an error of MCP."""
+ERROR_FORMS = (IS_ERROR, JSON_RPC)
+STREAMED: frozenset[StrikePoint] = frozenset(("stream_before", "stream_half"))
+
+
+@dataclass(frozen=True)
+class ProbeCell:
+    """One cell: a call of the clean run, the point at which it is struck, and the form of the answer on the wire.
+
+    plan  names it; `call` is the name of the call
+    """
+
+    plan: str
+    call: str
+    point: StrikePoint
+    form: str
+    strike: CellStrike
+
+
+def cells_of(clean: Clean, *, all_forms: bool = False, only: Sequence[str] = ()) -> list[ProbeCell]:
+    """Return the cells. Cells of calls with an effect that a witness saw come before all others, and in both groups the gravest
+    come first.
+
+    Args:
+        clean: What the clean runs show.
+        all_forms: Whether each wire form of a point is a cell; else its default is.
+        only: Words of which a cell's plan must have one, such as a tool or a point; without any, all cells.
+    """
+    cells = [cell for made in clean.reference.own_calls() for cell in _of_call(clean, *made, all_forms)]
+    chosen = [cell for cell in cells if not only or any(word in cell.plan for word in only)]
+    seen = {planned.name for planned in clean.calls.values() if planned.call_class == "effect"}
+    return sorted(chosen, key=lambda cell: (cell.call not in seen, POINTS.index(cell.point)))
+
+
+def _of_call(clean: Clean, call: GatewayCall, identity: str, nth: int, all_forms: bool) -> Iterator[ProbeCell]:
+    planned = clean.calls[identity, nth]
+    for point in points_of(planned.call_class):
+        if point == "stale" and not _has_earlier(clean, call, identity):
+            continue
+        if point in STREAMED and not _streams(clean, call):
+            continue
+        forms = _forms(call, point)
+        for at, form in enumerate(forms if all_forms else forms[:1]):
+            plan = plan_of(planned.name, point, form if at else "")
+            yield ProbeCell(plan, planned.name, point, form, CellStrike(identity, nth, point, form))
+
+
+def _forms(call: GatewayCall, point: StrikePoint) -> tuple[str, ...]:
+    if point == "error" and call.door_kind in ("mcp_stdio", "mcp_http"):
+        return ERROR_FORMS
+    return FORMS.get(point, ("",))
+
+
+def _has_earlier(clean: Clean, call: GatewayCall, identity: str) -> bool:
+    """Return whether the same read was made earlier, and a call with an effect came in between."""
+    reference = clean.reference
+    earlier = [made.number for made, same, _ in reference.own_calls() if same == identity and made.number < call.number]
+    effects = [made.number for made in reference.calls if made.call_class == "effect" and made.number < call.number]
+    return any(number < effect for number in earlier for effect in effects[-1:])
+
+
+def _streams(clean: Clean, call: GatewayCall) -> bool:
+    return '"stream":true' in clean.reference.texts.get(call.arguments, "")

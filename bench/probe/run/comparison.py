@@ -1,0 +1,370 @@
+"""Compare the end of a cell with the clean state, effect by effect."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from bench.probe.run.clean import Clean, CleanEffect
+from bench.probe.run.course import AgentCourse
+from bench.probe.run.gateway.journal import RowPlace
+from bench.probe.run.times import added_part, size_grown, times_in_number, times_in_text
+from bench.probe.run.volatile import ChangedRows, columns_of, key_columns, place_of
+from bench.record.probe.events import CellFinding, FindingKind, GatewayCall
+from bench.record.probe.points import StrikePoint
+from bench.record.probe.rows import SEQUENCES, Cell, Row, RowDifference
+
+_Label = tuple[str, str, str]
+"""Store, table and content of an added row: what stands for its key where another row refers to it."""
+
+
+def is_done(call: GatewayCall) -> bool:
+    return call.passed_on is not None and call.answered is not None and not call.failed
+
+
+def times_done(course: AgentCourse) -> Counter[str]:
+    """Count how often each call was done according to its server's answers. A call that was delivered twice was done twice."""
+    times = Counter[str]()
+    for call, identity, _ in course.own_calls():
+        times[identity] += is_done(call) * (2 if call.point == "twice" else 1)
+    return times
+
+
+@dataclass
+class _Gathered:
+    """The rows of one finding, while they are collected."""
+
+    times: int
+    rows: list[RowDifference]
+    calls: set[int]
+
+
+@dataclass(frozen=True)
+class _Version:
+    """An added row of the clean runs in the state in which an effect left it. The effect was the `at`-th to change the row."""
+
+    row: RowDifference
+    at: int
+    effect: CleanEffect
+    state: RowDifference
+
+
+class CellComparison:
+    """Compares the rows of a cell with the rows of the clean runs.
+
+    An added row whose key the store made is known by its other columns, and a column that refers to such a key by the row that
+    it refers to.
+    """
+
+    def __init__(self, clean: Clean, course: AgentCourse, point: StrikePoint | None):
+        self._clean, self._course, self._point = clean, course, point
+        self._rows = course.rows
+        self._steps, self._done = course.steps(), times_done(course)
+        self._keys = _keys_made(self._rows) | _keys_made(clean.rows)
+        self._made, self._clean_made = self._labels(self._rows), self._labels(clean.rows)
+        self._versions = _versions(clean.effects)
+        self._held = dict[tuple[FindingKind, str], _Gathered]()
+        self._calls = {call.number: (call, same) for call, same in zip(course.calls, course.identities, strict=True)}
+
+    def findings(self) -> Iterator[CellFinding]:
+        if self._course.readings and self._course.readings[-1].digest == self._clean.digest:
+            return
+        self._compare_added()
+        self._compare_others()
+        for (kind, effect), held in self._held.items():
+            culprit = "tool" if self._point == "twice" and kind != "lost" else "agent"
+            calls = sorted(held.calls)
+            yield CellFinding(
+                kind, effect, held.times, tuple(held.rows), tuple(calls), "tool" if culprit == "tool" else "agent"
+            )
+
+    def _add(self, kind: FindingKind, effect: str, times: int, row: RowDifference) -> None:
+        held = self._held.setdefault((kind, effect), _Gathered(times, [], set()))
+        held.times = max(held.times, times) if kind == "doubled" else min(held.times, times)
+        held.rows.append(row)
+        identities = {same for known in self._clean.effects if known.name == effect for same in known.identities}
+        if kind == "lost":
+            makers = {number for number, (_, same) in self._calls.items() if same in identities}
+        else:
+            makers = self._makers(row)
+        held.calls |= {number for number in makers if self._calls[number][1] in identities} or makers
+
+    def _makers(self, row: RowDifference) -> set[int]:
+        """Return the numbers of the calls in flight when the row changed."""
+        return {number for step in self._steps.get(place_of(row), ()) for number in step.calls}
+
+    # Rows that were added.
+
+    def _compare_added(self) -> None:
+        here = defaultdict[tuple[str, str], list[RowDifference]](list)
+        for place in sorted(self._rows, key=self._appeared):
+            if self._rows[place].before is None and place[1] != SEQUENCES:
+                here[place[:2]].append(self._rows[place])
+        there = defaultdict[tuple[str, str], list[RowDifference]](list)
+        for place, row in self._clean.rows.items():
+            if row.before is None and place[1] != SEQUENCES:
+                there[place[:2]].append(row)
+        for table in dict.fromkeys((*there, *here)):
+            self._compare_table(there[table], here[table])
+
+    def _appeared(self, place: RowPlace) -> float:
+        return self._steps[place][0].started if place in self._steps else 0.0
+
+    def _compare_table(self, clean: list[RowDifference], rows: list[RowDifference]) -> None:
+        missing = {place_of(row): row for row in clean}
+        signs, alike = defaultdict[str, list[RowDifference]](list), defaultdict[str, list[_Version]](list)
+        for row in clean:
+            signs[self._sign(row, self._clean_made)].append(row)
+            for at, (effect, version) in enumerate(self._versions.get(place_of(row), ())):
+                alike[self._likeness(version)].append(_Version(row, at, effect, version))
+        left = list[RowDifference]()
+        for row in rows:
+            if same := signs[self._sign(row, self._made)]:
+                del missing[place_of(same.pop(0))]
+            else:
+                left.append(row)
+        surplus, rest = Counter[tuple[str, str]](), list[RowDifference]()
+        for row in left:  # first those that stand for a clean row, at its end or before a later effect on it
+            if not self._is_known(row, alike[self._likeness(row)], missing):
+                rest.append(row)
+        for row in rest:
+            self._explain(row, alike[self._likeness(row)], missing, surplus)
+        for row in missing.values():
+            self._add("lost", self._maker(row), 0, replace(row, before=row.after, after=None))
+
+    def _is_known(self, row: RowDifference, alike: Sequence[_Version], missing: dict[RowPlace, RowDifference]) -> bool:
+        for version in reversed(alike):
+            place = place_of(version.row)
+            if place in missing and self._equal(version, row):
+                del missing[place]
+                for later, _ in self._versions[place][version.at + 1 :]:
+                    self._add("lost", later.name, 0, replace(row, before=version.row.after))
+                return True
+        return False
+
+    def _explain(
+        self,
+        row: RowDifference,
+        alike: Sequence[_Version],
+        missing: dict[RowPlace, RowDifference],
+        surplus: Counter[tuple[str, str]],
+    ) -> None:
+        """Return what a row is that matches no clean row: a second copy of a row, a row with another value, or neither."""
+        twin = next((version for version in alike if self._equal(version, row)), None)
+        if twin:
+            maker = self._versions[place_of(twin.row)][0][0]
+            likeness = self._likeness(twin.state)
+            like = sum(
+                near.before is None and near.table == row.table and self._likeness(near) == likeness for near in maker.rows
+            )
+            surplus[maker.name, likeness] += 1
+            self._add("doubled", maker.name, 1 + -(-surplus[maker.name, likeness] // (like or 1)), row)
+            return
+        if same := missing.pop(place_of(row), None):
+            difference = replace(row, before=same.after)
+            self._compare_cells(difference, {}, self._versions.get(place_of(row), ()))
+            return
+        near = max(missing.values(), key=lambda other: self._shared(other, row), default=None)
+        if near is not None and 2 * self._shared(near, row) >= len(columns_of(near)):
+            del missing[place_of(near)]
+            self._add("changed", self._maker(near), 1, replace(row, before=near.after))
+        else:
+            self._add("extra", "", 1, row)
+
+    def _maker(self, row: RowDifference) -> str:
+        versions = self._versions.get(place_of(row))
+        return versions[0][0].name if versions else ""
+
+    def _labels(self, rows: ChangedRows) -> Mapping[Cell, frozenset[_Label]]:
+        """Return the values that are keys of added rows -> the rows with these keys, by the rest of their content."""
+        made = defaultdict[Cell, set[_Label]](set)
+        for row in rows.values():
+            for value in _own_keys(row):
+                made[value].add((row.store, row.table, self._likeness(row)))
+        return {value: frozenset(labels) for value, labels in made.items()}
+
+    def _likeness(self, row: RowDifference) -> str:
+        """Return a value that is equal for rows which differ only in keys that the store made, and in values that vary."""
+        keys, cells = key_columns(row), columns_of(row)
+        rest = {
+            name: value
+            for name, value in cells.items()
+            if name not in keys and value not in self._keys and not self._varies(row, name)
+        }
+        return json.dumps(rest, sort_keys=True)
+
+    def _sign(self, row: RowDifference, made: Mapping[Cell, frozenset[_Label]]) -> str:
+        """Return a value that is equal for equal rows. Values that vary are left out, or are replaced by the row to which they
+        refer."""
+        keys, shown = key_columns(row), dict[str, Cell | list[_Label]]()
+        for name, value in columns_of(row).items():
+            if not self._varies(row, name):
+                shown[name] = value
+            elif name not in keys:
+                shown[name] = sorted(made.get(value, ()))
+        return json.dumps(shown, sort_keys=True)
+
+    def _varies(self, row: RowDifference, column: str) -> bool:
+        """Return whether a column varies in clean runs. If the bytes of a binary file vary, their number can vary as well."""
+        columns = self._clean.columns
+        if (row.store, row.table, column) in columns:
+            return True
+        return column == "size" and not row.table and (row.store, "", "digest") in columns and _is_binary(row)
+
+    def _refers_alike(self, normal: Cell, now: Cell) -> bool:
+        """Return whether two values are the keys of rows that are alike."""
+        return not self._clean_made.get(normal, frozenset()).isdisjoint(self._made.get(now, ()))
+
+    def _equal(self, version: _Version, row: RowDifference) -> bool:
+        """Return whether a row equals a clean row in this version, with the same key or with another key that the store
+        made."""
+        here, there, keys = columns_of(row), columns_of(version.state), key_columns(row)
+        for name in {**here, **there}:
+            normal, now = there.get(name), here.get(name)
+            if name in keys:
+                continue
+            if self._varies(row, name):
+                if normal in self._clean_made and not self._refers_alike(normal, now):
+                    return False
+            elif normal != now and not self._refers_alike(normal, now):
+                return False
+        other = [name for name in keys if here[name] != there.get(name) and not self._varies(row, name)]
+        return not other or not self._is_named(row, self._maker(version.row))
+
+    def _is_named(self, row: RowDifference, effect: str) -> bool:
+        """Return whether the calls that made a row named its key. The row is then no second copy under another key. A call that
+        equals the effect's call cannot have named two keys."""
+        same = {identity for held in self._clean.effects if held.name == effect for identity in held.identities}
+        makers = [self._calls[number] for number in self._makers(row) if number in self._calls]
+        if any(identity in same for _, identity in makers):
+            return False
+        cells = columns_of(row)
+        values = [str(cells[name]) for name in key_columns(row)]
+        texts = [self._course.texts.get(call.arguments, "") for call, _ in makers]
+        return any(all(value in text for value in values) for text in texts)
+
+    def _shared(self, clean: RowDifference, row: RowDifference) -> int:
+        here, there = columns_of(clean), columns_of(row)
+        return sum(name in there and (self._varies(clean, name) or there[name] == value) for name, value in here.items())
+
+    # Rows that stood there before.
+
+    def _compare_others(self) -> None:
+        for place in dict.fromkeys((*self._clean.rows, *self._rows)):
+            clean, row = self._clean.rows.get(place), self._rows.get(place)
+            stood = (clean or row or _NOWHERE).before
+            if stood is None or place[1] == SEQUENCES:
+                continue
+            normal = clean.after if clean else stood
+            now = row.after if row else stood
+            difference = RowDifference(*place, normal, now)
+            versions = self._versions.get(place, ())
+            if normal is None or now is None:
+                if (normal is None) != (now is None):
+                    self._compare_removed(difference, stood, versions)
+            else:
+                self._compare_cells(difference, stood, versions)
+
+    def _compare_removed(self, row: RowDifference, stood: Row, versions: Sequence[tuple[CleanEffect, RowDifference]]) -> None:
+        if row.after is None:
+            self._add("changed" if versions else "extra", versions[-1][0].name if versions else "", 1, row)
+        elif row.after == stood or any(row.after == version.after for _, version in versions):
+            self._add("lost", versions[-1][0].name if versions else "", 0, row)
+        else:
+            self._add("changed", versions[-1][0].name if versions else "", 1, row)
+
+    def _compare_cells(self, row: RowDifference, stood: Row, versions: Sequence[tuple[CleanEffect, RowDifference]]) -> None:
+        normal, now = row.before or {}, row.after or {}
+        for name in self._telling(row) if "digest" in now and not row.table else {**normal, **now}:
+            if normal.get(name) == now.get(name) or self._varies(row, name):
+                continue
+            if self._refers_alike(normal.get(name), now.get(name)):
+                continue
+            course = [(effect, (version.after or {}).get(name)) for effect, version in versions]
+            steps = [
+                (effect, former, later)
+                for (effect, later), former in zip(course, [stood.get(name), *(value for _, value in course)], strict=False)
+                if former != later
+            ]
+            if not steps:
+                self._add("extra", "", 1, row)
+                continue
+            nothing = "" if isinstance(normal.get(name), str) else 0  # what a value that was made was made from
+            times = self._times(steps, stood.get(name, nothing), normal.get(name), now.get(name))
+            if times is None:
+                self._add("changed", steps[-1][0].name, 1, row)
+                continue
+            for (effect, _, _), stands in zip(steps, times, strict=True):
+                if stands != 1:
+                    self._add("doubled" if stands > 1 else "lost", effect.name, stands, row)
+
+    def _telling(self, row: RowDifference) -> Iterator[str]:
+        """Yield the columns by which files are compared: kind and mode, and the column that says most of the content."""
+        yield from ("kind", "mode")
+        for name in ("text", "appended", "size", "digest"):
+            cells = (row.before or {}).get(name), (row.after or {}).get(name)
+            if None not in cells and not self._varies(row, name) and (name != "size" or cells[0] != cells[1]):
+                yield name
+                return
+
+    def _times(
+        self, steps: Sequence[tuple[CleanEffect, Cell, Cell]], stood: Cell, normal: Cell, now: Cell
+    ) -> tuple[int, ...] | None:
+        """Return how often each effect was made, to explain the value of a column; None if no number of times explains the
+        value."""
+        parts = [added_part(stood if former is None else former, later) for _, former, later in steps]
+        likely = [self._times_of(effect) for effect, _, _ in steps]
+        if all(isinstance(part, str) for part in parts) and isinstance(stood, str) and isinstance(now, str):
+            texts = [str(part) for part in parts]
+            times = times_in_text(now.removeprefix(stood), texts, likely) if now.startswith(stood) else None
+            if times:
+                return times
+        sizes = [part for part in parts if isinstance(part, int | float)]
+        more = size_grown(normal, now)
+        if more is not None and len(sizes) == len(steps):
+            number = times_in_number(more, sizes, likely, any(former is None for _, former, _ in steps))
+            if number:
+                return number
+        values = [stood, *(later for _, _, later in steps)]
+        if now in values[:-1]:
+            stands = len(values) - 2 - values[:-1][::-1].index(now)
+            return tuple(int(at < stands) for at in range(len(steps)))
+        return None
+
+    def _times_of(self, effect: CleanEffect) -> int:
+        """Return how often an effect was made according to the journal: how often its calls were done, in clean runs each."""
+        done, counts = self._done, self._clean.counts
+        return 1 + max((done[identity] - counts[identity] for identity in effect.identities), default=0)
+
+
+def _is_binary(row: RowDifference) -> bool:
+    text = str(columns_of(row).get("text", ""))
+    return text.startswith("(bytes)") or bool(_binary.match(text))
+
+
+_binary = re.compile(r"\(digest\) \d+ bytes (?!of text)")
+_NOWHERE = RowDifference("", "", "", None, None)
+
+
+def _own_keys(row: RowDifference) -> set[Cell]:
+    """Return the values in the key of a row that was added to a table."""
+    if row.before is not None or row.table in ("", SEQUENCES):
+        return set()
+    cells = columns_of(row)
+    return {cells[name] for name in key_columns(row)}
+
+
+def _keys_made(rows: ChangedRows) -> set[Cell]:
+    return {value for row in rows.values() for value in _own_keys(row)}
+
+
+def _versions(effects: Sequence[CleanEffect]) -> Mapping[RowPlace, Sequence[tuple[CleanEffect, RowDifference]]]:
+    """Return for each row the effects on it, each with the row as the effect left it."""
+    versions = defaultdict[RowPlace, list[tuple[CleanEffect, RowDifference]]](list)
+    for effect in effects:
+        for row in effect.rows:
+            versions[place_of(row)].append((effect, row))
+    return versions

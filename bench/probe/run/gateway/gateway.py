@@ -1,0 +1,366 @@
+"""The gateway of one worker: through it an agent reaches its tool servers, its services and its model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import resource
+import shlex
+import shutil
+import socket
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, chdir, suppress
+from dataclasses import replace
+from functools import partial
+from os.path import normpath
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, Self
+
+from bench.common.errors import ConfigError
+from bench.common.files import new_file
+from bench.common.wording import plural
+from bench.probe.run.gateway.agent_config import expanded, rewritten
+from bench.probe.run.gateway.gate import CallGate
+from bench.probe.run.gateway.listener import AgentListener
+from bench.probe.run.gateway.mcp import KnownServer
+from bench.probe.run.gateway.server_errors import ServerErrors
+from bench.probe.run.gateway.stdio import Pipe, StdioRelay
+from bench.probe.run.gateway.subject import CommandWords, McpConfig, McpServer, Subject
+from bench.run.processes.agent_process import CANNOT_START, AgentProcess
+
+SHIM = Path(__file__).with_name("shim.py")
+LARGEST_HEADER = 2**23
+"""Bytes of what a shim says of its server. The kernel lets words and variables have 2 MiB."""
+HEADER_TIME, GRACE = 10.0, 2.0
+"""Seconds: for a shim's header, and for a server to end after its agent has left it."""
+NO_FILE = Path()
+"""The path of a config that is no file: the servers' commands stand in the agent's command."""
+LONGEST_LINE = 10_000
+"""Characters of a word that can hold a server's command."""
+NOT_HANDED = (
+    "no word of the agent's command hands it over; write {mcp} where your agent takes the config's path, or name a variable. "
+    "An agent that opens the file by a fixed name has to take its path from one of both"
+)
+
+
+class Gateway:
+    """All proxies for a subject, for one worker at a time. Use it as an asynchronous context manager.
+
+    gate    decides at each call; set it before the agent is started
+    life    in which process of the agent calls come, from 1
+    calls   how many calls have arrived, over all doors; set it to 0 for a new journal
+    """
+
+    gate: CallGate
+
+    def __init__(self, subject: Subject, replaces: Mapping[str, str], folder: Path):
+        """`replaces` has what stands for the owner's stores -> what stands there for the copies. `folder` is private: the
+        socket and the copies of configs lie in it."""
+        self._subject, self._folder, self._replaces = subject, folder, _replacement(replaces)
+        self.life, self.calls = 1, 0
+        self._token = token_hex(16)
+        self._doors = [{server.name: KnownServer(server.name, "mcp_stdio") for server in c.servers} for c in subject.configs]
+        self._listener = AgentListener(lambda: self.gate, self.number, lambda: self.life, self._token)
+        self._addresses: dict[str, str] = {}
+        """Variables of the agent -> addresses of the gateway."""
+        self._urls: list[dict[str, str]] = [{} for _ in subject.configs]
+        """For each config the new URLs of its servers."""
+        self._serving: set[asyncio.Task[None]] = set()
+        self._running: dict[StdioRelay, tuple[AgentProcess, asyncio.Task[None]]] = {}
+        self._failed: BaseException | None = None
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as exits:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            exits.callback(self._remove_files)
+            await exits.enter_async_context(self._listener)
+            self._add_doors()
+            self._socket = exits.enter_context(socket.socket(socket.AF_UNIX))
+            self._listen()
+            exits.push_async_callback(self.end_servers)
+            loop = asyncio.get_running_loop()
+            loop.add_reader(self._socket, self._accept)
+            exits.callback(loop.remove_reader, self._socket)
+            self._exits = exits.pop_all()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._exits.aclose()
+
+    def _add_doors(self) -> None:
+        """Open the doors of services, of MCP servers with a URL, and of the model. Raises ConfigError."""
+        for service in self._subject.services:
+            self._addresses[service.variable] = self._listener.add_service(service)
+        if model := self._subject.model:
+            self._addresses |= dict.fromkeys(model.variables, self._listener.add_model(model))
+        variables = {**os.environ, **self._subject.agent.environment}
+        known: dict[tuple[str, str], str] = {}
+        for config, urls in zip(self._subject.configs, self._urls, strict=True):
+            for server in (server for server in config.servers if server.url):
+                url = expanded(server.url, variables)
+                if (server.name, url) not in known:
+                    known[server.name, url] = self._listener.add_mcp(replace(server, url=url))
+                urls[server.name] = known[server.name, url]
+
+    def _listen(self) -> None:
+        (self._folder / "gateway").unlink(missing_ok=True)
+        with chdir(self._folder):  # the path of a socket can't be long
+            self._socket.bind("gateway")
+        self._socket.listen()
+        self._socket.setblocking(False)
+
+    def _remove_files(self) -> None:
+        for path in (self._folder / "gateway", *map(self._copy, range(len(self._subject.configs)))):
+            path.unlink(missing_ok=True)
+
+    @property
+    def handshakes(self) -> Mapping[str, dict[str, Any]]:
+        """The answers of each MCP server over stdio to messages that are no calls, by method."""
+        return {name: server.handshake for doors in self._doors for name, server in doors.items()}
+
+    def number(self) -> int:
+        """Return the number of the next call."""
+        self.calls += 1
+        return self.calls
+
+    def launch(self, words: Sequence[str], environment: Mapping[str, str]) -> tuple[CommandWords, Mapping[str, str]]:
+        """Return the words and the variables with which the agent starts, so that its calls pass through the gateway.
+
+        The copies of its configs are written anew. `{mcp}` in a word stands for the copy, and so does the config's path. A
+        server's command that stands in the agent's own command is replaced there.
+
+        Raises:
+            ConfigError: A config cannot be read, or nothing hands its copy over to the agent.
+        """
+        replaced, variables = self.replaced(words, environment)
+        changed, variables = list(replaced), variables | self._addresses
+        for index, config in enumerate(self._subject.configs):
+            if config.path == NO_FILE:
+                for server in config.servers:
+                    changed = _with_words(changed, server, self._shim(index, server))
+                continue
+            copy = self._copy(index).absolute()
+            with new_file(copy, 0o600) as file:
+                file.write(rewritten(config, partial(self._shim, index), self._urls[index]))
+            handed = [with_copy(word, config, self._subject.agent.folder, copy) for word in changed]
+            if config.variable:
+                variables[config.variable] = str(copy)
+            elif handed == changed:
+                raise ConfigError(f"{config.path}: {NOT_HANDED}")
+            changed = handed
+        return tuple(changed), variables
+
+    def replaced(self, words: Sequence[str], environment: Mapping[str, str]) -> tuple[CommandWords, dict[str, str]]:
+        """Return words and variables in which the copies replace the owner's stores."""
+        return tuple(map(self._replaces, words)), {name: self._replaces(value) for name, value in environment.items()}
+
+    async def end_servers(self) -> None:
+        """Kill all servers over stdio, as they end with their agent. Nothing of them runs once this returns, and nothing that
+        the agent wrote arrives any more. A gate can await this at a call. Raises what the gate has raised at a call."""
+        self._accept()
+        running = dict(self._running)
+        ending = {task for task in self._serving if task not in {serving for _, serving in running.values()}}
+        for task in ending:
+            task.cancel()
+        for relay, (process, serving) in running.items():
+            process.kill()
+            if not relay.stop():
+                ending.add(serving)
+        await asyncio.gather(*(asyncio.shield(process.ended) for process, _ in running.values()))
+        if ending:
+            await asyncio.wait(ending)
+        if failed := self._failed:
+            self._failed = None
+            raise failed
+
+    def _copy(self, index: int) -> Path:
+        return self._folder / f"mcp-{index}.json"
+
+    def _shim(self, index: int, server: McpServer) -> CommandWords:
+        shim = (sys.executable, "-I", "-S", str(SHIM), str(self._folder.absolute()), self._token)
+        return *shim, f"{index}/{server.name}", *server.command
+
+    def _accept(self) -> None:
+        with suppress(OSError):  # nobody waits any more
+            while True:
+                connection = self._socket.accept()[0]
+                task = asyncio.get_running_loop().create_task(self._serve(connection))
+                self._serving.add(task)
+                task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._serving.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            self._failed = self._failed or (error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error)
+
+    async def _serve(self, connection: socket.socket) -> None:
+        """Start the server for which a shim stands, and relay until either has ended."""
+        files: list[int] = []
+        with connection:
+            connection.setblocking(False)
+            try:
+                async with asyncio.timeout(HEADER_TIME):
+                    header = await _received(connection, files)
+                if header["token"] != self._token:
+                    raise ValueError
+                index, _, name = header["server"].partition("/")
+                door = self._doors[int(index)][name]
+                code = await self._relay(connection, files, header, door)
+                await asyncio.get_running_loop().sock_sendall(connection, str(code).encode())
+            except (TimeoutError, ValueError, LookupError):
+                self.gate.noticed(
+                    "", "a process that is no server of the agent's config connected to the gateway; it was refused"
+                )
+            except OSError:
+                return  # the shim is gone
+            finally:
+                for file in files:
+                    os.close(file)
+
+    async def _relay(self, connection: socket.socket, files: list[int], header: dict[str, Any], door: KnownServer) -> int:
+        """Return the exit code of the server."""
+        (program, *words), environment = self.replaced(header["words"], header["environment"])
+        cwd = Path(self._replaces(header["cwd"]))
+        located = shutil.which(program, path=environment.get("PATH")) if os.sep not in program else str(cwd / program)
+        their_input, our_output = os.pipe()
+        our_input, their_output = os.pipe()
+        errors = ServerErrors(files[2])
+        streams = (their_input, their_output, errors.input)
+        try:
+            largest = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+            process = AgentProcess([located or program, *words], cwd, environment, largest, streams=streams)
+        except OSError as error:
+            for file in (our_input, our_output):
+                os.close(file)
+            return self._not_started(files[2], door, error.strerror or str(error))
+        finally:
+            for file in streams:
+                os.close(file)
+        agent_input, agent_output = files[:2]
+        del files[:2]
+        relay = StdioRelay(
+            door,
+            (Pipe(agent_input), Pipe(agent_output)),
+            (Pipe(our_input), Pipe(our_output)),
+            lambda: self.gate,
+            self.number,
+            self.life,
+        )
+        serving = asyncio.current_task()
+        assert serving
+        self._running[relay] = process, serving
+        relaying = asyncio.create_task(relay.run())
+        left = asyncio.create_task(_until_closed(connection))
+        line: str | None = None
+        try:
+            await asyncio.wait({relaying, left}, return_when=asyncio.FIRST_COMPLETED)
+            if relaying.done():
+                relaying.result()
+            if await _ended_by_itself(process, relay, left):
+                line = await errors.last_line()
+        finally:
+            for call in relay.unanswered(self.gate.patience):
+                what = f"it did not answer call {call.number} ({call.tool}) within {self.gate.patience:g} s, until it was ended"
+                self.gate.noticed(door.door, what)
+            left.cancel()
+            relaying.cancel()
+            await process.close()
+            await asyncio.gather(relaying, left, return_exceptions=True)
+            del self._running[relay]
+        ended = process.ended.result()
+        if ended.failed:
+            return self._not_started(files[0], door, os.strerror(ended.failed))
+        code = ended.code if ended.code is not None else 128 + (ended.signal or 0)
+        if line is not None and (ended.code is not None or not relay.is_stopped):
+            waits = len(relay.unanswered())
+            left_open = f" and left {plural(waits, 'call')} unanswered" if waits else ""
+            self.gate.noticed(door.door, f"it ended with exit code {code}{left_open}: {line or 'it printed no error'}")
+        return 1 if relay.is_stopped else code
+
+    def _not_started(self, errors: int, door: KnownServer, why: str) -> int:
+        line = f"the server '{door.door}' cannot be started ({why}); correct its command in the agent's config"
+        self.gate.noticed(door.door, line)
+        with suppress(OSError):
+            os.write(errors, f"bench probe: {line}\n".encode())
+        return CANNOT_START
+
+
+def with_copy(word: str, config: McpConfig, folder: Path, copy: Path) -> str:
+    """Return a word of the agent's command with the path of the copy in place of the config. The command starts in this
+    folder."""
+    head, equals, path = word.rpartition("=")
+    if path and normpath((folder / path).absolute()) == normpath(config.path.absolute()):
+        return f"{head}{equals}{copy}"
+    return word.replace("{mcp}", str(copy))
+
+
+def _with_words(words: Sequence[str], server: McpServer, new: CommandWords) -> list[str]:
+    """Return an agent's command with other words where a server's command stands, as words or as a single word. Raises
+    ConfigError if it stands nowhere."""
+    size = len(server.command)
+    for at, word in enumerate(words):
+        if tuple(words[at : at + size]) == server.command:
+            return [*words[:at], *new, *words[at + size :]]
+        head, _, line = word.rpartition("=") if word.startswith("--") else ("", "", word)
+        with suppress(ValueError):  # a quote that is not closed
+            if len(line) < LONGEST_LINE and tuple(shlex.split(line)) == server.command:
+                return [*words[:at], f"{head}={shlex.join(new)}" if head else shlex.join(new), *words[at + 1 :]]
+    what = f"the agent's command does not hold the command of the server '{server.name}'"
+    raise ConfigError(f"{what}; write it there as it stands in the probe's file: {shlex.join(server.command)}")
+
+
+def _replacement(replaces: Mapping[str, str]) -> Callable[[str], str]:
+    """Return the function that replaces names of stores in a text. A name that is part of a longer name stays. A full stop ends
+    a name."""
+    names = {re.escape(name): name for name in sorted(replaces, key=len, reverse=True) if name}
+    if not names:
+        return lambda text: text
+    absolute, relative = r"(?<![\w.-])", r"(?:(?<![\w./-])(?:\./)?|(?<=:///))"
+    begins = [absolute if name.startswith("/") or ":" in name else relative for name in names.values()]
+    pattern = re.compile("|".join(f"{begin}({name})(?![\\w-]|\\.[\\w-])" for begin, name in zip(begins, names, strict=True)))
+    return lambda text: pattern.sub(lambda match: replaces[match[match.lastindex or 0]], text)
+
+
+async def _received(connection: socket.socket, files: list[int]) -> dict[str, Any]:
+    """Return a shim's header, and put its files into the list. Raises OSError, and ValueError if it is no header."""
+    loop, text = asyncio.get_running_loop(), bytearray()
+    readable = asyncio.Event()
+    loop.add_reader(connection, readable.set)
+    try:
+        await readable.wait()
+    finally:
+        loop.remove_reader(connection)
+    files += socket.recv_fds(connection, 1, 3)[1]
+    while not text.endswith(b"\n") and len(text) < LARGEST_HEADER:
+        if not (more := await loop.sock_recv(connection, 2**16)):
+            raise ConnectionError
+        text += more
+    header = json.loads(text)
+    if not isinstance(header, dict) or len(files) != 3:
+        raise ValueError
+    return header
+
+
+async def _ended_by_itself(process: AgentProcess, relay: StdioRelay, left: asyncio.Task[None]) -> bool:
+    """Wait until a server has ended or its agent has left it. Return whether the server ended while its agent needed it."""
+    if left.done():
+        process.terminate()
+        await asyncio.wait({process.ended}, timeout=GRACE)
+        return False
+    if relay.is_stopped:
+        return False
+    needed = not relay.is_left
+    ends: set[asyncio.Future[Any]] = {process.ended, left}
+    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    if needed:
+        await asyncio.wait({process.ended}, timeout=GRACE)  # an agent ends soon after its server
+    return needed and process.ended.done()
+
+
+async def _until_closed(connection: socket.socket) -> None:
+    with suppress(OSError):
+        await asyncio.get_running_loop().sock_recv(connection, 1)

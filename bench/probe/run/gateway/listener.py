@@ -1,0 +1,123 @@
+"""The gateway's port on loopback. Each proxy has an address at this port, with a token in its path that only the agent
+knows."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+from urllib.parse import quote
+
+from bench.common.errors import ConfigError
+from bench.probe.run.gateway.gate import CallGate
+from bench.probe.run.gateway.http import AgentWire, Desk, HttpDoor
+from bench.probe.run.gateway.http_wire import BadMessage, Head, made_head
+from bench.probe.run.gateway.mcp_http import McpDoor
+from bench.probe.run.gateway.model import ModelDoor
+from bench.probe.run.gateway.subject import McpServer, ModelSource, Service
+from bench.run.endpoint.access_guard import MOST_CONNECTIONS, SECONDS, stranger
+
+LOOPBACK = "127.0.0.1"
+MODEL = "model"
+"""The name of the model's door."""
+
+
+class AgentListener:
+    """Listens while its context lasts, and ends every connection with it.
+
+    gate     returns the gate of the current cell
+    number   returns the number of the next call
+    life     returns in which life the agent is
+    token    the first part of every door's path
+    """
+
+    def __init__(self, gate: Callable[[], CallGate], number: Callable[[], int], life: Callable[[], int], token: str = ""):
+        self._desk = Desk(gate, number, life)
+        self._token = token or secrets.token_urlsafe(24)
+        self._doors = dict[str, HttpDoor]()
+        self._connections = set[asyncio.Task[None]]()
+        self._server: asyncio.Server | None = None
+        self.address = ""
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._connected, LOOPBACK, 0)
+        self.address = f"http://{LOOPBACK}:{self._server.sockets[0].getsockname()[1]}"
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        assert self._server
+        self._server.close()
+        connections = list(self._connections)
+        for task in connections:
+            task.cancel()
+        await asyncio.gather(*connections, return_exceptions=True)
+
+    def add_service(self, service: Service) -> str:
+        """Return the address at which the agent finds this service. Raises ConfigError."""
+        return self._add(HttpDoor(service.name, service.url, self._desk))
+
+    def add_mcp(self, server: McpServer) -> str:
+        """Return the address at which the agent finds this MCP server. Raises ConfigError."""
+        return self._add(McpDoor(server.name, server.url, self._desk))
+
+    def add_model(self, source: ModelSource) -> str:
+        """Return the address at which the agent finds its model, with the source's suffix. Raises ConfigError."""
+        return self._add(ModelDoor(MODEL, source, self._desk))
+
+    def _add(self, door: HttpDoor) -> str:
+        name = quote(door.name, safe="")
+        if not self.address or name in self._doors:
+            raise ConfigError(f"{door.name}: two doors have this name; give each server, service and model its own")
+        self._doors[name] = door
+        return door.listens(self.address, f"/{self._token}/{name}")
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._connections) >= MOST_CONNECTIONS:
+            writer.close()
+            return
+        task = asyncio.get_running_loop().create_task(self._serve(AgentWire(reader, writer)))
+        self._connections.add(task)
+        task.add_done_callback(self._connections.discard)
+
+    async def _serve(self, client: AgentWire) -> None:
+        try:
+            async with asyncio.timeout(SECONDS):
+                head = await client.head()
+            while head and await self._answer(client, head):
+                head = await client.head()
+        except BadMessage as bad:
+            self._desk.gate().noticed("", f"a request is no HTTP/1.1: {bad}")
+            await _refuse(client, 400, str(bad))
+        except (OSError, TimeoutError):
+            pass
+        finally:
+            client.close()
+
+    async def _answer(self, client: AgentWire, head: Head) -> bool:
+        if refused := stranger(head.mapping()):
+            return await self._turn_away(client, refused.status, refused.message)
+        token, _, rest = head.target.decode("latin-1")[1:].partition("/")
+        door = self._doors.get(rest.partition("?")[0].partition("/")[0])
+        if not hmac.compare_digest(token.encode("latin-1"), self._token.encode()):
+            return await self._turn_away(client, 401, "ask at the whole address that was given: its path holds a key")
+        if door is None or head.method == "CONNECT":
+            return await self._turn_away(client, 404, "no server has this address; ask at the one that was given")
+        return await door.serve(client, head)
+
+    async def _turn_away(self, client: AgentWire, status: int, why: str) -> bool:
+        self._desk.gate().noticed("", f"a request was refused: {why}")
+        await _refuse(client, status, why)
+        return False
+
+
+async def _refuse(client: AgentWire, status: int, why: str) -> None:
+    body = f"{why}\n".encode()
+    fields = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(body)), "Connection": "close"}
+    with suppress(ConnectionError):
+        await client.send(made_head(f"HTTP/1.1 {status} Refused", fields).raw + body)

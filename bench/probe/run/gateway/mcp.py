@@ -1,0 +1,318 @@
+"""JSON-RPC as MCP uses it, read while the bytes are relayed. Both transports, stdio and Streamable HTTP, use this module.
+
+A message is read in linear time and within bounds. What cannot be read is passed on as it came.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import JsonValue
+
+from bench.common.bounds import crowded, is_too_deep
+from bench.common.errors import whole_text
+from bench.probe.run.gateway.gate import AnswerFate, LiveCall
+
+LONGEST = 16 * 2**20
+"""Bytes of the longest message that is read. A longer one is passed on in pieces."""
+MOST_KEPT = 10_000
+"""The most tasks, and the most tools, that are remembered of a server."""
+LARGE = 2**20
+"""Bytes of text in an answer that is too large."""
+GARBAGE = "\ufffd\x1a\ufffd"
+REFUSED = "The service is not available."
+IS_ERROR, JSON_RPC = "is_error", "json_rpc"
+"""The wire forms of an error: a result with `isError`, which is the default, and an error of JSON-RPC."""
+INTERNAL_ERROR = -32603
+_META_VERSION = "io.modelcontextprotocol/protocolVersion"
+_META_TASK = "io.modelcontextprotocol/related-task"
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RpcMessage:
+    """A JSON-RPC message, or a member of a batch that is no message (`kind` "other").
+
+    key   its id as canonical JSON, so that ids of any type can be compared; "" if it has none
+    """
+
+    kind: Literal["request", "notification", "answer", "other"]
+    body: Any
+    key: str = ""
+    method: str = ""
+
+    @property
+    def params(self) -> Object:
+        """The parameters, or {} if they are no object."""
+        return _object(self.body.get("params")) if isinstance(self.body, dict) else {}
+
+    @property
+    def result(self) -> Object:
+        """The result of an answer, or {} if it is no object."""
+        return _object(self.body.get("result"))
+
+
+def messages_of(text: bytes) -> tuple[RpcMessage, ...]:
+    """Return the messages of a line or a body: a single message, the messages of a batch, or none if it is no JSON-RPC or
+    exceeds the bounds."""
+    if len(text) > LONGEST or crowded(text):
+        return ()
+    try:
+        value = json.loads(text.decode())
+        if rb"\ud" in text or rb"\uD" in text:  # it may name half a surrogate pair, which no file can hold
+            value = json.loads(whole_text(json.dumps(value, ensure_ascii=False)))
+    except (ValueError, RecursionError):
+        return ()
+    if is_too_deep(value):
+        return ()
+    if isinstance(value, list):
+        return tuple(map(_message, value))
+    message = _message(value)
+    return () if message.kind == "other" else (message,)
+
+
+def is_batch(text: bytes) -> bool:
+    """Return whether a text of messages is a batch."""
+    return text.lstrip()[:1] == b"["
+
+
+def _message(body: Any) -> RpcMessage:
+    if not isinstance(body, dict):
+        return RpcMessage("other", body)
+    method, key = body.get("method"), key_of(body["id"]) if "id" in body else ""
+    if isinstance(method, str):
+        return RpcMessage("request" if key else "notification", body, key, method)
+    return RpcMessage("answer" if key and ("result" in body or "error" in body) else "other", body, key)
+
+
+def key_of(identifier: JsonValue) -> str:
+    """Return an id, or a progress token, as canonical JSON. 1 and 1.0 are one number; 1 and "1" differ."""
+    if isinstance(identifier, float) and identifier.is_integer():
+        identifier = int(identifier)
+    return json.dumps(identifier, sort_keys=True)
+
+
+def text_of(body: Any) -> bytes:
+    """Return a message as JSON in one line, without a line end."""
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+class LineCutter:
+    """Splits a stream into lines without changing a byte."""
+
+    def __init__(self, longest: int = LONGEST):
+        self._longest, self._held, self._is_long = longest, bytearray(), False
+
+    def add(self, more: bytes) -> Iterator[tuple[bytes, bool]]:
+        """Yield each line that is complete, with its end, and True. A line beyond the bound comes in pieces, with False; the
+        last of them ends the line."""
+        *ended, rest = more.split(b"\n")
+        for line in ended:
+            self._held += line
+            self._held += b"\n"
+            yield self.rest(), not self._is_long
+            self._is_long = False
+        self._held += rest
+        if self._held and (self._is_long or len(self._held) > self._longest):
+            self._is_long = True
+            yield self.rest(), False
+
+    def rest(self) -> bytes:
+        """Return the text after the last line end, and forget it."""
+        held = bytes(self._held)
+        self._held.clear()
+        return held
+
+
+class KnownServer:
+    """What is known about one server: its tools, and the call to which each task or request for input belongs. It survives a
+    connection."""
+
+    def __init__(self, door: str, kind: Literal["mcp_stdio", "mcp_http"]):
+        self.door, self.kind = door, kind
+        self._tools: dict[str, tuple[str, bool | None]] = {}
+        self.handshake: dict[str, Any] = {}
+        """The last answer to each method that is no call, which a tape keeps."""
+        self._continued: dict[str, int] = {}
+
+    def call_of(self, message: RpcMessage, number: Callable[[], int], life: int) -> LiveCall | None:
+        """Return the call that a request is, or None. `number` is asked only for a call. A request that polls a task, or that
+        brings the input that a server asked for, continues an earlier call."""
+        if not is_call(message):
+            return None
+        params = message.params
+        if message.method == "tools/call":
+            tool, arguments = params.get("name"), params.get("arguments", {})
+            tool = tool if isinstance(tool, str) else ""
+            reads = self._tools.get(tool, ("", None))[1]
+            answers = "inputResponses" in params or "requestState" in params
+            continues = self._continued.get(_asked_input(params)) if answers else None
+        else:
+            tool, arguments, reads = message.method, params, message.method != "tasks/cancel"
+            continues = self._continued.get(_task(params))
+        return LiveCall(
+            number=number(),
+            door=self.door,
+            kind=self.kind,
+            tool=tool,
+            arguments=arguments,
+            reads=reads,
+            life=life,
+            wire=message.key,
+            continues=continues,
+            kept={"request": message},
+        )
+
+    def answer(self, call: LiveCall, message: RpcMessage) -> None:
+        """Record the server's answer with the call, and what will continue the call."""
+        result, belongs = message.result, call.continues or call.number
+        call.answer = message.body.get("result", message.body.get("error"))
+        call.failed = "error" in message.body or result.get("isError") is True
+        if isinstance(result.get("task"), dict):
+            _remember(self._continued, _task(result["task"]), belongs)
+        if result.get("resultType") == "input_required":
+            params: Object = call.kept["request"].params
+            _remember(self._continued, _asked_input({**params, "requestState": result.get("requestState")}), belongs)
+
+    def learn(self, request: RpcMessage, message: RpcMessage) -> list[str]:
+        """Learn the server's tools from an answer that belongs to no call. Return the differences from an earlier answer, a
+        line each."""
+        _remember(self.handshake, request.method, message.body)
+        if request.method != "tools/list":
+            return []
+        tools = message.result.get("tools")
+        listed = {
+            str(tool.get("name")): (json.dumps(tool, sort_keys=True), _claim(tool))
+            for tool in (tools if isinstance(tools, list) else ())
+            if isinstance(tool, dict)
+        }
+        known, is_whole = self._tools, "cursor" not in request.params and not message.result.get("nextCursor")
+        changed = [f"its tool {name!r} has changed" for name in listed if name in known and known[name] != listed[name]]
+        if known and is_whole and listed:
+            changed += [f"its tool {name!r} is new" for name in listed.keys() - known.keys()]
+            changed += [f"its tool {name!r} is gone" for name in known.keys() - listed.keys()]
+            known.clear()
+        for name, definition in listed.items():
+            _remember(known, name, definition)
+        return sorted(changed)
+
+
+def is_call(message: RpcMessage) -> bool:
+    """Return whether a message is a call of a tool, or polls the task that a call began."""
+    polls = message.method.startswith("tasks/") and "taskId" in message.params
+    return message.kind == "request" and (message.method == "tools/call" or polls)
+
+
+def asks_again(call: LiveCall, earlier: LiveCall) -> bool:
+    """Return whether a call is the same request as an earlier one."""
+    return (call.tool, key_of(call.arguments)) == (earlier.tool, key_of(earlier.arguments))
+
+
+def error_answer(call: LiveCall) -> bytes:
+    """Return the answer to a call that is not passed on: a prepared answer, or an error in the wire form that `call.form`
+    names."""
+    request: RpcMessage = call.kept["request"]
+    for earlier in messages_of(call.instead or b""):
+        return text_of({**earlier.body, "id": request.body["id"]})
+    if call.form == JSON_RPC:
+        outcome: Object = {"error": {"code": INTERNAL_ERROR, "message": REFUSED}}
+    else:
+        outcome = {"result": {"content": [{"type": "text", "text": REFUSED}], "isError": True}}
+        if _META_VERSION in _object(request.params.get("_meta")):
+            outcome["result"]["resultType"] = "complete"
+    return text_of({"jsonrpc": "2.0", "id": request.body["id"], **outcome})
+
+
+def changed_answer(call: LiveCall, message: RpcMessage, after: AnswerFate) -> bytes:
+    """Return the answer of a read after a change: `stale`, `empty`, `garbled` or `too_large`."""
+    if after == "stale" and call.instead is not None:
+        for earlier in messages_of(call.instead):
+            return text_of({**earlier.body, "id": message.body["id"]})
+    makes, result = _CHANGES.get(after), message.result
+    if not makes or not result:
+        return text_of(message.body)
+    change = makes()
+    content = [_with_text(part, change) for part in _list(result.get("content"))] if after != "empty" else []
+    result = {**result, "content": content}
+    if "structuredContent" in result:
+        result["structuredContent"] = _with_texts(result["structuredContent"], makes(), after == "empty")
+    return text_of({**message.body, "result": result})
+
+
+def second_delivery(call: LiveCall, key: str) -> bytes:
+    """Return the request of a call for a second delivery, with another id and another progress token."""
+    body: Object = call.kept["request"].body
+    params = _object(body.get("params"))
+    if "progressToken" in _object(params.get("_meta")):
+        params = {**params, "_meta": {**params["_meta"], "progressToken": key}}
+    return text_of({**body, "id": key, "params": params})
+
+
+def joined(bodies: Sequence[bytes], batch: bool) -> bytes:
+    """Return messages as one text again."""
+    return b"[" + b",".join(bodies) + b"]" if batch else b"".join(bodies)
+
+
+def _object(value: Any) -> Object:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _claim(tool: Object) -> bool | None:
+    claim = _object(tool.get("annotations")).get("readOnlyHint")
+    return claim if isinstance(claim, bool) else None
+
+
+def _task(params: Object) -> str:
+    return f"task {key_of(params.get('taskId'))}"
+
+
+def _asked_input(params: Object) -> str:
+    state = params.get("requestState")
+    return f"state {key_of(state)}" if state is not None else f"call {key_of([params.get('name'), params.get('arguments')])}"
+
+
+def _remember(table: dict[str, Any], key: str, value: Any) -> None:
+    table[key] = value
+    if len(table) > MOST_KEPT:
+        del table[next(iter(table))]
+
+
+TextChange = Callable[[str], str]
+
+
+def _too_large() -> TextChange:
+    """Return a change that makes the first text that it is given too large, and no other: their number is not bounded."""
+    large = iter([LARGE])
+    return lambda text: (text or " ") * (next(large, 0) // len((text or " ").encode()) + 1)
+
+
+_CHANGES: dict[AnswerFate, Callable[[], TextChange]] = {
+    "empty": lambda: lambda _: "",
+    "garbled": lambda: lambda text: text[: len(text) // 2] + GARBAGE,
+    "too_large": _too_large,
+}
+
+
+def _with_text(part: Any, change: TextChange) -> Any:
+    if isinstance(part, dict) and isinstance(part.get("text"), str):
+        return {**part, "text": change(part["text"])}
+    return part
+
+
+def _with_texts(value: Any, change: TextChange, empties: bool) -> Any:
+    """Return a value with its texts changed; its depth is bounded. If it `empties`, lists get empty too."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [] if empties else [_with_texts(item, change, empties) for item in value]
+    if isinstance(value, dict):
+        return {key: _with_texts(item, change, empties) for key, item in value.items()}
+    return value

@@ -1,0 +1,57 @@
+"""The mends of the gateway while a cell is run again: answers that it gives itself, in place of a server or a model."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from bench.probe.run.gateway.journal import JournaledCall
+from bench.record.probe.events import GatewayMend
+
+
+class Mends:
+    """The mends of one course.
+
+    Args:
+        parts: What is mended. `client` and `tool` mend the fault itself, which then is not delivered: a `Striker` without one.
+        counts: How often the clean run made each call, by its identity.
+        effects: The identities of calls that are no reads.
+        replies: The model's replies of a clean run, each with how long its request was.
+    """
+
+    def __init__(
+        self,
+        parts: Collection[GatewayMend],
+        counts: Mapping[str, int],
+        effects: Collection[str],
+        replies: Sequence[tuple[int, bytes]] = (),
+    ):
+        self._parts, self._counts, self._effects, self._replies = frozenset(parts), counts, effects, replies
+
+    def answer_to(self, entry: JournaledCall, calls: Sequence[JournaledCall]) -> bytes:
+        """Return the answer to a call that is not passed on; b"" if the call is passed on.
+
+        Args:
+            entry: A call that has just arrived.
+            calls: All calls of the course until now.
+        """
+        same = [call for call in calls if call.identity == entry.identity and call.call.continues is None]
+        done = [call for call in same if call.is_done]
+        if "memory" in self._parts:
+            former = [call for call in done if call.call.life < entry.call.life]
+            nth = sum(call.call.life == entry.call.life for call in same)
+            if nth <= len(former) and former[nth - 1].raw:
+                return former[nth - 1].raw
+        if entry.call.kind == "model":
+            return self._reply(entry) if "reply" in self._parts else b""
+        if "key" in self._parts and self._is_effect(entry) and len(done) >= self._counts.get(entry.identity, 1):
+            return done[0].raw
+        return b""
+
+    def _is_effect(self, entry: JournaledCall) -> bool:
+        return entry.identity in self._effects or (entry.identity not in self._counts and not entry.call.reads)
+
+    def _reply(self, entry: JournaledCall) -> bytes:
+        """Return the clean run's reply to the request of the most similar length. A conversation grows, so its length shows how
+        far it is, even after a restart."""
+        size = len(entry.arguments)
+        return min(self._replies, key=lambda reply: abs(reply[0] - size), default=(0, b""))[1]

@@ -1,0 +1,341 @@
+"""Requests to a model and its replies in the three APIs that agents speak, and a reply that is cut off in each of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import JsonValue
+
+from bench.probe.run.gateway.bodies import json_of
+from bench.probe.run.gateway.server_sent import data_of
+
+Fields = dict[str, Any]
+STRUCTURE = frozenset(
+    (
+        *("role", "type", "id", "call_id", "tool_call_id", "tool_use_id", "status", "signature", "encrypted_content", "phase"),
+        *("data", "url", "image_url", "source", "media_type", "detail", "cache_control"),
+    )
+)
+"""Fields of a message that are no text of it."""
+TEXTS = frozenset(("content", "text", "delta", "arguments", "partial_json"))
+"""Fields of a piece that hold its text."""
+
+
+@dataclass
+class ModelReply:
+    """A reply. `usage` is the provider's own count of tokens in and out, and `is_whole` whether the reply came to its end."""
+
+    text: str = ""
+    calls: tuple[tuple[str, str], ...] = ()
+    finish: str = ""
+    usage: tuple[int, int] | None = None
+    is_whole: bool = False
+
+    @property
+    def value(self) -> JsonValue:
+        calls: list[JsonValue] = [{"name": name, "arguments": _read(arguments)} for name, arguments in self.calls]
+        return {"text": self.text, "calls": calls, "finish": self.finish}
+
+    @property
+    def texts(self) -> Iterator[str]:
+        yield self.text
+        for call in self.calls:
+            yield from call
+
+
+@dataclass(frozen=True)
+class ModelApi:
+    """An API of models.
+
+    path      the end of its path
+    asked     the parts of a request that hold messages
+    read      reads a reply
+    joined    joins the data of a stream's events to the reply that they make up
+    end       what stands in a stream where its reply has ended; a text of the model cannot hold the end of a line
+    is_piece  whether an event holds a piece of a reply
+    cut       cuts a reply off: half of its text, and the reason that its length was at its limit
+    cut_event   (event, those before it) -> the event as it stands after the cut; None if it has no place there
+    error     (kind, text) -> the body of an error
+    """
+
+    path: str
+    asked: tuple[str, ...]
+    read: Callable[[Fields], ModelReply]
+    joined: Callable[[Iterable[Fields]], Fields]
+    end: re.Pattern[bytes]
+    is_piece: Callable[[Fields], bool]
+    cut: Callable[[Fields], Fields]
+    cut_event: Callable[[Fields, Sequence[Fields]], Fields | None]
+    error: Callable[[str, str], Fields]
+
+
+def api_of(path: str) -> ModelApi | None:
+    """Return the API that is asked for a reply at this path; None if it asks for something else."""
+    return next((api for api in APIS if path.endswith(api.path)), None)
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Yield the texts of messages. A value from outside is nested within bounds."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from texts_in(item)
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            if name not in STRUCTURE:
+                yield from texts_in(item)
+
+
+def fields_in(events: Iterable[bytes]) -> list[Fields]:
+    """Return the data of a stream's events that are JSON objects."""
+    return [value for value in map(json_of, map(data_of, events)) if isinstance(value, dict)]
+
+
+def cut_stream(api: ModelApi, events: Sequence[bytes]) -> list[tuple[bytes, Fields | None]]:
+    """Return the events of a reply that is cut off after half of its pieces, each with its new data if that differs."""
+    datas = [value if isinstance(value := json_of(data_of(event)), dict) else None for event in events]
+    pieces = [at for at, data in enumerate(datas) if data is not None and api.is_piece(data)]
+    middle, later = (pieces[len(pieces) // 2], set(pieces)) if pieces else (0, set[int]())
+    cut, before = list[tuple[bytes, Fields | None]](), list[Fields]()
+    for at, (event, data) in enumerate(zip(events, datas, strict=True)):
+        if data is None or at < middle:
+            cut.append((event, None))
+            before += [data] if data else []
+        elif at == middle and pieces:
+            cut.append((event, _halved(data)))
+        elif at not in later and (changed := api.cut_event(data, before)) is not None:
+            cut.append((event, changed))
+    return cut
+
+
+def _halved(value: Any) -> Any:
+    """Return a piece of a reply with half of its text."""
+    if isinstance(value, list):
+        return [_halved(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    is_text = {name: name in TEXTS and isinstance(item, str) for name, item in value.items()}
+    return {name: item[: len(item) // 2] if is_text[name] else _halved(item) for name, item in value.items()}
+
+
+def _read(arguments: str) -> JsonValue:
+    value = json_of(arguments)
+    return arguments if value is None else value
+
+
+def _list(value: Any) -> list[Fields]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _object(value: Any) -> Fields:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _usage(value: Any, asked: str, told: str) -> tuple[int, int] | None:
+    counts = tuple(count for name in (asked, told) if isinstance(count := _object(value).get(name), int))
+    return counts if len(counts) == 2 else None
+
+
+def _openai_error(kind: str, text: str) -> Fields:
+    return {"error": {"message": text, "type": kind, "param": None, "code": None}}
+
+
+# Chat completions
+
+
+def _read_chat(reply: Fields) -> ModelReply:
+    choices = _list(reply.get("choices"))
+    messages = [_object(choice.get("message")) for choice in choices]
+    functions = [_object(call.get("function")) for message in messages for call in _list(message.get("tool_calls"))]
+    finish = next((_text(choice.get("finish_reason")) for choice in choices), "")
+    return ModelReply(
+        "".join(_text(message.get("content")) for message in messages),
+        tuple((_text(function.get("name")), _text(function.get("arguments"))) for function in functions),
+        finish,
+        _usage(reply.get("usage"), "prompt_tokens", "completion_tokens"),
+        bool(finish),
+    )
+
+
+def _joined_chat(events: Iterable[Fields]) -> Fields:
+    choices, usage = dict[Any, Fields](), None
+    for event in events:
+        usage = event.get("usage") or usage
+        for choice in _list(event.get("choices")):
+            whole = choices.setdefault(str(choice.get("index")), {"texts": [], "calls": {}, "finish": None})
+            delta = _object(choice.get("delta"))
+            whole["texts"].append(_text(delta.get("content")))
+            whole["finish"] = choice.get("finish_reason") or whole["finish"]
+            for call in _list(delta.get("tool_calls")):
+                name, arguments = whole["calls"].setdefault(str(call.get("index")), ([], []))
+                name.append(_text(_object(call.get("function")).get("name")))
+                arguments.append(_text(_object(call.get("function")).get("arguments")))
+    return {"usage": usage, "choices": [_joined_choice(choice) for choice in choices.values()]}
+
+
+def _joined_choice(choice: Fields) -> Fields:
+    calls = [{"function": {"name": "".join(name), "arguments": "".join(text)}} for name, text in choice["calls"].values()]
+    return {"message": {"content": "".join(choice["texts"]), "tool_calls": calls}, "finish_reason": choice["finish"]}
+
+
+def _cut_chat(reply: Fields) -> Fields:
+    return {**reply, "choices": [{**_halved(choice), "finish_reason": "length"} for choice in _list(reply.get("choices"))]}
+
+
+def _is_chat_piece(event: Fields) -> bool:
+    deltas = [_object(choice.get("delta")) for choice in _list(event.get("choices"))]
+    return any(delta.get("content") or delta.get("tool_calls") for delta in deltas)
+
+
+def _cut_chat_event(event: Fields, _: Sequence[Fields]) -> Fields:
+    choices = [
+        {**choice, "finish_reason": "length"} if choice.get("finish_reason") else choice
+        for choice in _list(event.get("choices"))
+    ]
+    return {**event, "choices": choices}
+
+
+# Responses
+
+
+def _read_response(reply: Fields) -> ModelReply:
+    output = _list(reply.get("output"))
+    parts = [part for item in output for part in _list(item.get("content"))]
+    calls = [item for item in output if item.get("type") == "function_call"]
+    return ModelReply(
+        "".join(_text(part.get("text")) for part in parts if part.get("type") == "output_text"),
+        tuple((_text(call.get("name")), _text(call.get("arguments"))) for call in calls),
+        _text(reply.get("status")),
+        _usage(reply.get("usage"), "input_tokens", "output_tokens"),
+        reply.get("status") in ("completed", "incomplete"),
+    )
+
+
+def _joined_response(events: Iterable[Fields]) -> Fields:
+    pieces, last = list[str](), dict[str, Any]()
+    for event in events:
+        if event.get("type") == "response.output_text.delta":
+            pieces.append(_text(event.get("delta")))
+        if event.get("type") in ENDS_OF_RESPONSE:
+            last = _object(event.get("response"))
+    return last or {"output": [{"content": [{"type": "output_text", "text": "".join(pieces)}]}]}
+
+
+ENDS_OF_RESPONSE = ("response.completed", "response.incomplete", "response.failed")
+
+
+def _cut_response(reply: Fields) -> Fields:
+    output = _list(reply.get("output"))
+    output[-1:] = [{**_halved(item), "status": "incomplete"} for item in output[-1:]]
+    return {**reply, "output": output, "status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+
+
+def _cut_response_event(event: Fields, _: Sequence[Fields]) -> Fields | None:
+    if event.get("type") in ENDS_OF_RESPONSE:
+        return {**event, "type": "response.incomplete", "response": _cut_response(_object(event.get("response")))}
+    return None
+
+
+def _is_response_piece(event: Fields) -> bool:
+    return event.get("type") in ("response.output_text.delta", "response.function_call_arguments.delta")
+
+
+# Anthropic's messages
+
+
+def _read_message(reply: Fields) -> ModelReply:
+    blocks = _list(reply.get("content"))
+    uses = [block for block in blocks if block.get("type") == "tool_use"]
+    finish = _text(reply.get("stop_reason"))
+    return ModelReply(
+        "".join(_text(block.get("text")) for block in blocks if block.get("type") == "text"),
+        tuple((_text(block.get("name")), _arguments(block)) for block in uses),
+        finish,
+        _usage(reply.get("usage"), "input_tokens", "output_tokens"),
+        bool(finish),
+    )
+
+
+def _arguments(block: Fields) -> str:
+    given = block.get("input")
+    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+
+
+def _joined_message(events: Iterable[Fields]) -> Fields:
+    message, blocks = dict[str, Any](), dict[Any, tuple[Fields, list[str]]]()
+    for event in events:
+        match event.get("type"):
+            case "message_start":
+                message = dict(_object(event.get("message")))
+            case "content_block_start":
+                blocks[str(event.get("index"))] = (_object(event.get("content_block")), [])
+            case "content_block_delta":
+                delta, (_, pieces) = _object(event.get("delta")), blocks.setdefault(str(event.get("index")), ({}, []))
+                pieces.append(_text(delta.get("text")) + _text(delta.get("partial_json")))
+            case "message_delta":
+                message |= _object(event.get("delta"))
+                message["usage"] = _object(message.get("usage")) | _object(event.get("usage"))
+    return {**message, "content": [_joined_block(block, "".join(pieces)) for block, pieces in blocks.values()]}
+
+
+def _joined_block(block: Fields, text: str) -> Fields:
+    return {**block, "input": text} if block.get("type") == "tool_use" else {**block, "text": text}
+
+
+def _cut_message(reply: Fields) -> Fields:
+    blocks = _list(reply.get("content"))
+    blocks[-1:] = [{**_halved(block), "input": {}} if "input" in block else _halved(block) for block in blocks[-1:]]
+    return {**reply, "content": blocks, "stop_reason": "max_tokens"}
+
+
+def _cut_message_event(event: Fields, before: Sequence[Fields]) -> Fields | None:
+    if event.get("type") == "message_delta":
+        return {**event, "delta": {**_object(event.get("delta")), "stop_reason": "max_tokens"}}
+    begun = {earlier.get("index") for earlier in before if earlier.get("type") == "content_block_start"}
+    return event if event.get("type") == "message_stop" or event.get("index") in begun else None
+
+
+APIS: tuple[ModelApi, ...] = (
+    ModelApi(
+        "/chat/completions",
+        ("messages",),
+        _read_chat,
+        _joined_chat,
+        re.compile(rb"^data: ?\[DONE\]", re.MULTILINE),
+        _is_chat_piece,
+        _cut_chat,
+        _cut_chat_event,
+        _openai_error,
+    ),
+    ModelApi(
+        "/responses",
+        ("instructions", "input"),
+        _read_response,
+        _joined_response,
+        re.compile(rb"^event: ?response\.(?:completed|incomplete|failed)", re.MULTILINE),
+        _is_response_piece,
+        _cut_response,
+        _cut_response_event,
+        _openai_error,
+    ),
+    ModelApi(
+        "/messages",
+        ("system", "messages"),
+        _read_message,
+        _joined_message,
+        re.compile(rb"^event: ?message_stop", re.MULTILINE),
+        lambda event: event.get("type") == "content_block_delta",
+        _cut_message,
+        _cut_message_event,
+        lambda kind, text: {"type": "error", "error": {"type": kind, "message": text}},
+    ),
+)

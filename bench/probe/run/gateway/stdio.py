@@ -1,0 +1,405 @@
+"""The relay between an agent and one process of an MCP server that speaks over stdio.
+
+Bytes are passed on as they came. Messages are read beside them: each call is brought before the gate, and what the gate decides
+is done. Memory is bounded: who writes faster than the other side reads has to wait, as on a pipe without a gateway.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import suppress
+from secrets import token_hex
+from time import monotonic
+from typing import Any
+
+from bench.probe.run.gateway.gate import CallGate, LiveCall, WaitEnd
+from bench.probe.run.gateway.mcp import (
+    KnownServer,
+    LineCutter,
+    RpcMessage,
+    asks_again,
+    changed_answer,
+    error_answer,
+    is_batch,
+    is_call,
+    joined,
+    key_of,
+    messages_of,
+    second_delivery,
+    text_of,
+)
+
+AT_A_TIME = 2**18
+"""Bytes that are read at a time."""
+ORDERLY = 0.05
+"""Seconds for which later messages wait behind a call at the gate. Then they pass it: the gate may wait for what they bring."""
+MOST_WAITING = 1_000
+"""The most requests of an agent that are followed at a time. Further ones are passed on and not followed."""
+
+
+class PipeClosed(Exception):
+    """The other side no longer reads from the pipe, or this side has closed it."""
+
+
+class Pipe:
+    """One end of a pipe, a socket or a file, whose number the object owns. A line is written whole before the next."""
+
+    def __init__(self, number: int):
+        self._number, self._line, self._is_inside = number, asyncio.Lock(), False
+        self._waits: asyncio.Future[None] | None = None
+        os.set_blocking(number, False)
+
+    async def lines(self) -> AsyncIterator[tuple[bytes, bool]]:
+        """Yield what `LineCutter` cuts from the bytes, and at the end what stands after the last line."""
+        lines = LineCutter()
+        while more := await self._read():
+            for piece in lines.add(more):
+                if self._number < 0:
+                    return
+                yield piece
+        if rest := lines.rest():
+            yield rest, True
+
+    async def write(self, piece: bytes, is_whole: bool = True) -> None:
+        """Write a line, or a piece of one that is too long to be held. Return once the kernel has it. Raises PipeClosed."""
+        if not self._is_inside or is_whole:
+            await self._line.acquire()
+        self._is_inside = not is_whole and not piece.endswith(b"\n")
+        try:
+            view = memoryview(piece)
+            while view:
+                try:
+                    view = view[os.write(self._number, view) :]
+                except BlockingIOError:
+                    await self._ready(asyncio.get_running_loop().add_writer)
+        except OSError as error:
+            raise PipeClosed from error
+        finally:
+            if not self._is_inside:
+                self._line.release()
+
+    def end_line(self) -> None:
+        """Let others write: a long line was left without its end."""
+        if self._is_inside:
+            self._is_inside = False
+            self._line.release()
+
+    def close(self) -> None:
+        """Close it, also while somebody waits for it. This can be called again."""
+        if self._number < 0:
+            return
+        self.end_line()
+        loop, number, self._number = asyncio.get_running_loop(), self._number, -1
+        for forget in (loop.remove_reader, loop.remove_writer):
+            forget(number)
+        os.close(number)
+        if self._waits and not self._waits.done():
+            self._waits.set_exception(PipeClosed())
+
+    async def _read(self) -> bytes:
+        await asyncio.sleep(0)
+        while True:
+            try:
+                return os.read(self._number, AT_A_TIME)
+            except BlockingIOError:
+                await self._ready(asyncio.get_running_loop().add_reader)
+            except OSError:
+                return b""
+
+    async def _ready(self, add: Callable[..., Any]) -> None:
+        loop = asyncio.get_running_loop()
+        self._waits = loop.create_future()
+        add(self._number, _wake, self._waits)
+        try:
+            await self._waits
+        finally:
+            if self._number >= 0:
+                (loop.remove_reader if add == loop.add_reader else loop.remove_writer)(self._number)
+
+
+def _wake(waits: asyncio.Future[None]) -> None:
+    if not waits.done():
+        waits.set_result(None)
+
+
+class StdioRelay:
+    """Passes messages between an agent and a server, until the server closes its output or the connection is broken.
+
+    agent, server   for each side the pipe that is read and the pipe that is written; the relay owns them
+    """
+
+    def __init__(
+        self,
+        known: KnownServer,
+        agent: tuple[Pipe, Pipe],
+        server: tuple[Pipe, Pipe],
+        gate: Callable[[], CallGate],
+        number: Callable[[], int],
+        life: int,
+    ):
+        self._known, self._gate, self._number, self._life = known, gate, number, life
+        self._from_agent, self._to_agent = agent
+        self._from_server, self._to_server = server
+        self._calls: dict[str, LiveCall] = {}
+        """Calls that the server has not answered."""
+        self._asked: dict[str, RpcMessage] = {}
+        """Requests that are no calls and that the server has not answered."""
+        self._silent: dict[str, tuple[LiveCall, asyncio.Future[WaitEnd]]] = {}
+        """Calls whose answer is held."""
+        self._again: dict[str, asyncio.Future[None]] = {}
+        """Second deliveries that the server has not answered."""
+        self._cancelled: set[str] = set()
+        self._began: dict[str, float] = {}
+        self._group = asyncio.TaskGroup()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._noticed: set[str] = set()
+        self.is_stopped = self.is_left = self._has_ended = False
+        """Whether the gate broke the connection or killed the agent; whether the agent closed it; whether it stands no more."""
+
+    async def run(self) -> None:
+        """Relay until the server's side has ended. Nothing of the relay runs once this has ended, or has raised what the gate
+        raised."""
+        try:
+            async with self._group:
+                to_server = self._group.create_task(self._relay_agent())
+                await self._group.create_task(self._relay_server())
+                for task in (to_server, *self._tasks):
+                    task.cancel()
+        finally:
+            self._disconnect()
+            for pipe in (self._from_agent, self._to_agent, self._from_server, self._to_server):
+                pipe.close()
+
+    def stop(self) -> bool:
+        """Close all pipes, and end what is under way but for the task that calls this: a gate kills an agent in the middle of a
+        call. Return whether a task of the relay calls this."""
+        self.is_stopped = True
+        current = asyncio.current_task()
+        for task in self._tasks - {current}:
+            task.cancel()
+        self._disconnect()
+        for pipe in (self._to_agent, self._from_agent, self._from_server, self._to_server):
+            pipe.close()
+        return current in self._tasks
+
+    def unanswered(self, longer: float = 0.0) -> list[LiveCall]:
+        """Return the calls that the server left unanswered for at least so many seconds."""
+        until = monotonic() - longer
+        return [call for key, call in self._calls.items() if self._began[key] <= until]
+
+    async def _relay_agent(self) -> None:
+        with suppress(PipeClosed):
+            async for piece, is_whole in self._from_agent.lines():
+                messages = self._messages(piece, is_whole, "the agent")
+                if any(self._follows(message) for message in messages):
+                    await self._in_order(self._pass_on(piece, messages))
+                else:
+                    for message in messages:
+                        self._watch_agent(message)
+                    await self._to_server.write(piece, is_whole)
+        self.is_left = True
+        self._to_server.end_line()
+        self._disconnect()
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+        self._to_server.close()
+
+    async def _relay_server(self) -> None:
+        with suppress(PipeClosed):
+            async for piece, is_whole in self._from_server.lines():
+                messages = self._messages(piece, is_whole, "the server")
+                if any(self._concerns(message) for message in messages):
+                    await self._in_order(self._give(piece, messages))
+                else:
+                    for message in messages:
+                        self._watch_server(message)
+                    await self._to_agent.write(piece, is_whole)
+        self._to_agent.end_line()
+        self._disconnect()
+        for answered in self._again.values():
+            answered.set_result(None)
+        self._again.clear()
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def _messages(self, piece: bytes, is_whole: bool, whose: str) -> tuple[RpcMessage, ...]:
+        messages = messages_of(piece) if is_whole else ()
+        if not messages and piece.strip():
+            self._notice(f"{whose} wrote a line that is no message of MCP, or is beyond the bounds; it is passed on as it came")
+        return messages
+
+    def _notice(self, what: str) -> None:
+        """Tell the gate, once for each line that is told."""
+        if what not in self._noticed and len(self._noticed) < MOST_WAITING:
+            self._noticed.add(what)
+            self._gate().noticed(self._known.door, what)
+
+    async def _in_order(self, work: Coroutine[Any, Any, None]) -> None:
+        await asyncio.wait({self._start(work)}, timeout=ORDERLY)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = self._group.create_task(_unbroken(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _follows(self, message: RpcMessage) -> bool:
+        if not is_call(message):
+            return False
+        if len(self._calls) + len(self._silent) < MOST_WAITING:
+            return True
+        self._notice(f"more than {MOST_WAITING:,} calls wait at a time; further ones are not followed")
+        return False
+
+    def _watch_agent(self, message: RpcMessage) -> None:
+        if message.kind == "request" and len(self._asked) < MOST_WAITING:
+            self._asked[message.key] = message
+        if message.method == "notifications/cancelled":
+            key = key_of(message.params.get("requestId"))
+            if key in self._silent:
+                self._end_wait(key, "cancelled")
+            elif len(self._cancelled) < MOST_WAITING:
+                self._cancelled.add(key)
+
+    async def _pass_on(self, piece: bytes, messages: tuple[RpcMessage, ...]) -> None:
+        """Show the calls in a line to the gate, and pass on what is left of the line."""
+        passed = []
+        for message in messages:
+            call = self._known.call_of(message, self._number, self._life)
+            if call is None:
+                self._watch_agent(message)
+                passed.append(message)
+            elif await self._arrive(call):
+                if not call.taped:
+                    passed.append(message)
+                for answer in messages_of(call.taped):
+                    text = text_of({**answer.body, "id": message.body["id"]})
+                    self._start(self._give(text + b"\n", messages_of(text)))
+        await _write_left(self._to_server, piece, messages, passed)
+
+    async def _arrive(self, call: LiveCall) -> bool:
+        """Return whether the gate lets a call pass. If it does not, answer the call as the gate says."""
+        for key, (earlier, _) in list(self._silent.items()):
+            if asks_again(call, earlier):
+                self._end_wait(key, "asked_again")
+        before = await self._gate().arrived(call)
+        if before in ("pass", "twice"):
+            call.kept["twice"] = before == "twice"
+            self._calls[call.wire], self._began[call.wire] = call, monotonic()
+            return True
+        if before != "drop":
+            call.failed = before != "answer"
+            await self._to_agent.write(error_answer(call) + b"\n")
+            await self._gate().given(call)
+        return False
+
+    def _concerns(self, message: RpcMessage) -> bool:
+        """Return whether a server's message is an answer to a call, or belongs to a second delivery."""
+        if message.method == "notifications/progress":
+            return key_of(message.params.get("progressToken")) in self._again
+        return message.kind == "answer" and (message.key in self._calls or message.key in self._again)
+
+    def _watch_server(self, message: RpcMessage) -> None:
+        if message.kind == "answer" and (request := self._asked.pop(message.key, None)):
+            for line in self._known.learn(request, message):
+                self._notice(line)
+        if message.method == "notifications/tools/list_changed":
+            self._notice("it says that its tools have changed")
+
+    async def _give(self, piece: bytes, messages: tuple[RpcMessage, ...]) -> None:
+        """Show the answers in a line to the gate, and give the agent what is left of the line."""
+        left: list[RpcMessage] = []
+        changed: dict[str, bytes] = {}
+        given = []
+        for message in messages:
+            if message.key in self._again and message.kind == "answer":
+                self._again.pop(message.key).set_result(None)
+            elif message.kind == "answer" and (call := self._calls.pop(message.key, None)):
+                raw = text_of(message.body) if len(messages) > 1 else piece.strip()
+                if (answer := await self._answer(call, message, raw)) is not None:
+                    left.append(message)
+                    given.append(call)
+                    if answer != raw:
+                        changed[message.key] = answer
+            elif not self._concerns(message):
+                self._watch_server(message)
+                left.append(message)
+        await _write_left(self._to_agent, piece, messages, left, changed)
+        for call in given:
+            await self._gate().given(call)
+
+    async def _answer(self, call: LiveCall, message: RpcMessage, raw: bytes) -> bytes | None:
+        """Return the message to give for an answer now, or None."""
+        if call.kept["twice"]:
+            await self._deliver_again(call)
+        self._known.answer(call, message)
+        after = await self._gate().answered(call, raw)
+        match after:
+            case "give":
+                return raw
+            case "stale" | "empty" | "garbled" | "too_large":
+                return changed_answer(call, message, after)
+            case "silence" | "late":
+                self._start(self._hold(call, raw, after == "late"))
+            case "break" | "cut_off" | "half":
+                self.stop()
+        return None
+
+    async def _deliver_again(self, call: LiveCall) -> None:
+        """Deliver a call a second time after its first answer, and wait for the server's second answer."""
+        key = key_of(token := f"again-{token_hex(8)}")
+        answered = self._again[key] = asyncio.get_running_loop().create_future()
+        await self._to_server.write(second_delivery(call, token) + b"\n")
+        try:
+            await asyncio.wait_for(answered, self._gate().patience)
+        except TimeoutError:
+            self._notice(f"it did not answer the second delivery of call {call.number} within {self._gate().patience:g} s")
+
+    async def _hold(self, call: LiveCall, answer: bytes, gives_late: bool) -> None:
+        """Hold an answer until the agent's wait ends, and then give it if it is late or the agent waits on."""
+        waits: asyncio.Future[WaitEnd] = asyncio.get_running_loop().create_future()
+        self._silent[call.wire] = call, waits
+        if self._has_ended:
+            self._end_wait(call.wire, "disconnected")
+        elif call.wire in self._cancelled:
+            self._end_wait(call.wire, "cancelled")
+        await asyncio.wait({waits}, timeout=self._gate().patience)
+        self._end_wait(call.wire, "waits_longer")
+        how = waits.result()
+        if how == "waits_longer" or (gives_late and how != "disconnected"):
+            await self._to_agent.write(answer + b"\n")
+            await self._gate().given(call)
+
+    def _end_wait(self, key: str, how: WaitEnd) -> None:
+        if held := self._silent.pop(key, None):
+            call, waits = held
+            self._gate().went(call, how)
+            waits.set_result(how)
+
+    def _disconnect(self) -> None:
+        self._has_ended = True
+        for key in list(self._silent):
+            self._end_wait(key, "disconnected")
+
+
+async def _unbroken(work: Coroutine[Any, Any, None]) -> None:
+    """Do the work, and end quietly if a pipe is closed: the relay that reads from the other end notices this too."""
+    with suppress(PipeClosed):
+        await work
+
+
+async def _write_left(
+    pipe: Pipe,
+    piece: bytes,
+    messages: tuple[RpcMessage, ...],
+    left: list[RpcMessage],
+    changed: dict[str, bytes] | None = None,
+) -> None:
+    """Write a line unchanged, or the messages of it that are left."""
+    if len(left) == len(messages) and not changed:
+        await pipe.write(piece)
+    elif left:
+        bodies = [(changed or {}).get(message.key) or text_of(message.body) for message in left]
+        await pipe.write(joined(bodies, is_batch(piece)) + b"\n")

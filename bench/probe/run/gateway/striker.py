@@ -1,0 +1,228 @@
+"""The gate of one course: it keeps the journal, and strikes one call at one point."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from bench.probe.run.gateway.gate import AnswerFate, CallFate, LiveCall
+from bench.probe.run.gateway.journal import Journal, JournaledCall
+from bench.probe.run.gateway.mends import Mends
+from bench.probe.run.gateway.tape import PlayedTape
+from bench.record.probe.points import StrikePoint
+
+_BEFORE: dict[StrikePoint, CallFate] = {
+    "error": "error",
+    "model_error": "error",
+    "rate_limit": "rate_limit",
+    "malformed": "malformed",
+    "twice": "twice",
+}
+_AFTER: dict[StrikePoint, AnswerFate] = {
+    "late": "late",
+    "stale": "stale",
+    "empty": "empty",
+    "garbled": "garbled",
+    "too_large": "too_large",
+    "cut_off": "cut_off",
+    "stream_before": "break",
+    "stream_half": "half",
+}
+_NOT_PASSED_ON = frozenset[CallFate](("error", "rate_limit", "malformed", "drop"))
+
+
+@dataclass(frozen=True)
+class CellStrike:
+    """The strike of a cell: the `nth` call with this identity is struck at a point, in a wire form."""
+
+    identity: str
+    nth: int
+    point: StrikePoint
+    form: str
+
+
+class Striker:
+    """Decides what happens to each call of one course, as `Gate` describes.
+
+    Args:
+        journal: What happens is written here.
+        strike: What is struck; None in a clean run.
+        patience: Seconds of silence after which a client is said to wait longer.
+        kill: Kills the agent.
+        one_by_one: Whether calls of tools are let through one at a time.
+        mends: What is mended, if anything is.
+        tape: Where answers and rows come from, if not from servers and stores.
+
+    `struck` is the call that was struck, and `delivered` whether it felt that: a server can die before it answers, and an agent
+    can make no next request. `dead` says that the agent was killed and not started again: what still arrives
+    is dropped.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        strike: CellStrike | None,
+        patience: float,
+        kill: Callable[[], Awaitable[None]],
+        *,
+        one_by_one: bool = False,
+        mends: Mends | None = None,
+        tape: PlayedTape | None = None,
+    ):
+        self.journal, self.patience = journal, patience
+        self.struck: JournaledCall | None = None
+        self.dead = self.delivered = False
+        self._strike, self._kill, self._one_by_one, self._mends = strike, kill, one_by_one, mends
+        self._tape = tape
+        self._at_next_request = False
+        self._calls = dict[LiveCall, JournaledCall]()
+        self._flying = dict[LiveCall, bool]()
+        """The calls in flight -> whether the call holds the slot."""
+        self._slot, self._turn = asyncio.Semaphore(1), asyncio.Lock()
+        self._earlier = b""
+
+    async def arrived(self, call: LiveCall) -> CallFate:
+        entry = self._calls[call] = self.journal.arrive(call)
+        if self._at_next_request and not self.dead:
+            await self._die()
+        if self.dead:
+            return self._dropped(entry)
+        if self._mends and call.continues is None and (instead := self._mends.answer_to(entry, self.journal.calls)):
+            call.instead, entry.given_otherwise = instead, call.kind != "model"
+            return "answer"
+        if call.continues is None and self._is_struck(entry):
+            self.struck, entry.point, call.struck = entry, self._point, True
+            call.form = self._strike.form if self._strike else ""
+        if call.kind != "model" and call.continues is None:
+            await self._lift_off(call)
+        if entry is self.struck and self._point == "killed_before":
+            await self._die()
+        if self.dead:
+            return self._dropped(entry)
+        before = self._fate(entry)
+        self.delivered = self.delivered or before != "pass"
+        if before not in _NOT_PASSED_ON:
+            entry.passed_on = self.journal.now()
+        else:
+            entry.given_otherwise = True
+        return before
+
+    def _fate(self, entry: JournaledCall) -> CallFate:
+        """Return what happens to a call of a running agent."""
+        before = _BEFORE.get(self._point, "pass") if entry is self.struck and self._point else "pass"
+        if self._tape and before not in _NOT_PASSED_ON:
+            entry.call.taped = self._tape.answer_to(entry)
+            return before if entry.call.taped else "error"
+        return before
+
+    @staticmethod
+    def _dropped(entry: JournaledCall) -> CallFate:
+        entry.given_otherwise = True
+        return "drop"
+
+    async def answered(self, call: LiveCall, answer: bytes) -> AnswerFate:
+        entry = self._calls[call]
+        if entry.passed_on is not None:
+            self.journal.answer(entry)
+            entry.raw = answer
+            if self._tape:
+                self._tape.do(entry)
+        await self._land(call)
+        if self.dead:
+            entry.given_otherwise = True
+            return "drop"
+        after: AnswerFate = "give"
+        if entry is self.struck:
+            after = await self._strike_answer(entry)
+            self.delivered = self.delivered or after != "give"
+        elif self._strike and self._strike.point == "stale" and entry.identity == self._strike.identity and not self.struck:
+            self._earlier = answer
+        entry.given_otherwise = entry.given_otherwise or after not in ("give", "late")
+        return after
+
+    async def given(self, call: LiveCall) -> None:
+        entry = self._calls[call]
+        entry.given = self.journal.now()
+        entry.given_otherwise = entry.given_otherwise and entry.went != "waits_longer"
+        await self._land(call)
+        if entry is self.struck and not self.dead:
+            if self._point == "acknowledged":
+                await self._die()
+            self._at_next_request = self._point == "acknowledged_next"
+
+    async def ended(self, call: LiveCall) -> None:
+        """The call has ended without an answer."""
+        self._calls[call].given_otherwise = True
+        await self._land(call)
+
+    def went(self, call: LiveCall, how: Literal["disconnected", "cancelled", "asked_again", "waits_longer"]) -> None:
+        self._calls[call].went = how
+
+    def noticed(self, door: str, what: str) -> None:
+        self.journal.notice(door, what)
+
+    def start_again(self) -> None:
+        """Admit the next life of the agent. Calls in flight died with the former life."""
+        for holds in self._flying.values():
+            if holds:
+                self._slot.release()
+        self._flying.clear()
+        self.dead = False
+
+    @property
+    def _point(self) -> StrikePoint | None:
+        return self._strike.point if self._strike else None
+
+    def _is_struck(self, entry: JournaledCall) -> bool:
+        aim = self._strike
+        return bool(aim and self.struck is None and (entry.identity, entry.nth) == (aim.identity, aim.nth))
+
+    async def _strike_answer(self, entry: JournaledCall) -> AnswerFate:
+        call, point = entry.call, self._point
+        if point == "unacknowledged":
+            await self._die()
+            return "drop"
+        if point in ("lost", "model_lost"):
+            return "silence" if call.form == "silence" else "break"
+        if point == "stale":
+            call.instead = self._earlier
+            return "stale" if self._earlier else "give"
+        return _AFTER.get(point, "give") if point else "give"
+
+    async def _die(self) -> None:
+        """Kill the agent. A caller that still waits for an answer gets none."""
+        self.dead = self.delivered = True
+        self._at_next_request = False
+        await self._kill()
+
+    @property
+    def _watches(self) -> bool:
+        """Before the strike a cell goes as a clean run did, and nothing is read."""
+        return self._strike is None or self.struck is not None
+
+    async def _lift_off(self, call: LiveCall) -> None:
+        """Wait until it is the call's turn, and read the stores if no other call is in flight."""
+        holds = self._one_by_one
+        if holds:
+            try:
+                await asyncio.wait_for(self._slot.acquire(), self.patience)
+            except TimeoutError:  # a call in flight needs this one to end
+                holds = False
+        async with self._turn:
+            if not self._flying and self._watches:
+                await self.journal.look()
+            self._flying[call] = holds
+            self.journal.flies(call)
+
+    async def _land(self, call: LiveCall) -> None:
+        """Read the stores if this was the last call in flight."""
+        async with self._turn:
+            if call not in self._flying:
+                return
+            holds = self._flying.pop(call)
+            if not self._flying and self._watches and not self.dead:
+                await self.journal.read()
+        if holds:
+            self._slot.release()

@@ -1,0 +1,432 @@
+"""The file `probe.toml`, as its owner writes it: the agent, its tool servers, services and model, and its stores."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal, get_args
+
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
+
+from bench.common.bounds import Lookup, Many
+from bench.common.digests import digest_of, digest_of_file
+from bench.common.errors import ConfigError, nearest
+from bench.common.files import opened
+from bench.common.paths import NAME
+from bench.common.toml import read_toml
+from bench.common.wording import first_violation
+from bench.probe.run.gateway.agent_config import read_config
+from bench.probe.run.gateway.gateway import NOT_HANDED, with_copy
+from bench.probe.run.gateway.subject import CommandWords, McpConfig, ModelSource, ProbedAgent, Service, Subject
+from bench.probe.run.witness.stores import StoreKind, StoreSettings
+from bench.record.entry import MOST, ConfigEntry
+from bench.record.model_parameters import ModelParameters
+from bench.record.probe.probed import Probed, ProbedStore
+
+FILE = Path("probe.toml")
+CommandText = str | Many[str]
+"""A command as one text, which is taken apart as a shell does, or as a list of its words."""
+LONGEST_NAME = 90
+PROVIDERS = {
+    "chat": "https://api.openai.com/v1",
+    "responses": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com",
+}
+CODE = frozenset((".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".go", ".rb", ".rs", ".java", ".kt", ".sh"))
+NO_CODE = frozenset(("node_modules", "site-packages", "__pycache__", "tests", "results", "reports", "build", "dist"))
+MOST_CODE = 2_000
+REFERENCE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
+
+
+class StoreEntry(ConfigEntry):
+    """A store on which the agent acts: `sqlite`, `postgres`, `folder` or `file`; or the agent's own `memory`. The probe
+    works on a copy. In the agent's command, its MCP config and its variables, the path or address of the copy replaces the
+    owner's."""
+
+    sqlite: str | None = None
+    """The file of an SQLite database."""
+    postgres: str | None = None
+    """The address of a PostgreSQL database; `$NAME` for what a variable holds."""
+    folder: str | None = None
+    """A folder whose files are what the agent changes."""
+    file: str | None = None
+    """A file that the agent changes."""
+    memory: str | None = None
+    """A file or a folder in which the agent keeps what it knows: checkpoints, sessions, conversations. It is reset before each
+    run, and what changes in it is no effect. It may be absent."""
+    ignore: Many[str] = ()
+    """What is reset, but not read: tables, `TABLE.COLUMN`, paths of files, or `FILE/PLACE` in a file of JSON; `*` is any
+    text."""
+    name: str = ""
+    """Its name in the verdicts; by default that of the file, the folder or the database."""
+    variable: str = ""
+    """A variable that gets the path or address of the copy, besides."""
+    in_place: bool = False
+    """Whether the probe works on the store itself, instead of a copy. It makes a backup first, tests that it can be restored,
+    and restores it at the end."""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> StoreEntry:
+        if len(self._places) != 1:
+            raise ValueError("a store is one of: sqlite = FILE, postgres = ADDRESS, folder = PATH, file = FILE, memory = PATH")
+        return self
+
+    @property
+    def kind(self) -> StoreKind:
+        return next(iter(self._places))
+
+    @property
+    def place(self) -> str:
+        """The path or address, as the file gives it."""
+        return self._places[self.kind]
+
+    @property
+    def _places(self) -> dict[StoreKind, str]:
+        kinds: tuple[StoreKind, ...] = get_args(StoreKind)
+        return {kind: place for kind in kinds if (place := getattr(self, kind))}
+
+
+class ServiceEntry(ConfigEntry):
+    """An HTTP service that the agent calls. It gets the address of the probe's gateway in a variable."""
+
+    name: str
+    """Its name in the verdicts."""
+    variable: str
+    """The variable in which the agent finds its address."""
+    url: str
+    """Where it listens. `{port}` stands for a free port, if the probe starts it; `$NAME` for what a variable holds."""
+    command: CommandText = ()
+    """The command that starts it, if the probe is to start it, so that it is stopped while its store is reset. `{port}` is
+    replaced."""
+    health: str = ""
+    """A path that answers below 500 once it is ready; by default it is ready when its port takes connections."""
+
+
+class ModelSourceEntry(ConfigEntry):
+    """Where the agent's requests to its model go. The agent gets the address of the probe's gateway in variables."""
+
+    variables: Many[str] = ("OPENAI_BASE_URL",)
+    """The variables in which the agent finds the address."""
+    suffix: str = "/v1"
+    """What follows the gateway's address in these variables."""
+    url: str = ""
+    """The provider's address; by default that of the first variable as it is now, or else OpenAI's."""
+    script: CommandText = ()
+    """Instead of a provider: a command that serves a model at `{port}`."""
+    dialect: Literal["chat", "responses", "anthropic"] = "chat"
+    """Which API it speaks."""
+    name: str = "model"
+    """The model's name in the record."""
+    price_in: float | None = Field(None, ge=0.0)
+    """Dollars per million tokens read."""
+    price_out: float | None = Field(None, ge=0.0)
+    """Dollars per million tokens written."""
+
+    @model_validator(mode="after")
+    def _one_source(self) -> ModelSourceEntry:
+        if self.url and self.script:
+            raise ValueError("a model has a url or a script, not both")
+        return self
+
+
+class McpEntry(ConfigEntry):
+    """A file in which the agent finds its MCP servers. The agent gets a rewritten copy; the file stays as it is."""
+
+    path: str
+    """The file: `.mcp.json`, `claude_desktop_config.json`, or an editor's."""
+    variable: str = ""
+    """The variable that hands the copy's path over. By default the copy's path stands for the file's, or for `{mcp}`, in the
+    agent's command."""
+
+
+class ProbeFile(ConfigEntry):
+    """A probe: an agent, the servers through which it acts, and its stores. Paths are relative to the folder in which the
+    command is run."""
+
+    agent: CommandText
+    """The command that starts the agent on its task."""
+    mcp: str | Many[str] | Many[McpEntry] = ()
+    """The file in which the agent finds its MCP servers, or several; a table with `path` and `variable` where a variable hands
+    it over."""
+    store: Many[StoreEntry] = Field(min_length=1, max_length=MOST)
+    """The stores on which the agent acts, each with its table `[[store]]`."""
+    service: Many[ServiceEntry] = Field((), max_length=MOST)
+    """HTTP services that it calls, each with its table `[[service]]`."""
+    model: ModelSourceEntry | None = None
+    """Its model. Without this table the probe does not stand before the model, and strikes no reply of it."""
+    name: str = ""
+    """The subject's name; by default that of the folder in which the command is run."""
+    resume: CommandText = ()
+    """The command that goes on with the task after a death; by default the same as `agent`."""
+    folder: str = "."
+    """Where the agent is started."""
+    environment: Lookup[str, str] = Field(default_factory=dict)
+    """Variables for the agent, beside your own; `$NAME` in a value is what your variable holds. Their values are in no
+    output."""
+    done: CommandText = ()
+    """A command that ends with code 0 if the task is done. By default the agent's code 0, and at least one effect."""
+    said_done: CommandText = ()
+    """How the agent says that it is done: a pattern that its output holds, as a text, or a command, as a list of words. By
+    default it says so by its exit code 0."""
+    limit: float = Field(300.0, gt=0.0)
+    """Seconds that all lives of the agent in one run may take together."""
+    settle: float = Field(0.1, gt=0.0, le=60.0)
+    """Seconds between two readings of a store that must be equal."""
+    patience: float = Field(10.0, gt=0.0, le=3600.0)
+    """Seconds of silence after which a client counts as one that waits longer."""
+    reads: Many[str] = ()
+    """Tools that only read, as you know, whether or not they claim it: `SERVER.TOOL`, and `SERVICE.METHOD PATH` for a service;
+    `*` is any text. A call of such a tool is a read, unless a witness sees that it changed something."""
+    hide: Many[str] = ()
+    """Columns and arguments whose values are in no output."""
+
+    @field_validator("name")
+    @classmethod
+    def _is_a_name(cls, name: str) -> str:
+        if name and not re.fullmatch(NAME, name):
+            raise ValueError(f"{name!r} is no name: use letters, digits and . _ + -, a letter or digit first")
+        return name
+
+
+def read_probe_file(path: Path) -> ProbeFile:
+    """Return what a `probe.toml` says. Raises ConfigError in one line."""
+    if not path.exists():
+        raise ConfigError(f"{path}: is not there; write it by: bench probe --init")
+    try:
+        return ProbeFile.model_validate(read_toml(path))
+    except ValidationError as error:
+        first = first_violation(error, "extra_forbidden")
+        if first.kind != "extra_forbidden":
+            raise ConfigError(f"{path}: {first.line}") from error
+        known = _keys_beside(first.place)
+        raise ConfigError(f"{path}: unknown key '{first.place}'; {nearest(first.place.rpartition('.')[2], known)}") from error
+
+
+class ProbeSettings:
+    """The settings that a `probe.toml` and the owner's variables give together. Raises ConfigError if a file, folder or
+    variable that they name does not exist.
+
+    subject      what is probed
+    stores       its stores; if it `is_taped`, only what the agent knows, since a tape stands for the others
+    parameters   the model's name and prices; None without a model
+    """
+
+    def __init__(self, path: Path, environment: Mapping[str, str] = os.environ, *, is_taped: bool = False):
+        self._path, self._environment, self._is_taped = path, environment, is_taped
+        self._file = file = read_probe_file(path)
+        agent = self._agent()
+        self.subject = Subject(
+            name=file.name or _name_of(Path.cwd()),
+            agent=agent,
+            configs=tuple(self._configs(agent)),
+            services=tuple(
+                Service(entry.name, entry.variable, self._filled("service.url", entry.url), words, entry.health)
+                for entry in file.service
+                for words in [self._words("service.command", entry.command)]
+            ),
+            model=self._model(),
+            settle=file.settle,
+            patience=file.patience,
+            hide=frozenset(file.hide),
+            reads=file.reads,
+        )
+        self.stores = tuple(self._stores())
+        self._check_copies_are_named()
+        self.parameters: ModelParameters | None = None
+        if model := file.model:
+            self.parameters = ModelParameters(model=model.name, price_in=model.price_in, price_out=model.price_out)
+
+    def probed(self, all_forms: bool, only: Sequence[str]) -> Probed:
+        """Return what the manifest says of the subject."""
+        subject = self.subject
+        servers = [server for config in subject.configs for server in config.servers]
+        doors = {server.name: "mcp_http" if server.url else "mcp_stdio" for server in servers}
+        doors |= dict.fromkeys((service.name for service in subject.services), "http")
+        doors |= {"model": "model"} if subject.model else {}
+        return Probed(
+            subject=self._digest(),
+            doors=doors,
+            stores={store.name: ProbedStore(kind=store.kind, in_place=store.in_place) for store in self.stores},
+            settle=subject.settle,
+            patience=subject.patience,
+            limit=subject.agent.limit,
+            resumes=subject.agent.resume != subject.agent.start,
+            all_forms=all_forms,
+            only=tuple(only),
+            hide=tuple(sorted(subject.hide)),
+            reads=tuple(subject.reads),
+        )
+
+    def commands(self) -> Iterator[tuple[str, CommandWords]]:
+        """Yield each command that the probe runs, and its purpose."""
+        agent, model = self.subject.agent, self.subject.model
+        yield "the agent", agent.start
+        if agent.resume != agent.start:
+            yield "the agent, after a death", agent.resume
+        for what, words in (("whether it is done", agent.done), ("whether it says so", agent.said_done)):
+            if words and not isinstance(words, str):
+                yield what, words
+        servers = [server for config in self.subject.configs for server in config.servers if server.command]
+        yield from ((f"the MCP server {server.name}", server.command) for server in servers)
+        yield from ((f"the service {service.name}", service.command) for service in self.subject.services if service.command)
+        if model and model.script:
+            yield "the model", model.script
+
+    def _agent(self) -> ProbedAgent:
+        file = self._file
+        start = self._words("agent", file.agent)
+        if not start:
+            raise ConfigError(f"{self._path}: agent: is empty; write the command that starts the agent")
+        claim = file.said_done
+        return ProbedAgent(
+            start=start,
+            resume=self._words("resume", file.resume) or start,
+            folder=self._existing("folder", file.folder, is_folder=True),
+            environment={name: self._filled(f"environment.{name}", value) for name, value in file.environment.items()},
+            done=self._words("done", file.done) or None,
+            said_done=(claim if isinstance(claim, str) else tuple(claim)) or None,
+            limit=file.limit,
+        )
+
+    def _configs(self, agent: ProbedAgent) -> Iterator[McpConfig]:
+        given = (self._file.mcp,) if isinstance(self._file.mcp, str) else self._file.mcp
+        for entry in given:
+            path, variable = (entry, "") if isinstance(entry, str) else (entry.path, entry.variable)
+            self._existing("mcp", path)
+            config = read_config(Path(path), variable)
+            for words in (agent.start, agent.resume):
+                if not variable and all(with_copy(word, config, agent.folder, Path()) == word for word in words):
+                    raise ConfigError(f"{path}: {NOT_HANDED}")
+            yield config
+
+    def _model(self) -> ModelSource | None:
+        if (entry := self._file.model) is None:
+            return None
+        now = next((self._environment[name] for name in entry.variables if self._environment.get(name)), "")
+        url = self._filled("model.url", entry.url) or ("" if entry.script else now or PROVIDERS[entry.dialect])
+        script = self._words("model.script", entry.script)
+        return ModelSource(entry.variables, entry.suffix, url, script, entry.dialect)
+
+    def _stores(self) -> Iterator[StoreSettings]:
+        names = set[str]()
+        for entry in self._file.store:
+            if self._is_taped and entry.kind != "memory":
+                continue
+            where = self._filled("store.postgres", entry.place) if entry.kind == "postgres" else entry.place
+            if entry.kind not in ("postgres", "memory"):
+                self._existing(f"store.{entry.kind}", where, is_folder=entry.kind == "folder")
+            name = entry.name or _store_name(entry.kind, where)
+            if name in names:
+                raise ConfigError(f"{self._path}: store: two are called '{name}'; give each a name")
+            names.add(name)
+            variables = {entry.variable: "{store}"} if entry.variable else {}
+            yield StoreSettings(name, entry.kind, where, variables, entry.in_place, tuple(entry.ignore))
+
+    def _check_copies_are_named(self) -> None:
+        """Raise ConfigError for a copy of a file or folder of which the agent cannot hear: it would work on the owner's own."""
+        agent = self.subject.agent
+        servers = [server for config in self.subject.configs for server in config.servers]
+        texts = [word for _, words in self.commands() for word in words]
+        for variables in (self._environment, agent.environment, *(server.environment for server in servers)):
+            texts += variables.values()
+        for store in self.stores:
+            path = Path(store.where)
+            is_told = store.kind == "postgres" or store.in_place or store.variables
+            if is_told or agent.folder.resolve().is_relative_to(path.resolve()):
+                continue
+            if not any(path.name in text for text in texts):
+                raise ConfigError(
+                    f"{self._path}: store {store.name}: no command, MCP config or variable has the path {path}, so the agent "
+                    f"would work on the store itself; write the path there, name a `variable`, or say in_place = true"
+                )
+
+    def _digest(self) -> str:
+        """Return the digest of everything that determines what the cells do, as far as files show it: the settings, the MCP
+        configs, the files that commands name, and the code beside these files."""
+        parts = [json.dumps(self._file.model_dump(mode="json"), sort_keys=True)]
+        folder = self.subject.agent.folder
+        words = [place for _, command in self.commands() for place in _places_in(command)]
+        beside = {(folder / place).parent.resolve() for place in words if place.suffix in CODE and (folder / place).is_file()}
+        code = [path for each in sorted({folder.resolve(), *beside}) for path in _code_in(each)]
+        for path in dict.fromkeys((*(config.path for config in self.subject.configs), *words, *code)):
+            with suppress(OSError, ValueError), opened(folder / path) as file:
+                parts.append(digest_of_file(file))
+        return digest_of("\0".join(parts))
+
+    def _filled(self, key: str, text: str) -> str:
+        """Return a text in which the owner's variables replace `$NAME`. Raises ConfigError for a variable that is not set."""
+
+        def value(reference: re.Match[str]) -> str:
+            name = reference[1] or reference[2]
+            if name not in self._environment:
+                raise ConfigError(f"{self._path}: {key}: the variable {name} is not set; set it, or write the value")
+            return self._environment[name]
+
+        return REFERENCE.sub(value, text)
+
+    def _words(self, key: str, command: CommandText) -> CommandWords:
+        """Return the words of a command. Raises ConfigError for a text that no shell could split."""
+        if not isinstance(command, str):
+            return tuple(command)
+        try:
+            return tuple(shlex.split(command))
+        except ValueError as error:
+            raise ConfigError(f"{self._path}: {key}: {error}; close the quotation, or give a list of words") from error
+
+    def _existing(self, key: str, written: str, *, is_folder: bool = False) -> Path:
+        path = Path(written).expanduser()
+        if not (path.is_dir() if is_folder else path.is_file()):
+            raise ConfigError(f"{self._path}: {key}: {path} is no {'folder' if is_folder else 'file'} here; name another")
+        return path
+
+
+def _places_in(command: CommandWords) -> Iterator[Path]:
+    """Yield the paths that a command may name. For `python -m MODULE` these are the paths of the module."""
+    for before, word in pairwise(("", *command)):
+        yield Path(word)
+        if before == "-m":
+            module = Path(*word.split("."))
+            yield from (module.with_suffix(".py"), module / "__init__.py", module / "__main__.py")
+
+
+def _code_in(folder: Path) -> Iterator[Path]:
+    """Yield the code files in a folder and below, at most `MOST_CODE`. Installed packages, tests, results and hidden folders
+    are left out."""
+    left = MOST_CODE
+    for parent, folders, names in os.walk(folder):
+        if "pyvenv.cfg" in names:
+            folders.clear()
+            continue
+        folders[:] = sorted(name for name in folders if name not in NO_CODE and not name.startswith("."))
+        for name in sorted(names):
+            if Path(name).suffix in CODE and left:
+                left -= 1
+                yield Path(parent, name)
+        if not left:
+            return
+
+
+def _name_of(folder: Path) -> str:
+    made = re.sub(r"[^A-Za-z0-9._+-]+", "-", folder.name).strip("-._+")
+    return made[:LONGEST_NAME] or "agent"
+
+
+def _store_name(kind: StoreKind, where: str) -> str:
+    """Return the name of the file, the folder or the database. An address can hold a password, and is never a name."""
+    if kind != "postgres":
+        return Path(where).resolve().stem if kind == "sqlite" else Path(where).resolve().name
+    path = re.sub(r"[?#].*", "", where).rpartition("/")[2] if "://" in where else ""
+    return path if re.fullmatch(r"[\w-]+", path) else "postgres"
+
+
+def _keys_beside(place: str) -> Sequence[str]:
+    entries: Sequence[type[BaseModel]] = (StoreEntry, ServiceEntry, ModelSourceEntry, McpEntry)
+    tables = dict(zip(("store", "service", "model", "mcp"), entries, strict=True))
+    table, _, key = place.partition(".")
+    return list((tables.get(table, ProbeFile) if key else ProbeFile).model_fields)

@@ -1,0 +1,403 @@
+"""A worker: it has its own copies of the stores and its own gateway, and runs the agent on them."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import re
+import shutil
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from pydantic import JsonValue
+
+from bench.common.digests import Texts, digest_of
+from bench.common.errors import ConfigError, one_line
+from bench.probe.run.course import AgentCourse
+from bench.probe.run.gateway.gateway import Gateway
+from bench.probe.run.gateway.journal import Journal, JournaledCall
+from bench.probe.run.gateway.mends import Mends
+from bench.probe.run.gateway.striker import CellStrike, Striker
+from bench.probe.run.gateway.subject import CommandWords, Subject
+from bench.probe.run.gateway.tape import PlayedTape
+from bench.probe.run.volatile import Masks
+from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.stores import Stores
+from bench.record.probe.events import GatewayCall
+from bench.record.worlds.process_events import ProcessEnded, ProcessStarted
+from bench.run.processes.agent_process import AgentProcess
+from bench.worlds.run.driver.program import hint, why_not
+
+LARGEST = 2**30
+"""Bytes of the largest file that the agent or a service can write."""
+HEALTHY, LOOK_AGAIN = 30.0, 0.05
+"""Seconds until a service must be ready, and between two looks."""
+CHECK = 60.0
+"""Seconds that a check of the owner's may take."""
+UNHEALTHY = 500
+HIDDEN = "(hidden)"
+
+
+class Worker:
+    """Runs courses of the agent, one after another. Use it as an asynchronous context manager.
+
+    Args:
+        subject: What is probed.
+        stores: This worker's stores, of which nothing is made yet.
+        place: The private folder of this worker, which is removed at its end.
+        blot: Returns a text without secrets.
+        environment: The owner's own variables.
+        key: Keys the digests that stand for hidden values; at most 64 bytes.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        stores: Stores,
+        place: Place,
+        blot: Callable[[str], str],
+        environment: Mapping[str, str] = os.environ,
+        key: bytes = b"",
+    ):
+        self._subject, self._stores, self._place, self._folder = _with_ports(subject), stores, place, place.folder
+        self._blot, self._environment = blot, dict(environment)
+        self._first, self._key = "", key
+        self._exits = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        self._exits.callback(self._place.remove)
+        try:
+            await self._stores.make()
+            self._exits.push_async_callback(self._stores.remove)
+            self._names = owners_names(self._stores.replaces, self._subject.agent.folder)
+            gateway = Gateway(self._subject, self._stores.replaces, self._folder / "gateway")
+            self._gateway = await self._exits.enter_async_context(gateway)
+        except BaseException:
+            await self._exits.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._exits.aclose()
+
+    async def run(
+        self,
+        masks: Masks,
+        strike: CellStrike | None = None,
+        *,
+        one_by_one: bool = False,
+        mends: Mends | None = None,
+        tape: PlayedTape | None = None,
+    ) -> AgentCourse:
+        """Reset the stores, run the agent once from its start to its end, and return what it did.
+
+        Args:
+            masks: Tell calls apart.
+            strike: What is struck, if anything is.
+            one_by_one: Whether calls of tools are let through one at a time.
+            mends: What the gateway mends, if anything.
+            tape: What stands for servers and stores, if a tape does.
+
+        Raises:
+            ConfigError: A store, a service or the agent cannot be brought to where it begins.
+        """
+        await self._gateway.end_servers()
+        await self._stores.reset()
+        async with self._services():
+            first = await self._stores.reading()
+            if self._first not in ("", first.digest):
+                raise ConfigError("after a reset the stores are not as they were at first; end what else writes to them")
+            self._first = first.digest
+            journal = Journal(self._tidy, masks.identity, self._stores)
+            life = _Lives(self._subject.agent.limit)
+            striker = Striker(journal, strike, self._subject.patience, life.kill, one_by_one=one_by_one, mends=mends, tape=tape)
+            self._gateway.gate, self._gateway.life, self._gateway.calls = striker, 1, 0
+            journal.begin(first)
+            texts = Texts()
+            environment = {**self._environment, **self._subject.agent.environment, **self._stores.environment}
+            environment["AGENT_FOLDER"] = str(self._folder)
+            try:
+                await self._live(self._subject.agent.start, environment, life, journal, texts)
+                if striker.dead and life.in_time:
+                    striker.start_again()
+                    self._gateway.life = 2
+                    await self._live(self._subject.agent.resume, environment, life, journal, texts)
+            finally:
+                striker.dead = True
+                await self._gateway.end_servers()
+            seconds = journal.now()
+            await journal.read()
+            done, said_done = await self._claims(life, environment)
+            struck = striker.struck
+            return AgentCourse(
+                calls=tuple(self._call_of(entry, texts) for entry in journal.calls),
+                identities=tuple(entry.identity for entry in journal.calls),
+                readings=tuple(journal.readings),
+                lives=(*life.records, *journal.notices),
+                texts=texts,
+                struck=struck.call.number if struck and striker.delivered else None,
+                done=done,
+                said_done=said_done,
+                printed=digest_of(life.text),
+                in_time=life.in_time,
+                code=life.code,
+                seconds=seconds,
+                answers=tuple(entry.raw for entry in journal.calls),
+            )
+
+    async def written_around(self) -> list[str]:
+        """Return a line for each store that changed since it was copied: the agent wrote to the original."""
+        names = await self._stores.changed()
+        return [f"store {name!r} itself changed: the agent wrote to it, not to its copy" for name in names]
+
+    @property
+    def handshakes(self) -> Mapping[str, dict[str, Any]]:
+        """The answers of each MCP server to messages that are no calls."""
+        return self._gateway.handshakes
+
+    async def _live(
+        self, words: CommandWords, environment: Mapping[str, str], life: _Lives, journal: Journal, texts: Texts
+    ) -> None:
+        """Run the agent's process to its end, and record its start and its end."""
+        number = self._gateway.life
+        command, variables = self._gateway.launch(words, environment)
+        life.records.append(ProcessStarted(number, journal.now()))
+        calls = self._gateway.calls
+        process = self._started(command, self._subject.agent.folder, variables, "the agent")
+        await life.live(process)
+        await self._gateway.end_servers()
+        ended = process.ended.result()
+        if ended.failed:
+            raise ConfigError(f"the agent cannot be started: {os.strerror(ended.failed)}; {hint(ended.failed)}")
+        text = self._shown(process.output.text)
+        life.code, life.text = ended.code, text
+        asked, printed, written = self._gateway.calls - calls, texts.keep(text), process.output.written
+        life.records.append(
+            ProcessEnded(number, ended.code, ended.signal, process.seconds, life.why, asked, printed, written, None)
+        )
+
+    def _started(self, words: CommandWords, folder: Path, environment: Mapping[str, str], who: str) -> AgentProcess:
+        place, path = self._placed(folder), environment.get("PATH", os.defpath)
+        program = shutil.which(words[0], path=path) if os.sep not in words[0] else str(place / words[0])
+        if program is None or not os.path.exists(program):  # noqa: PTH110  `Path.exists` raises without permission
+            raise ConfigError(f"{who} cannot be started: there is no program {words[0]!r}; install it, or give its path")
+        if why := why_not(program, path):
+            raise ConfigError(f"{who} cannot be started: {words[0]!r} {why}")
+        try:
+            return AgentProcess((program, *words[1:]), place, environment, LARGEST)
+        except OSError as error:
+            raise ConfigError(f"{who} cannot be started in {place}: {error.strerror}; correct its folder") from error
+
+    def _placed(self, folder: Path) -> Path:
+        """Return a folder, or its copy if it lies in a store."""
+        for owner, copy in self._stores.replaces.items():
+            if folder.is_relative_to(owner):
+                return copy / folder.relative_to(owner)
+        return folder
+
+    async def _claims(self, life: _Lives, environment: Mapping[str, str]) -> tuple[bool, bool]:
+        """Return whether the task is done, and whether the agent says so."""
+        agent, passes = self._subject.agent, life.code == 0 and life.in_time
+        done = passes if agent.done is None else await self._passes(agent.done, environment)
+        if isinstance(agent.said_done, str):
+            return done, re.search(agent.said_done, life.text) is not None
+        return done, passes if agent.said_done is None else await self._passes(agent.said_done, environment)
+
+    def _call_of(self, entry: JournaledCall, texts: Texts) -> GatewayCall:
+        """Return a call in the form in which it can be recorded: a service's path can hold a secret. What the owner says about
+        a tool overrides what the tool claims."""
+        call = call_of(entry, texts)
+        reads = True if any(fnmatchcase(f"{call.door}.{call.tool}", known) for known in self._subject.reads) else call.reads
+        return replace(call, tool=self._shown(call.tool), reads=reads)
+
+    async def _passes(self, words: CommandWords, environment: Mapping[str, str]) -> bool:
+        """Return whether a check that the owner wrote ends with exit code 0."""
+        words, variables = self._gateway.replaced(words, environment)
+        process = self._started(words, self._subject.agent.folder, variables, "a check")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CHECK):
+                await asyncio.shield(process.ended)
+        await process.close()
+        return process.ended.result().code == 0
+
+    @asynccontextmanager
+    async def _services(self) -> AsyncIterator[None]:
+        """Start the services that the probe has to start, and wait until they are ready."""
+        starts = [(service.name, service.command, service.url, service.health) for service in self._subject.services]
+        if model := self._subject.model:
+            starts.append(("the model's script", model.script, model.url, ""))
+        processes = list[AgentProcess]()
+        environment = {**self._environment, **self._stores.environment, "AGENT_FOLDER": str(self._folder)}
+        try:
+            for name, command, url, health in starts:
+                if command:
+                    words, variables = self._gateway.replaced(command, environment)
+                    processes.append(self._started(words, self._subject.agent.folder, variables, name))
+                    await _ready(name, url, health, processes[-1])
+            yield
+        finally:
+            for process in processes:
+                await process.close()
+
+    def _tidy(self, value: JsonValue) -> JsonValue:
+        """Return a value in the form in which it can be recorded: without secrets and hidden values, and with the owner's names
+        of the stores."""
+        hide = frozenset(map(str.casefold, self._subject.hide))
+        try:
+            return self._tidied(value, hide)
+        except RecursionError:
+            return "(nested too deeply)"
+
+    def _tidied(self, value: JsonValue, hide: frozenset[str]) -> JsonValue:
+        if isinstance(value, dict):
+            return {
+                self._shown(name): self._hidden(inner) if name.casefold() in hide else self._tidied(inner, hide)
+                for name, inner in value.items()
+            }
+        if isinstance(value, list):
+            return [self._tidied(inner, hide) for inner in value]
+        if not isinstance(value, str):
+            return value
+        if hide and value[:1] in ("{", "["):
+            with suppress(ValueError):
+                return json.dumps(self._tidied(json.loads(value), hide), ensure_ascii=False)
+        return self._shown(value)
+
+    def _hidden(self, value: JsonValue) -> str:
+        """Return a replacement for a hidden value. Equal values have equal replacements, and only the holder of the key can
+        find out the value."""
+        content = json.dumps(value, sort_keys=True).encode()
+        return f"{HIDDEN} {hashlib.blake2b(content, digest_size=10, key=self._key).hexdigest()}"
+
+    def _shown(self, text: str) -> str:
+        for copy, owner in self._names.items():
+            text = text.replace(copy, owner)
+        return self._blot(text)
+
+
+def owners_names(replaces: Mapping[str, str], folder: Path) -> Mapping[str, str]:
+    """Return the names of the copies -> the owner's names. A path is also replaced in the form in which the agent's folder sees
+    it."""
+    names = {new: old for old, new in reversed(list(replaces.items()))}
+    return names | {os.path.relpath(new, folder.resolve()): old for new, old in names.items() if Path(new).is_absolute()}
+
+
+class _Lives:
+    """The lives of the agent in one course: the running process, the time that is left, and how the last life ended."""
+
+    def __init__(self, seconds: float):
+        self._left, self._process = seconds, None
+        self.in_time, self.code, self.text, self.why = True, None, "", ""
+        self.records: list[ProcessStarted | ProcessEnded] = []
+
+    _process: AgentProcess | None
+    code: int | None
+
+    async def kill(self) -> None:
+        self.why = "crash"
+        if self._process:
+            self._process.kill()
+
+    async def live(self, process: AgentProcess) -> None:
+        """Wait until the process has ended, and end it if its time is over."""
+        self._process, self.why = process, ""
+        try:
+            async with asyncio.timeout(max(0.0, self._left)):
+                await asyncio.shield(process.ended)
+        except TimeoutError:
+            self.in_time, self.why = False, "time limit"
+        finally:
+            await process.close()
+            self._left -= process.seconds
+
+
+def call_of(entry: JournaledCall, texts: Texts) -> GatewayCall:
+    """Return a journaled call in the form of a record. `texts` keeps its arguments and its answer."""
+    call = entry.call
+    model = call.arguments.get("model") if call.kind == "model" and isinstance(call.arguments, dict) else ""
+    return GatewayCall(
+        number=call.number,
+        name="",
+        door=call.door,
+        door_kind=call.kind,
+        tool=call.tool,
+        call_class="model" if call.kind == "model" else "unseen",
+        reads=call.reads,
+        arguments=texts.keep(entry.arguments),
+        answer=None if entry.answer is None else texts.keep(entry.answer),
+        life=call.life,
+        wire=call.wire,
+        arrived=entry.arrived,
+        passed_on=entry.passed_on,
+        answered=entry.answered,
+        given=entry.given,
+        failed=call.failed,
+        point=entry.point,
+        form=call.form if entry.point else "",
+        given_otherwise=entry.given_otherwise,
+        went=entry.went,
+        continues=call.continues,
+        tokens_in=call.kept.get("tokens_in", 0),
+        tokens_out=call.kept.get("tokens_out", 0),
+        model=model if isinstance(model, str) else "",
+    )
+
+
+def _with_ports(subject: Subject) -> Subject:
+    """Return the subject with a free port for each service, and for the model's script."""
+    services = []
+    for service in subject.services:
+        port = str(_free_port()) if "{port}" in service.url else ""
+        words = tuple(word.replace("{port}", port) for word in service.command)
+        services.append(replace(service, url=service.url.replace("{port}", port), command=words))
+    model = subject.model
+    if model and model.script:
+        port = str(_free_port())
+        script = tuple(word.replace("{port}", port) for word in model.script)
+        model = replace(model, script=script, url=f"http://127.0.0.1:{port}{model.suffix}")
+    return replace(subject, services=tuple(services), model=model)
+
+
+def _free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port: int = listening.getsockname()[1]
+        return port
+
+
+async def _ready(name: str, url: str, health: str, process: AgentProcess) -> None:
+    """Wait until a service is ready. Raises ConfigError if it is not ready in time, or has ended."""
+    until = asyncio.get_running_loop().time() + HEALTHY
+    while not await asyncio.to_thread(_answers, url, health):
+        late = asyncio.get_running_loop().time() > until
+        if late or process.ended.done():
+            await process.close()
+            how = f"was not ready within {HEALTHY:g} s" if late else "ended before it was ready"
+            printed = one_line(process.output.last_line or "nothing", 200)
+            raise ConfigError(f"{name} {how} at {url}; see its command and its `health`. It printed last: {printed}")
+        await asyncio.sleep(LOOK_AGAIN)
+
+
+def _answers(url: str, health: str) -> bool:
+    """Return whether a service accepts connections. If it has a health path, return whether that answers with a status below
+    500."""
+    parts = urlsplit(url)
+    host, port = parts.hostname or "127.0.0.1", parts.port or 80
+    try:
+        if not health:
+            socket.create_connection((host, port), timeout=1).close()
+            return True
+        with closing(HTTPConnection(host, port, timeout=1)) as connection:
+            connection.request("GET", f"{parts.path.rstrip('/')}/{health.lstrip('/')}")
+            return connection.getresponse().status < UNHEALTHY
+    except (OSError, HTTPException):
+        return False

@@ -1,0 +1,109 @@
+"""Make the missing runs of a probe: workers run the agent on copies of the stores, and each run is written as it ends."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import tempfile
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.common.files import content_of, new_file
+from bench.probe.run.probe import Probe
+from bench.probe.run.probe_file import ProbeSettings
+from bench.probe.run.runner import Worker
+from bench.probe.run.secrets import Secrets
+from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.stores import Stores, clean, orphans
+from bench.probe.run.writing import CellRun, ProbeWriter
+from bench.record.events import Answered, Called
+from bench.record.reading import read_texts
+
+SECRET_BYTES = 32
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of the command line; `budget` is in seconds."""
+
+    workers: int = 1
+    all_forms: bool = False
+    only: Sequence[str] = ()
+    budget: float | None = None
+
+
+def work_folder() -> Path:
+    """Return the folder in which copies are made. The variable TMPDIR can name another folder."""
+    return Path(tempfile.gettempdir())
+
+
+async def run_probe(
+    settings: ProbeSettings, hidden: Secrets, writer: ProbeWriter, asked: Asked
+) -> AsyncGenerator[CellRun, None]:
+    """Make the missing runs, and yield each run of the agent after it is written. If you stop early, close this iterator.
+
+    Raises:
+        ConfigError: The subject cannot be probed.
+        ResultsError: The run's folder cannot be written.
+    """
+    key = _key()
+
+    def worker(number: int) -> Worker:
+        stores = Stores.of(settings.stores, work_folder(), settings.subject.settle, settings.subject.hide, key)
+        return Worker(settings.subject, stores, Place(work_folder(), f"agent{number}"), hidden.blot, key=key)
+
+    probe = Probe(
+        settings.subject,
+        worker,
+        workers=asked.workers,
+        all_forms=asked.all_forms,
+        only=asked.only,
+        budget=asked.budget,
+        kept=_kept(writer),
+    )
+    writer.begin()
+    detail, complete = "it was stopped", False
+    try:
+        async with aclosing(probe.runs()) as runs:
+            async for run in runs:
+                writer.add(run)
+                yield run
+        planned = {cell.plan for cell in probe.cells}
+        complete = planned <= {*writer.plans}
+        detail = "all cells were run" if complete else "the budget was reached"
+    except Exception as error:
+        detail = str(error)
+        raise
+    finally:
+        writer.end(detail, complete)
+
+
+def clean_up(settings: ProbeSettings) -> Iterator[str]:
+    """Remove the files that killed probes left, and restore the stores that they used in place. Yield a line for each step."""
+    for orphan in list(orphans(settings.stores, work_folder())):
+        yield clean(orphan)
+
+
+def _kept(writer: ProbeWriter) -> Iterator[CellRun]:
+    """Yield the recorded runs in the form in which the probe had yielded them."""
+    texts = read_texts(writer.folder) if writer.recorded else {}
+    for record in writer.recorded:
+        events = [event for event in record.events if not isinstance(event, Called | Answered | dict)]
+        yield CellRun(record.plan, record.repetition, events, texts, record.api_seconds + record.framework_seconds)
+
+
+def _key() -> bytes:
+    """Return the user's own key of digests, which is made once: a probe that goes on must give equal values equal digests.
+    Without a place for it, each session has its own."""
+    made = secrets.token_bytes(SECRET_BYTES)
+    with suppress(OSError, RuntimeError):
+        state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+        path = state / "recovery-bench" / "probe-key"
+        if path.is_file():
+            return content_of(path, SECRET_BYTES)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with new_file(path, 0o600) as file:
+            file.write(made)
+    return made

@@ -1,0 +1,192 @@
+"""The tape of a cell. It is recorded once with the real servers, stores and model, and played without them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from bench.common.bounds import BoundedTable, Lookup, Many
+from bench.common.errors import ConfigError, nearest
+from bench.common.files import content_of, new_file
+from bench.probe.run.causes import name_calls
+from bench.probe.run.cells import cells_of
+from bench.probe.run.clean import FEWEST, clean_of, objection
+from bench.probe.run.course import AgentCourse
+from bench.probe.run.gateway.subject import Subject
+from bench.probe.run.gateway.tape import PlayedTape, TapedCall, TapedStores
+from bench.probe.run.probe_file import ProbeSettings
+from bench.probe.run.runner import Worker
+from bench.probe.run.running import work_folder
+from bench.probe.run.secrets import Secrets
+from bench.probe.run.verdict import judge
+from bench.probe.run.volatile import Masks
+from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.stores import Stores
+from bench.probe.run.writing import CellRun, run_of
+from bench.record.probe.rows import RowDifference
+
+VERSION = 2
+LARGEST = 200_000
+"""Bytes of the largest tape that is written or read."""
+MOST_TEXT = 100 * LARGEST
+"""Characters of all arguments of a tape, once their pieces are put together."""
+NOWHERE = "http://127.0.0.1:9"
+"""The address of what a tape stands for."""
+
+
+@dataclass(frozen=True)
+class CellTape:
+    """The tape of one cell.
+
+    clean       the clean runs, without their texts
+    arguments   of the clean runs' calls, by their digests, each as the numbers of its pieces: a model is asked again and again
+                with nearly the same text
+    handshakes  of each MCP server what it answers to what is no call
+    calls       of the cell
+    """
+
+    version: int
+    plan: str
+    clean: Many[AgentCourse]
+    pieces: Many[str]
+    arguments: Lookup[str, Many[int]]
+    handshakes: Lookup[str, BoundedTable[str, Any]]
+    calls: Many[TapedCall]
+
+    def courses(self) -> list[AgentCourse]:
+        """Return the clean runs with the arguments of their calls. Raises ConfigError if these cannot be put together."""
+        try:
+            length = sum(len(self.pieces[at]) for places in self.arguments.values() for at in places)
+        except IndexError:
+            length = 0
+        if not 0 < length <= MOST_TEXT:
+            raise ConfigError(f"the tape of {self.plan} is damaged; record it anew by: bench probe --test {self.plan}")
+        texts = {digest: "".join(self.pieces[at] for at in places) for digest, places in self.arguments.items()}
+        return [replace(course, texts=texts) for course in self.clean]
+
+
+_TAPE: TypeAdapter[CellTape] = TypeAdapter(CellTape)
+
+
+async def record_tape(settings: ProbeSettings, hidden: Secrets, plan: str) -> tuple[CellTape, CellRun]:
+    """Run the agent under this plan. Return the tape and the cell.
+
+    Raises:
+        ConfigError: There is no such cell, it cannot be run, or a tape cannot hold it.
+    """
+    subject = settings.subject
+    if subject.hide:
+        raise ConfigError("--test: a tape holds what servers answer, and `hide` wants no values of it kept; leave `hide` out")
+    if servers := [server.name for config in subject.configs for server in config.servers if server.url]:
+        raise ConfigError(f"--test: {servers[0]} is an MCP server with a URL, which no tape stands for; serve it over stdio")
+    stores = Stores.of(settings.stores, work_folder(), subject.settle, subject.hide, b"")
+    async with Worker(subject, stores, Place(work_folder(), "tape"), hidden.blot) as worker:
+        courses = [await worker.run(Masks(), one_by_one=number == FEWEST - 1) for number in range(FEWEST)]
+        for number, each in enumerate(courses, 1):
+            if why := objection(each, number, subject.agent.done is not None):
+                raise ConfigError(why)
+        clean = clean_of(courses)
+        cells = {cell.plan: cell for cell in cells_of(clean, all_forms=True)}
+        if plan not in cells:
+            raise ConfigError(f"--test {plan}: there is no such cell; {nearest(plan, list(cells))}")
+        course = await worker.run(clean.masks, cells[plan].strike)
+        handshakes = worker.handshakes
+    whole = tuple(replace(each, texts={}, answers=()) for each in courses)
+    pieces, arguments = _in_pieces({call.arguments: each.texts[call.arguments] for each in courses for call in each.calls})
+    tape = CellTape(VERSION, plan, whole, pieces, arguments, handshakes, tuple(_taped(course, hidden)))
+    cell, named = cells[plan], name_calls(course, clean.calls)
+    return tape, run_of(plan, 0, named, judge(clean, named, cell.call, cell.point, cell.form))
+
+
+def write_tape(path: Path, tape: CellTape) -> None:
+    """Write a tape. Raises ConfigError if it is too large."""
+    text = _TAPE.dump_json(tape)
+    if len(text) > LARGEST:
+        raise ConfigError(f"{path}: the tape would have {len(text):,} bytes, more than {LARGEST:,}; probe a shorter task")
+    with new_file(path) as file:
+        file.write(text)
+
+
+def read_tape(path: Path) -> CellTape:
+    """Return a tape from a file. Raises ConfigError if the file is no tape."""
+    try:
+        tape = _TAPE.validate_json(content_of(path, LARGEST))
+    except (OSError, ValidationError, RecursionError) as error:
+        raise ConfigError(f"{path}: is no tape; record it by: bench probe --test CELL") from error
+    if tape.version != VERSION:
+        raise ConfigError(f"{path}: is a tape of another version of bench; record it anew by: bench probe --test {tape.plan}")
+    return tape
+
+
+async def play(settings: ProbeSettings, tape: CellTape) -> CellRun:
+    """Play a cell from its tape: start the present agent, and strike the same call again.
+
+    Raises:
+        ConfigError: The agent cannot be started, or the tape does not hold the cell.
+    """
+    clean = clean_of(tape.courses())
+    cell = next((each for each in cells_of(clean, all_forms=True) if each.plan == tape.plan), None)
+    if cell is None:
+        raise ConfigError(f"the tape of {tape.plan} does not hold this cell; record it anew by: bench probe --test {tape.plan}")
+    stores = TapedStores.of(settings.stores, work_folder(), settings.subject.settle, frozenset(), b"")
+    assert isinstance(stores, TapedStores)
+    stores.tape = playing = PlayedTape(tape.calls)
+    hidden = Secrets.of(settings.subject, os.environ)  # a text that the tape has blotted is blotted here too
+    async with Worker(_offline(settings.subject, tape), stores, Place(work_folder(), "tape"), hidden.blot) as worker:
+        course = name_calls(await worker.run(clean.masks, cell.strike, tape=playing), clean.calls)
+    judged = judge(clean, course, cell.call, cell.point, cell.form)
+    if playing.left:
+        judged = replace(judged, verdict="no_verdict", findings=(), why=f"it left the tape: {playing.left}")
+    return run_of(cell.plan, 0, course, judged)
+
+
+def _offline(subject: Subject, tape: CellTape) -> Subject:
+    """Return the subject with a tape in place of its servers, services and model."""
+    script = str(Path(sys.modules[PlayedTape.__module__].__file__ or "").with_name("tape_server.py"))
+
+    def command(server: str) -> tuple[str, ...]:
+        return sys.executable, "-I", "-S", script, json.dumps(tape.handshakes.get(server, {}))
+
+    configs = tuple(
+        replace(config, servers=tuple(replace(server, command=command(server.name)) for server in config.servers))
+        for config in subject.configs
+    )
+    services = tuple(replace(service, url=NOWHERE, command=()) for service in subject.services)
+    model = subject.model and replace(subject.model, url=f"{NOWHERE}{subject.model.suffix}", script=())
+    return replace(subject, configs=configs, services=services, model=model)
+
+
+def _taped(course: AgentCourse, hidden: Secrets) -> list[TapedCall]:
+    raw = {call.number: answer for call, answer in zip(course.calls, course.answers, strict=True)}
+    rows: dict[int, tuple[RowDifference, ...]] = {}
+    for reading in course.readings:
+        if reading.calls:
+            last = max(reading.calls)
+            rows[last] = (*rows.get(last, ()), *reading.changed)
+    return [
+        TapedCall(identity, nth, call.tool, hidden.blot(raw[call.number].decode("latin-1")), rows.get(call.number, ()))
+        for call, identity, nth in course.own_calls()
+        if raw[call.number]
+    ]
+
+
+def _in_pieces(texts: Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, tuple[int, ...]]]:
+    """Return the distinct pieces of texts, and for each text the numbers of its pieces. A text is cut between its messages."""
+    pieces = dict[str, int]()
+    numbers = {
+        digest: tuple(pieces.setdefault(piece, len(pieces)) for piece in _between_messages.split(text))
+        for digest, text in texts.items()
+    }
+    return tuple(pieces), numbers
+
+
+_between_messages = re.compile(r"(?<=\},)(?=\{)")

@@ -1,0 +1,354 @@
+"""A folder as a store: each file, link and folder in it is a row, named by its path, and so is each object in a file of JSON.
+
+A file that stands for itself is a folder that holds this file.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Literal
+
+from bench.common.digests import digest_of
+from bench.common.errors import ConfigError
+from bench.common.values import dataclass
+from bench.probe.run.witness.documents import LARGEST, SUFFIXES, Objects, objects_in, without
+from bench.probe.run.witness.ignored import NOTHING, Ignored
+from bench.probe.run.witness.path_store import PathStore
+from bench.probe.run.witness.place import PREFIX, remove_tree
+from bench.probe.run.witness.rows import LONGEST, Encoding, printable
+from bench.record.probe.rows import Cell, RowDifference, StoreReading
+
+_INSIDE = "{store}/"
+_PIECE = 2**20
+_AS_OBJECTS = -1
+"""Stands for the size of a file whose content is that of its objects, whatever its bytes are."""
+_FRESH = 50_000_000
+"""Nanoseconds in which a file can change twice without another time of change."""
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """The content at a path: for a link the path to which it leads, for a file its digest."""
+
+    kind: Literal["file", "folder", "link"]
+    mode: int
+    size: int = 0
+    content: str = ""
+
+
+class FolderStore(PathStore):
+    """A folder, or a file, that the owner named.
+
+    A link that leads into the folder leads into the copy there; any other still leads where it led. Pipes, sockets and devices
+    are left out, and so are times and owners of files. Only a folder can be worked on in place.
+
+    `encoding` shows its texts. `ignores`: whether a path, or a place in a file of JSON, is not read.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        path: Path,
+        folder: Path,
+        encoding: Encoding,
+        variables: Mapping[str, str],
+        in_place: bool = False,
+        ignores: Ignored = NOTHING,
+    ) -> None:
+        super().__init__(name, path, folder, variables, in_place)
+        self._encoding, self._ignores = encoding, ignores
+        self._stood: dict[str, _Entry] = {}
+        self._known: dict[tuple[int, ...], tuple[int, str]] = {}
+        self._objects: dict[str, Objects] = {}
+        self._is_file = path.is_file()
+
+    def _check(self, path: Path) -> None:
+        if not path.is_dir() and (self._in_place or not path.is_file()):
+            raise ConfigError(f"store {self.name!r}: {self._path} is no folder")
+        if not self._in_place and self._parent.resolve().is_relative_to(path):
+            raise ConfigError(
+                f"store {self.name!r}: its copies would be made in itself, in {self._parent}; name another folder"
+            )
+
+    def _begin(self, path: Path) -> None:
+        if path.is_file():
+            self._first.mkdir()
+            shutil.copy2(path, self._first)
+        else:
+            restore(path, self._first, path, path)
+        self._stood = self._entries(self._first, path)
+        if path.is_dir() and self._entries(path, path) != self._stood:
+            raise ConfigError(f"store {self.name!r}: {self._path} changed while it was copied; end what writes to it")
+        if not self._in_place:
+            self._root.parent.mkdir(exist_ok=True)
+            self.reset()
+            return
+        scratch = self._made.folder / "scratch"
+        restore(self._first, scratch, path, path)
+        if self._entries(scratch, path) != self._stood:
+            raise self._differed()
+        remove_tree(scratch)
+        self._made.restores("folder", path)
+
+    def reset(self) -> None:
+        """Bring the copy back to its first state. Only what differs is written."""
+        with self._one_line("cannot be reset"):
+            self._restore()
+
+    def _restore(self) -> None:
+        restore(self._first, self._root, self._path.resolve(), self._root)
+
+    def read(self, most: int) -> StoreReading:
+        """Return the digest of its content, and the paths that differ from the first state, at most `most`."""
+        with self._one_line("cannot be read"):
+            now = self._entries(self._root, self._root)
+            paths = sorted(path for path in {*self._stood, *now} if self._stood.get(path) != now.get(path))
+            differences = [row for path in paths for row in self._differences(path, self._stood.get(path), now.get(path))]
+            shown = {entry.content for entries in (self._stood, now) for entry in entries.values()}
+            self._objects = {content: objects for content, objects in self._objects.items() if content in shown}
+            self._known = {stamp: content for stamp, content in self._known.items() if content[1] in shown}
+            digest = self._encoding.hashed()
+            for path, entry in sorted(now.items()):
+                digest.update(repr((path, entry)).encode("utf-8", "surrogatepass"))
+            return StoreReading(digest.hexdigest(), tuple(differences[:most]), max(0, len(differences) - most))
+
+    def has_changed(self) -> bool:
+        """Return whether the owner's folder or file has changed since it was copied."""
+        with self._one_line("cannot be read"):
+            path = self._path.resolve()
+            if self._in_place:
+                return False
+            if self._is_file:
+                first = self._stood[path.name]
+                return self._content_of(path) != (first.size, first.content)
+            return self._entries(path, path) != self._stood
+
+    @property
+    def _root(self) -> Path:
+        """The folder whose content is the copy."""
+        return self._copy.parent if self._is_file else self._copy
+
+    def _entries(self, folder: Path, root: Path) -> dict[str, _Entry]:
+        """Return what stands in a folder, by path. Its links refer to `root`."""
+        entries = {}
+        for path, item in _walk(folder):
+            if self._ignores(path):
+                continue
+            mode = stat.S_IMODE(item.st_mode)
+            with suppress(FileNotFoundError):  # it was removed meanwhile: the next reading shows it
+                if stat.S_ISLNK(item.st_mode):
+                    entries[path] = _Entry("link", 0, 0, _where(_leads(folder / path), path, root))
+                elif stat.S_ISDIR(item.st_mode):
+                    entries[path] = _Entry("folder", mode)
+                else:
+                    entries[path] = _Entry("file", mode, *self._content_of(folder / path))
+        return entries
+
+    def _content_of(self, path: Path) -> tuple[int, str]:
+        """Return size and digest of a file: of its objects, if it holds JSON. A file that has not changed is not read again."""
+        begun = time.time_ns()
+        with _opened(path) as file:
+            item = os.fstat(file)
+            stamp = (item.st_dev, item.st_ino, item.st_size, item.st_mtime_ns, item.st_ctime_ns)
+            if stamp in self._known:
+                return self._known[stamp]
+            content = self._content_of_objects(path, file, item.st_size) or self._content_of_bytes(file)
+        if max(item.st_mtime_ns, item.st_ctime_ns) < begun - _FRESH:
+            self._known[stamp] = content
+        return content
+
+    def _content_of_bytes(self, file: int) -> tuple[int, str]:
+        size, digest = 0, self._encoding.hashed()
+        while piece := os.read(file, _PIECE):
+            size += len(piece)
+            digest.update(piece)
+        return size, digest.hexdigest()
+
+    def _content_of_objects(self, path: Path, file: int, size: int) -> tuple[int, str] | None:
+        """Return what stands for the content of a file of JSON, and keep its objects. None, at its begin, for another file."""
+        if not path.name.endswith(SUFFIXES) or size > LARGEST:
+            return None
+        content = os.read(file, LARGEST + 1)
+        objects = objects_in(path.name, content)
+        if objects is None:
+            os.lseek(file, 0, os.SEEK_SET)
+            return None
+        objects = without(objects, lambda place: self._ignores(f"{path.name}{place}"))
+        digest = self._encoding.digest(repr(sorted(objects.items())).encode("utf-8", "surrogatepass"))
+        self._objects[digest] = objects
+        return _AS_OBJECTS, digest
+
+    def _differences(self, path: str, old: _Entry | None, new: _Entry | None) -> Iterator[RowDifference]:
+        before, after = (self._objects.get(entry.content) if entry else None for entry in (old, new))
+        if (before is None and after is None) or (before is None and old) or (after is None and new):
+            yield self._difference(path, old, new)
+            return
+        before, after = before or {}, after or {}
+        if before == after:  # its mode differs
+            yield self._difference(path, old, new)
+        for place in sorted(place for place in {*before, *after} if before.get(place) != after.get(place)):
+            rows = [None if (item := objects.get(place)) is None else self._row_of(item) for objects in (before, after)]
+            yield RowDifference(self.name, printable(path), printable(place), *rows)
+
+    def _row_of(self, members: Mapping[str, object]) -> dict[str, Cell]:
+        return self._encoding.row(list(members), list(members.values()))
+
+    def _difference(self, path: str, old: _Entry | None, new: _Entry | None) -> RowDifference:
+        before = self._row(self._first / path, old)
+        after = self._row(self._root / path, new)
+        if old and new and before and after and old.kind == new.kind == "file" and new.size > old.size >= 0:
+            after |= self._appended(self._root / path, old)
+        return RowDifference(self.name, "", printable(path), before, after)
+
+    def _row(self, path: Path, entry: _Entry | None) -> dict[str, Cell] | None:
+        if entry is None:
+            return None
+        if entry.kind == "link":
+            return {"kind": "link", "target": printable(entry.content)}
+        row: dict[str, Cell] = {"kind": entry.kind, "mode": f"{entry.mode:o}"}
+        if entry.kind == "file":
+            row |= {"size": entry.size, "digest": entry.content}
+            if entry.size == _AS_OBJECTS:
+                row["size"] = path.stat().st_size
+            if path.stat().st_size <= LONGEST:
+                with _opened(path) as file:
+                    row["text"] = self._text(os.read(file, LONGEST))
+        return row
+
+    def _appended(self, path: Path, old: _Entry) -> dict[str, Cell]:
+        """Return what follows the former content, if the file still begins with that."""
+        digest, left = self._encoding.hashed(), old.size
+        with _opened(path) as file:
+            while left and (piece := os.read(file, min(left, _PIECE))):
+                digest.update(piece)
+                left -= len(piece)
+            if digest.hexdigest() != old.content:
+                return {}
+            tail = os.read(file, LONGEST + 1)
+            if len(tail) <= LONGEST:
+                return {"appended": self._text(tail)}
+            rest, size = self._encoding.hashed(tail), len(tail)
+            while piece := os.read(file, _PIECE):
+                rest.update(piece)
+                size += len(piece)
+            return {"appended": f"(digest) {size} bytes {rest.hexdigest()}"}
+
+    def _text(self, content: bytes) -> Cell:
+        try:
+            return self._encoding.cell("text", content.decode())
+        except UnicodeDecodeError:
+            return self._encoding.cell("text", content)
+
+
+def restore(source: Path, folder: Path, root: Path, stands_for: Path) -> None:
+    """Make a folder equal to another. Only what differs is removed or written. A call that was killed can be repeated.
+
+    Args:
+        source: What it is to be equal to.
+        folder: What is made equal.
+        root: Where the source's content lay first, to which its links refer.
+        stands_for: The folder to which links that lead into `root` are to lead.
+    """
+    if folder.is_symlink() or not folder.is_dir():
+        remove_tree(folder)
+        folder.mkdir(parents=True)
+    folder.chmod(0o700)
+    wanted, there = dict(_walk(source)), dict(_walk(folder, entering=True))
+    for path, item in sorted(there.items(), reverse=True):
+        if path not in wanted or stat.S_IFMT(wanted[path].st_mode) != stat.S_IFMT(item.st_mode):
+            remove_tree(folder / path)
+    for path, item in sorted(wanted.items()):
+        if stat.S_ISDIR(item.st_mode):
+            (folder / path).mkdir(mode=0o700, exist_ok=True)
+        elif stat.S_ISLNK(item.st_mode):
+            _link(source / path, folder / path, path, root, stands_for)
+        elif not _same(source / path, folder / path):
+            _write(source / path, folder / path, item)
+    modes = {".": source.stat(), **{path: item for path, item in wanted.items() if not stat.S_ISLNK(item.st_mode)}}
+    for path, item in sorted(modes.items(), reverse=True):
+        if stat.S_IMODE((folder / path).stat().st_mode) != stat.S_IMODE(item.st_mode):
+            (folder / path).chmod(stat.S_IMODE(item.st_mode))
+
+
+def _link(source: Path, target: Path, path: str, root: Path, stands_for: Path) -> None:
+    leads = _leads(source)
+    wanted = _where(leads, path, root)
+    if target.is_symlink():
+        if _where(_leads(target), path, stands_for) == wanted:
+            return
+        target.unlink()
+    target.symlink_to(leads if root == stands_for else wanted.replace(_INSIDE, f"{stands_for}/", 1))
+
+
+def _leads(link: Path) -> str:
+    return os.readlink(link)  # noqa: PTH115  `Path.readlink` writes it in another form
+
+
+def _where(leads: str, path: str, root: Path) -> str:
+    """Return where a link at a path below a root leads, in words that are the same below another root."""
+    place = os.path.normpath(root / Path(path).parent / leads)
+    is_inside = Path(place).is_relative_to(root)
+    if is_inside and not Path(leads).is_absolute():
+        return leads
+    return f"{_INSIDE}{os.path.relpath(place, root)}" if is_inside else place
+
+
+def _write(source: Path, target: Path, item: os.stat_result) -> None:
+    half = target.with_name(f"{PREFIX}{digest_of(target.name)}.half")
+    shutil.copyfile(source, half)
+    os.utime(half, ns=(item.st_atime_ns, item.st_mtime_ns))
+    half.chmod(stat.S_IMODE(item.st_mode))
+    half.replace(target)
+
+
+def _same(source: Path, target: Path) -> bool:
+    try:
+        with _opened(source) as file, _opened(target) as other:
+            if os.fstat(file).st_size != os.fstat(other).st_size:
+                return False
+            while piece := os.read(file, _PIECE):
+                if piece != os.read(other, len(piece)):
+                    return False
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _walk(folder: Path, *, entering: bool = False) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield the files, links and folders in a folder by their relative paths. Files that disappear meanwhile are left out.
+
+    `entering`: a folder that does not let its owner in is opened.
+    """
+    parents = [""]
+    while parents:
+        parent = parents.pop()
+        with suppress(FileNotFoundError), os.scandir(folder / parent) as items:
+            for child in items:
+                path = f"{parent}{child.name}"
+                with suppress(FileNotFoundError):
+                    item = child.stat(follow_symlinks=False)
+                    if stat.S_ISDIR(item.st_mode):
+                        parents.append(f"{path}/")
+                        if entering:
+                            (folder / path).chmod(0o700)
+                    if stat.S_IFMT(item.st_mode) in (stat.S_IFDIR, stat.S_IFLNK, stat.S_IFREG):
+                        yield path, item
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """Open a file for reading, but no link, pipe or device."""
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise OSError(errno.EINVAL, "it is no file any more", str(path))
+        yield file
+    finally:
+        os.close(file)

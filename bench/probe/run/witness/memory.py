@@ -1,0 +1,43 @@
+"""What an agent knows, as a store: checkpoints, sessions, conversations. It is copied and reset, and no witness reads it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from bench.probe.run.witness.folder import restore
+from bench.probe.run.witness.path_store import PathStore
+from bench.probe.run.witness.sqlite import BESIDE
+from bench.record.probe.rows import StoreReading
+
+
+class MemoryStore(PathStore):
+    """A file or a folder in which the agent keeps what it knows. It may be absent until the agent makes it."""
+
+    def _check(self, path: Path) -> None: ...
+
+    def _begin(self, path: Path) -> None:
+        self._first.mkdir()
+        for kept in (path.with_name(path.name + end) for end in ("", *BESIDE)):
+            if kept.is_dir():
+                restore(kept, self._first / kept.name, kept, kept)
+            elif kept.exists():
+                shutil.copy2(kept, self._first / kept.name)
+        self.reset()
+
+    def reset(self) -> None:
+        """Bring the copy back to its first state."""
+        with self._one_line("cannot be reset"):
+            self._restore()
+
+    def _restore(self) -> None:
+        restore(self._first, self._copy.parent, self._first, self._copy.parent)
+
+    def read(self, most: int) -> StoreReading:
+        """Return a reading in which nothing differs, whatever the agent keeps."""
+        del most
+        return StoreReading("", ())
+
+    def has_changed(self) -> bool:
+        """Return False: nobody reads what an agent knows."""
+        return False

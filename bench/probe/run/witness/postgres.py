@@ -1,0 +1,282 @@
+"""A PostgreSQL database as a store: copied as a template, compared with its first state by hashes of its rows.
+
+The server copies a database only while nobody is connected to it. The owner's sessions are waited for and never closed.
+"""
+
+from __future__ import annotations
+
+import getpass
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
+
+from bench.common.errors import ConfigError, one_line
+from bench.probe.run.witness.ignored import NOTHING, Ignored
+from bench.probe.run.witness.place import lives, maker_of, new_name
+from bench.probe.run.witness.postgres_tables import DatabaseState, compared, quoted, state_of
+from bench.probe.run.witness.rows import Encoding
+from bench.record.probe.rows import RowDifference, StoreReading
+
+if TYPE_CHECKING:
+    from bench.probe.run.witness.postgres_tables import Session
+
+PATIENCE = 10.0
+"""Seconds for which sessions and locks of others are waited for."""
+_FIRST = "-first"
+_SETTINGS = """
+SET TimeZone = 'UTC'; SET DateStyle = 'ISO, MDY'; SET IntervalStyle = 'postgres'; SET bytea_output = 'hex';
+SET extra_float_digits = 1; SET search_path = pg_catalog; SET row_security = off; SET statement_timeout = 0;
+SET lock_timeout = '10s'
+"""
+_CONNECTED = """
+SELECT count(*), string_agg(DISTINCT nullif(application_name, ''), ', ') FROM pg_stat_activity
+WHERE datname = %s AND backend_type IS DISTINCT FROM 'autovacuum worker'
+"""
+_OLDEST = 130000
+_BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+
+class PostgresStore:
+    """A PostgreSQL database that the owner named. Large objects, materialized rows and foreign tables are not read.
+
+    Args:
+        name: The owner's name for it.
+        dsn: Its DSN, as the owner wrote it. It is in no message.
+        encoding: How its values are shown.
+        variables: Variables that hand the copy over; `{store}` in a value is its DSN, and `{database}` its name.
+        ignores: Tells of tables, and of columns as TABLE.COLUMN, which are not read.
+    """
+
+    def __init__(
+        self, name: str, dsn: str, encoding: Encoding, variables: Mapping[str, str], ignores: Ignored = NOTHING
+    ) -> None:
+        self._ignores = ignores
+        self.name, self._dsn, self._encoding, self._variables = name, dsn, encoding, variables
+        self._copy = ""
+        self._server: Session | None = None
+        self._state: DatabaseState | None = None
+        self._last: tuple[str, int, StoreReading] | None = None
+
+    @property
+    def replaces(self) -> Mapping[str, str]:
+        return {self._dsn: dsn_of(self._dsn, self._copy)}
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        dsn = dsn_of(self._dsn, self._copy)
+        return {name: text.replace("{store}", dsn).replace("{database}", self._copy) for name, text in self._variables.items()}
+
+    def make(self) -> None:
+        """Make the template, and the copy of it. The owner's sessions are waited for."""
+        with self._one_line("cannot be copied"):
+            source, copy = _database_of(self._dsn), new_name(self.name)
+            self._server = connected_to_server(self._dsn)
+            self._copy = copy
+            try:
+                if self._server.info.server_version < _OLDEST:
+                    raise ConfigError(f"store {self.name!r}: its server is older than PostgreSQL 13")
+                self._server.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (copy,))
+                self._create(copy + _FIRST, source)
+                self._take_over(source, copy + _FIRST)
+                self._create(copy, copy + _FIRST)
+                with _connected(self._dsn, copy + _FIRST) as first:
+                    self._state = state_of(first, self._ignores)
+                self._take_over(copy + _FIRST, copy)
+            except BaseException:
+                self.remove()
+                raise
+
+    def reset(self) -> None:
+        """Make the copy anew of the template. Sessions on the copy are closed."""
+        with self._one_line("cannot be reset"):
+            assert self._server
+            self._last = None
+            drop(self._server, self._copy)
+            self._create(self._copy, self._copy + _FIRST)
+            self._take_over(self._copy + _FIRST, self._copy)
+
+    def read(self, most: int) -> StoreReading:
+        """Return the digest of its content, and the rows that differ from the first state, at most `most`."""
+        with self._one_line("cannot be read"), _connected(self._dsn, self._copy) as now:
+            written: str = _only(now, "SELECT pg_current_wal_insert_lsn()::text")
+            if self._last and self._last[:2] == (written, most):
+                return self._last[2]  # nothing was written in the whole server
+            now.execute(_BEGIN)
+            with _connected(self._dsn, self._copy + _FIRST) as first:
+                first.execute(_BEGIN)
+                reading = self._reading(first, now, most)
+            self._last = written, most, reading
+            return reading
+
+    def has_changed(self) -> bool:
+        """Return whether the owner's database has changed since it was copied."""
+        with self._one_line("cannot be read"), _connected(self._dsn, _database_of(self._dsn)) as owner:
+            assert self._state
+            owner.execute(_BEGIN)
+            return state_of(owner, self._ignores).content != self._state.content
+
+    def remove(self) -> None:
+        """Drop copy and template. This can be called again."""
+        if self._server is None:
+            return
+        with self._one_line(f"has a copy that cannot be removed, {self._copy!r}"):
+            try:
+                for database in (self._copy, self._copy + _FIRST):
+                    drop(self._server, database)
+            finally:
+                self._server.close()
+                self._server = None
+
+    def _create(self, database: str, template: str) -> None:
+        """Create a database of a template, to which nobody is connected."""
+        import psycopg.errors  # noqa: PLC0415  an extra
+
+        assert self._server
+        end = time.monotonic() + PATIENCE
+        while True:
+            count, applications = self._server.execute(_CONNECTED, (template,)).fetchall()[0]
+            with suppress(psycopg.errors.ObjectInUse):  # a session began meanwhile
+                if not count:
+                    self._server.execute(f"CREATE DATABASE {quoted(database)} TEMPLATE {quoted(template)}".encode())
+                    return
+            if time.monotonic() >= end:
+                of = f" (of {one_line(applications, 100)})" if applications else ""
+                raise ConfigError(
+                    f"store {self.name!r}: database {template!r} has {count} open sessions{of}; "
+                    "PostgreSQL copies a database only while nobody is connected: close them and come again"
+                )
+            time.sleep(0.1)
+
+    def _take_over(self, source: str, database: str) -> None:
+        """Give a copy the settings that belong to the database it was made of."""
+        with _connected(self._dsn, source, settings="") as session:
+            settings = _only(
+                session,
+                "SELECT array_agg(split_part(s, '=', 1)) FROM pg_db_role_setting r JOIN pg_database d ON d.oid = r.setdatabase "
+                "CROSS JOIN unnest(r.setconfig) AS s WHERE d.datname = current_database() AND r.setrole = 0",
+            )
+            for setting in settings or ():
+                session.execute(f"ALTER DATABASE {quoted(database)} SET {setting} FROM CURRENT".encode())
+
+    def _reading(self, first: Session, now: Session, most: int) -> StoreReading:
+        assert self._state
+        before, state = self._state, state_of(now, self._ignores)
+        differences, count = list[RowDifference](), 0
+        for difference in self._differences(first, now, before, state):
+            count += 1
+            if count <= most:
+                differences.append(difference)
+        digest = self._encoding.digest(repr(state.content).encode())
+        return StoreReading(digest, tuple(sorted(differences, key=lambda row: (row.table, row.key))), max(0, count - most))
+
+    def _differences(
+        self, first: Session, now: Session, before: DatabaseState, state: DatabaseState
+    ) -> Iterator[RowDifference]:
+        for label, rows in state.catalogue.items():
+            for key in sorted({*before.catalogue[label], *rows}):
+                old, new = before.catalogue[label].get(key), rows.get(key)
+                if old != new:
+                    shown = (None if row is None else self._encoding.row(list(row), list(row.values())) for row in (old, new))
+                    yield RowDifference(self.name, label, self._encoding.key([""] * len(key), key), *shown)
+        for name in sorted({*before.tables, *state.tables}):
+            buckets = before.buckets.get(name, {}), state.buckets.get(name, {})
+            if before.tables.get(name) != state.tables.get(name) or buckets[0] != buckets[1]:
+                table, alike = compared(before.tables.get(name), state.tables.get(name)), Counter[str]()
+                for pair in table.pairs(first, now, *buckets):
+                    yield self._encoding.difference(self.name, name, table.key, table.columns, pair, alike)
+
+    def _one_line(self, what: str) -> AbstractContextManager[None]:
+        return _one_line(f"store {self.name!r}: the database {what}")
+
+
+@contextmanager
+def _one_line(what: str) -> Iterator[None]:
+    """Return in one line why something cannot be done."""
+    try:
+        import psycopg  # noqa: PLC0415  an extra
+    except ImportError as error:
+        raise ConfigError("PostgreSQL needs a package that is missing: pip install 'recovery-bench[probe]'") from error
+    try:
+        yield
+    except psycopg.Error as error:
+        raise ConfigError(f"{what}: {one_line(str(error), 300)}") from error
+
+
+def connected_to_server(dsn: str) -> Session:
+    """Return a session with the server of a database, in a database that is not the owner's."""
+    import psycopg  # noqa: PLC0415  an extra
+
+    try:
+        return _connected(dsn, "postgres")
+    except psycopg.OperationalError:
+        return _connected(dsn, "template1")
+
+
+def _connected(dsn: str, database: str, settings: str = _SETTINGS) -> Session:
+    import psycopg  # noqa: PLC0415  an extra
+
+    session = psycopg.connect(
+        _without_driver(dsn), dbname=database, autocommit=True, connect_timeout=10, application_name="recovery-bench probe"
+    )
+    if settings:
+        session.execute(settings.encode())
+    return session
+
+
+def _only(session: Session, query: str) -> Any:
+    row = session.execute(query.encode()).fetchone()
+    return row and row[0]
+
+
+def drop(server: Session, database: str) -> None:
+    """Drop a database that a probe made, and close its sessions."""
+    if maker_of(database.removesuffix(_FIRST)) is None:
+        raise RuntimeError(f"{database} was not made by a probe")
+    server.execute(f"DROP DATABASE IF EXISTS {quoted(database)} WITH (FORCE)".encode())
+
+
+def left_databases(dsn: str) -> list[str]:
+    """Return the databases on a server that killed probes left behind."""
+    with _one_line("the server cannot be asked for copies that were left"), connected_to_server(dsn) as server:
+        names = [name for (name,) in server.execute("SELECT datname FROM pg_database ORDER BY 1").fetchall()]
+        return [name for name in names if _is_left(server, name.removesuffix(_FIRST))]
+
+
+def drop_left(dsn: str, database: str) -> None:
+    """Drop a database that a killed probe left. Raises ConfigError."""
+    with _one_line(f"database {database!r} cannot be dropped"), connected_to_server(dsn) as server:
+        drop(server, database)
+
+
+def _is_left(server: Session, copy: str) -> bool:
+    process = maker_of(copy)
+    if process is None or lives(process):
+        return False
+    held = server.execute("SELECT NOT pg_try_advisory_lock(hashtextextended(%s, 0))", (copy,)).fetchone()
+    server.execute("SELECT pg_advisory_unlock_all()")
+    return held == (False,)
+
+
+def dsn_of(dsn: str, database: str) -> str:
+    """Return a DSN, a URL or words such as `host=...`, with another database in it."""
+    import psycopg.conninfo  # noqa: PLC0415  an extra
+
+    if "://" not in dsn:
+        return psycopg.conninfo.make_conninfo(dsn, dbname=database)
+    parts = urlsplit(dsn)
+    return urlunsplit(parts._replace(path=f"/{database}"))
+
+
+def _without_driver(dsn: str) -> str:
+    scheme, divider, rest = dsn.partition("://")
+    return f"{scheme.partition('+')[0]}{divider}{rest}"
+
+
+def _database_of(dsn: str) -> str:
+    import psycopg.conninfo  # noqa: PLC0415  an extra
+
+    words = psycopg.conninfo.conninfo_to_dict(_without_driver(dsn))
+    return str(words.get("dbname") or words.get("user") or getpass.getuser())

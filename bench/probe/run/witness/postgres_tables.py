@@ -1,0 +1,224 @@
+"""Tables of a PostgreSQL database beside its first state. The server hashes buckets of rows; those that differ are read."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import compress, groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from bench.common.values import dataclass
+from bench.probe.run.witness.rows import SCHEMA, RowPair, StoredRow
+from bench.record.probe.rows import SEQUENCES
+
+if TYPE_CHECKING:
+    import psycopg
+
+    Session = psycopg.Connection[tuple[Any, ...]]
+
+_BUCKETS = 4096
+_NATIVE = frozenset(("int2", "int4", "int8", "float4", "float8", "numeric", "bool"))
+_OURS = "n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'"
+_TABLES = f"""
+SELECT n.nspname, c.relname, c.relkind = 'r',
+  array_agg(a.attname::text ORDER BY a.attnum), array_agg(t.typname::text ORDER BY a.attnum),
+  coalesce((SELECT array_agg(k.attname::text ORDER BY u.place)
+    FROM pg_index i, unnest(i.indkey::int2[]) WITH ORDINALITY AS u (number, place), pg_attribute k
+    WHERE i.indrelid = c.oid AND i.indisprimary AND k.attrelid = c.oid AND k.attnum = u.number), ARRAY[]::text[])
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+JOIN pg_type t ON t.oid = a.atttypid
+WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND {_OURS} GROUP BY n.nspname, c.relname, c.relkind, c.oid ORDER BY 1, 2
+"""
+_CREATED = f"""
+SELECT CASE WHEN c.relkind IN ('v', 'm') THEN 'view' WHEN c.relkind IN ('i', 'I') THEN 'index' ELSE 'table' END,
+  n.nspname || '.' || c.relname,
+  CASE WHEN c.relkind IN ('v', 'm') THEN pg_get_viewdef(c.oid) WHEN c.relkind IN ('i', 'I') THEN pg_get_indexdef(c.oid)
+    ELSE (SELECT string_agg(concat_ws(' ', a.attname, format_type(a.atttypid, a.atttypmod),
+        CASE WHEN a.attnotnull THEN 'NOT NULL' END, 'DEFAULT ' || pg_get_expr(d.adbin, d.adrelid)), ', ' ORDER BY a.attnum)
+      FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+      WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) END
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'i', 'I', 'f') AND {_OURS}
+UNION ALL SELECT 'constraint', n.nspname || '.' || r.relname || '.' || c.conname, pg_get_constraintdef(c.oid)
+FROM pg_constraint c JOIN pg_class r ON r.oid = c.conrelid JOIN pg_namespace n ON n.oid = r.relnamespace WHERE {_OURS}
+UNION ALL SELECT 'trigger', n.nspname || '.' || r.relname || '.' || t.tgname, pg_get_triggerdef(t.oid)
+FROM pg_trigger t JOIN pg_class r ON r.oid = t.tgrelid JOIN pg_namespace n ON n.oid = r.relnamespace
+WHERE NOT t.tgisinternal AND {_OURS}
+UNION ALL SELECT 'function', n.nspname || '.' || p.oid::regprocedure, pg_get_functiondef(p.oid)
+FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+WHERE p.prokind IN ('f', 'p') AND {_OURS} AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')
+"""
+_SEQUENCES = f"""
+SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'S' AND {_OURS}
+"""
+
+
+@dataclass(frozen=True)
+class PostgresTable:
+    """A table as the catalogue describes it. Partitions are read as the table that they are parts of.
+
+    kinds   the types of its columns
+    key     the columns of its primary key
+    """
+
+    schema: str
+    name: str
+    only: bool
+    columns: tuple[str, ...]
+    kinds: tuple[str, ...]
+    key: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """Its name as rows have it."""
+        return self.name if self.schema == "public" else f"{self.schema}.{self.name}"
+
+    def text_of(self, columns: Sequence[str]) -> str:
+        """Return SQL for one text that holds these columns of a row. A column that the table lacks is NULL."""
+        return f"ROW({', '.join(quoted(column) if column in self.columns else 'NULL' for column in columns)})::text"
+
+    def shown(self, column: str) -> str:
+        """Return SQL for a column as it is shown: a number, a truth value, or else its text."""
+        if column not in self.columns:
+            return "NULL"
+        return quoted(column) + ("" if self.kinds[self.columns.index(column)] in _NATIVE else "::text")
+
+    @property
+    def source(self) -> str:
+        """What stands for it behind FROM."""
+        return f"{'ONLY ' if self.only else ''}{quoted(self.schema)}.{quoted(self.name)}"
+
+
+_Sorted = tuple[tuple[int, str], str, StoredRow]
+"""The bucket and identity of a row, all of it as one text, and its values."""
+Buckets = Mapping[int, tuple[int, int]]
+"""Of each bucket: how many rows it has, and the sum of their hashes."""
+Created = Mapping[tuple[str, ...], Mapping[str, object]]
+
+
+@dataclass(frozen=True)
+class DatabaseState:
+    """A database at one moment: its tables, the buckets of each, what was created in it, and its sequences."""
+
+    tables: Mapping[str, PostgresTable]
+    buckets: Mapping[str, Buckets]
+    catalogue: Mapping[str, Created]
+
+    @property
+    def content(self) -> object:
+        """What is equal in databases of equal content, and has a `repr`."""
+        sums = [
+            (name, *map(sum, zip((0, 0), *buckets.values(), strict=True))) for name, buckets in sorted(self.buckets.items())
+        ]
+        return sums, {
+            name: sorted((key, sorted(row.items())) for key, row in held.items()) for name, held in self.catalogue.items()
+        }
+
+
+def state_of(session: Session, ignores: Callable[[str], bool]) -> DatabaseState:
+    """Return the state of the database in this session's transaction, without the tables and columns that are ignored."""
+    tables = {}
+    for schema, name, only, columns, kinds, key in session.execute(_TABLES.encode()).fetchall():
+        table = PostgresTable(schema, name, only, tuple(columns), tuple(kinds), tuple(key))
+        if not ignores(table.label):
+            read = [column in key or not ignores(f"{table.label}.{column}") for column in columns]
+            tables[table.label] = replace(table, columns=tuple(compress(columns, read)), kinds=tuple(compress(kinds, read)))
+    buckets = {name: _buckets_of(session, table, table.columns, table.key) for name, table in tables.items()}
+    created: Created = {
+        (kind, name): {"definition": text} for kind, name, text in session.execute(_CREATED.encode()).fetchall()
+    }
+    return DatabaseState(tables, buckets, {SCHEMA: created, SEQUENCES: dict(_sequences(session))})
+
+
+def _sequences(session: Session) -> Iterator[tuple[tuple[str, ...], Mapping[str, object]]]:
+    for schema, name in session.execute(_SEQUENCES.encode()).fetchall():
+        query = f"SELECT last_value, is_called FROM {quoted(schema)}.{quoted(name)}"
+        value, is_called = session.execute(query.encode()).fetchall()[0]
+        yield (name if schema == "public" else f"{schema}.{name}",), {"value": value, "is_called": is_called}
+
+
+def _buckets_of(session: Session, table: PostgresTable, columns: Sequence[str], key: Sequence[str]) -> Buckets:
+    query = (
+        f"SELECT {_bucket(table, columns, key)}, count(*), sum(hashtextextended({table.text_of(columns)}, 0)::numeric)::text "
+        f"FROM {table.source} GROUP BY 1"
+    )
+    return {bucket: (rows, int(hashes)) for bucket, rows, hashes in session.execute(query.encode())}
+
+
+def _bucket(table: PostgresTable, columns: Sequence[str], key: Sequence[str]) -> str:
+    return f"(hashtextextended({table.text_of(key or columns)}, 1) & {_BUCKETS - 1})::int"
+
+
+@dataclass(frozen=True)
+class ComparedTable:
+    """A table now beside the first state. Each can lack it, or lack columns of it, which then count as NULL."""
+
+    before: PostgresTable | None
+    now: PostgresTable | None
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+
+    def pairs(self, first: Session, now: Session, old: Buckets, new: Buckets) -> Iterator[RowPair]:
+        """Yield the rows before and now that are not the same in both. `old` and `new` are the buckets of both."""
+        differ = None if self.before != self.now else sorted(b for b in {*old, *new} if old.get(b) != new.get(b))
+        rows = (self._rows(first, self.before, differ), self._rows(now, self.now, differ))
+        for went, came in _unequal(*rows):
+            if self.key and went and came:
+                yield went[0], came[0]
+            else:
+                yield from ((row, None) for row in went)
+                yield from ((None, row) for row in came)
+
+    def _rows(self, session: Session, table: PostgresTable | None, buckets: Sequence[int] | None) -> Iterator[_Sorted]:
+        """Yield rows in the order of bucket and identity, which is the key, or all of a row that has none."""
+        if table is None:
+            return
+        bucket = _bucket(table, self.columns, self.key)
+        shown = "".join(f", {table.shown(column)}" for column in self.columns)
+        content, identity = table.text_of(self.columns), table.text_of(self.key or self.columns)
+        within = "" if buckets is None else f"WHERE {bucket} = ANY(ARRAY[{', '.join(map(str, buckets))}]::int[])"
+        query = f'SELECT {bucket}, ({identity}) COLLATE "C", {content}{shown} FROM {table.source} {within} ORDER BY 1, 2'
+        with session.cursor("rows") as cursor:
+            for row in cursor.execute(query.encode()):
+                yield (row[0], row[1]), row[2], row[3:]
+
+
+def compared(before: PostgresTable | None, now: PostgresTable | None) -> ComparedTable:
+    """Return a table beside the first state."""
+    tables = [table for table in (before, now) if table]
+    columns = tuple(dict.fromkeys(column for table in tables for column in table.columns))
+    return ComparedTable(before, now, columns, tables[0].key if tables[0].key == tables[-1].key else ())
+
+
+def _unequal(first: Iterator[_Sorted], second: Iterator[_Sorted]) -> Iterator[tuple[list[StoredRow], list[StoredRow]]]:
+    """Yield the rows of one identity that one of two sorted streams has more often than the other."""
+    merged = heapq.merge(_on_side(0, first), _on_side(1, second), key=itemgetter(0, 1))
+    for _, rows in groupby(merged, key=itemgetter(0)):
+        sides: tuple[list[tuple[str, StoredRow]], list[tuple[str, StoredRow]]] = ([], [])
+        for _, side, content, values in rows:
+            sides[side].append((content, values))
+        common = Counter(content for content, _ in sides[0]) & Counter(content for content, _ in sides[1])
+        went, came = (list(_left(rows, common.copy())) for rows in sides)
+        if went or came:
+            yield went, came
+
+
+def _on_side(side: int, rows: Iterator[_Sorted]) -> Iterator[tuple[tuple[int, str], int, str, StoredRow]]:
+    return ((identity, side, content, values) for identity, content, values in rows)
+
+
+def _left(rows: list[tuple[str, StoredRow]], common: Counter[str]) -> Iterator[StoredRow]:
+    for content, values in rows:
+        if common[content]:
+            common[content] -= 1
+        else:
+            yield values
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL takes it."""
+    return '"' + name.replace('"', '""') + '"'

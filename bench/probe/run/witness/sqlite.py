@@ -1,0 +1,199 @@
+"""A SQLite database as a store. SQLite's backup copies it: that waits for writers, and reads their journals."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+
+from bench.common.digests import digest_of
+from bench.common.errors import ConfigError
+from bench.probe.run.witness.ignored import NOTHING, Ignored
+from bench.probe.run.witness.path_store import PathStore
+from bench.probe.run.witness.rows import Encoding, RowPair, StoredRow
+from bench.probe.run.witness.sqlite_pages import pages_of, same_tables
+from bench.probe.run.witness.sqlite_tables import SqliteComparison, quoted, tables_of
+from bench.record.probe.rows import RowDifference, StoreReading
+
+PATIENCE = 10.0
+"""Seconds for which a lock of somebody else is waited for."""
+_OLDEST = (3, 37, 0)
+BESIDE = ("-wal", "-shm", "-journal")
+"""Ends of the files that a database has beside it."""
+_ALL = 2**128
+
+
+class SqliteStore(PathStore):
+    """A SQLite database that the owner named. `ignores`: whether a table, or a column, is not read."""
+
+    def __init__(
+        self,
+        name: str,
+        path: Path,
+        folder: Path,
+        encoding: Encoding,
+        variables: Mapping[str, str],
+        in_place: bool = False,
+        ignores: Ignored = NOTHING,
+    ) -> None:
+        super().__init__(name, path, folder, variables, in_place)
+        self._encoding, self._ignores = encoding, ignores
+        self._totals: dict[str, int] = {}
+        self._pages: dict[int, str] = {}
+
+    def _check(self, path: Path) -> None:
+        if sqlite3.sqlite_version_info < _OLDEST:
+            raise ConfigError(f"this Python has SQLite {sqlite3.sqlite_version}; a probe of SQLite needs 3.37 or later")
+        if not path.is_file():
+            raise ConfigError(f"store {self.name!r}: {self._path} is no file")
+
+    def _begin(self, path: Path) -> None:
+        with closing(opened_database(path, "ro")) as source, closing(opened_database(self._first, "rwc")) as first:
+            _back_up(source, first)
+        shutil.copymode(path, self._first)
+        self._totals = self._totals_of(self._first)
+        with closing(opened_database(self._first, "ro", immutable=True)) as first:
+            self._pages = pages_of(first)
+        if not self._in_place:
+            self._copy.parent.mkdir()
+            self.reset()
+            return
+        scratch = self._made.folder / "scratch.db"
+        restore(self._first, scratch)
+        if self._totals_of(scratch) != self._totals:
+            raise self._differed()
+        scratch.unlink()
+        self._made.restores("sqlite", path)
+
+    def reset(self) -> None:
+        """Bring the copy back to its first state."""
+        with self._one_line("cannot be reset"):
+            if self._in_place:
+                self._restore()
+            else:
+                _replace(self._first, self._copy)
+
+    def _restore(self) -> None:
+        restore(self._first, self._copy)
+
+    def read(self, most: int) -> StoreReading:
+        """Return the digest of its content, and the rows that differ from the first state, at most `most`."""
+        with self._one_line("cannot be read"), closing(opened_database(self._copy, "rw")) as database:
+            database.execute("ATTACH ? AS first", (f"{self._first.as_uri()}?mode=ro&immutable=1",))
+            database.execute("BEGIN")
+            return self._reading(database, most)
+
+    def has_changed(self) -> bool:
+        """Return whether the owner's database is not as it was when it was copied."""
+        with self._one_line("cannot be read"):
+            return not self._in_place and self._totals_of(self._path.resolve(), immutable=False) != self._totals
+
+    def _totals_of(self, path: Path, *, immutable: bool = True) -> dict[str, int]:
+        """Return the digest of each table."""
+        totals = {}
+        with closing(opened_database(path, "ro", immutable=immutable)) as database:
+            for table in tables_of(database, "main", self._ignores).values():
+                columns = ", ".join(map(quoted, table.columns))
+                rows = database.execute(f"SELECT {columns} FROM {table.within('main')}")
+                totals[table.name] = sum(self._encoding.weight((table.name, row)) for row in rows) % _ALL
+        return totals
+
+    def _reading(self, database: sqlite3.Connection, most: int) -> StoreReading:
+        before, now = tables_of(database, "first", self._ignores), tables_of(database, "main", self._ignores)
+        same = same_tables(database, self._copy, self._first, self._pages)
+        totals, differences, count = dict(self._totals), list[RowDifference](), 0
+        for name in sorted({*before, *now}.difference(same)):
+            comparison = SqliteComparison(database, before.get(name), now.get(name))
+            total, alike = totals.get(name, 0), Counter[str]()
+            for pair in self._changes(comparison):
+                total += self._weight(name, comparison, pair[1]) - self._weight(name, comparison, pair[0])
+                count += 1
+                if count <= most:
+                    row = self._encoding.difference(self.name, name, comparison.key, comparison.columns, pair, alike)
+                    differences.append(row)
+            totals[name] = total % _ALL
+        digest = self._encoding.digest(repr(sorted(item for item in totals.items() if item[1])).encode("utf-8", "replace"))
+        return StoreReading(digest, tuple(sorted(differences, key=lambda row: (row.table, row.key))), max(0, count - most))
+
+    def _changes(self, comparison: SqliteComparison) -> Iterator[RowPair]:
+        """Yield the rows that differ. Where there is no key, rows whose numbers alone changed do not."""
+        if comparison.key:
+            yield from comparison.pairs()
+            return
+        surplus = Counter[int]()
+        for old, new in comparison.pairs():
+            if old is not None:
+                surplus[self._encoding.weight(old)] -= 1
+            if new is not None:
+                surplus[self._encoding.weight(new)] += 1
+        for old, new in comparison.pairs():
+            went, came = self._take(surplus, old, -1), self._take(surplus, new, 1)
+            if went is not None or came is not None:
+                yield went, came
+
+    def _take(self, surplus: Counter[int], row: StoredRow | None, sign: int) -> StoredRow | None:
+        """Return the row if there are still more such rows in one of both states than in the other, and count it."""
+        if row is None or surplus[weight := self._encoding.weight(row)] * sign <= 0:
+            return None
+        surplus[weight] -= sign
+        return row
+
+    def _weight(self, table: str, comparison: SqliteComparison, row: StoredRow | None) -> int:
+        if row is None:
+            return 0
+        width = comparison.width  # values of later columns follow, but for NULL: a new column alone changes no row
+        later = (item for item in zip(comparison.columns[width:], row[width:], strict=True) if item[1] is not None)
+        return self._encoding.weight((table, (*row[:width], *later)))
+
+
+def opened_database(path: Path, mode: str, *, immutable: bool = False) -> sqlite3.Connection:
+    """Return a database, open for reading ("ro"), for writing ("rw"), or made if it is missing ("rwc").
+
+    A text that is not UTF-8 keeps its bytes. `immutable`: nobody writes to it, and no file is made beside it.
+    """
+    place = f"{path.absolute().as_uri()}?mode={mode}{'&immutable=1' if immutable else ''}"
+    database = sqlite3.connect(place, uri=True, timeout=PATIENCE, isolation_level=None)
+    database.text_factory = _text
+    return database
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def restore(backup: Path, path: Path) -> None:
+    """Write a backup into a database, in one transaction: whoever is killed in it leaves what was there before.
+
+    A file that is no database any more is replaced.
+    """
+    try:
+        with closing(opened_database(backup, "ro", immutable=True)) as source, closing(opened_database(path, "rwc")) as target:
+            target.execute("PRAGMA journal_mode = DELETE")
+            _back_up(source, target)
+    except sqlite3.OperationalError:
+        raise
+    except sqlite3.DatabaseError:
+        _replace(backup, path)
+    shutil.copymode(backup, path)
+
+
+def _replace(backup: Path, path: Path) -> None:
+    half = path.with_name(f"{path.name}.{digest_of(str(path))}.half")
+    shutil.copy(backup, half)
+    for end in BESIDE:
+        path.with_name(path.name + end).unlink(missing_ok=True)
+    half.replace(path)
+
+
+def _back_up(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
+    end = time.monotonic() + PATIENCE
+
+    def wait(status: int, _remaining: int, _pages: int) -> None:
+        if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) and time.monotonic() > end:
+            raise sqlite3.OperationalError(f"another process has kept it locked for {PATIENCE:g} seconds")
+
+    source.backup(target, pages=-1, progress=wait, sleep=0.05)

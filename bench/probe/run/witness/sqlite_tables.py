@@ -1,0 +1,151 @@
+"""Tables of a SQLite database beside the same tables in its first state, which is attached as `first`: compared in SQL."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from itertools import chain
+
+from bench.common.values import dataclass
+from bench.probe.run.witness.rows import SCHEMA, RowPair, StoredRow
+from bench.record.probe.rows import SEQUENCES
+
+ROW = "(row)"
+"""The column of a table of which all others are ignored: its rows are counted."""
+
+
+@dataclass(frozen=True)
+class SqliteTable:
+    """A table as its database describes it. Generated columns are left out: they follow from the others.
+
+    source   what stands for it behind FROM, with `{schema}`
+    key      the columns of its primary key
+    number   the name of the number that each of its rows has; "" if its rows have none
+    """
+
+    name: str
+    source: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...] = ()
+    number: str = ""
+
+    def within(self, schema: str) -> str:
+        """Return what stands for it behind FROM."""
+        return self.source.replace("{schema}", schema)
+
+
+_CREATED = SqliteTable(
+    SCHEMA,
+    "(SELECT type, name, tbl_name AS of, sql FROM {schema}.sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\')",
+    ("type", "name", "of", "sql"),
+    ("type", "name"),
+)
+
+
+def tables_of(database: sqlite3.Connection, schema: str, ignores: Callable[[str], bool]) -> dict[str, SqliteTable]:
+    """Return the tables that hold content, without what is ignored. A virtual table stands for those in which it keeps its
+    rows."""
+    tables = {SCHEMA: _CREATED}
+    listed = database.execute("SELECT name, type FROM pragma_table_list WHERE schema = ?", (schema,)).fetchall()
+    for name, kind in sorted(listed):
+        if ignores(name):
+            continue
+        if name == "sqlite_sequence":
+            tables[SEQUENCES] = SqliteTable(SEQUENCES, "{schema}.sqlite_sequence", ("name", "seq"), ("name",))
+        elif kind in ("table", "virtual") and not name.startswith("sqlite_"):
+            table = _described(database, schema, name, ignores)
+            if kind == "table" or _can_read(database, f"SELECT * FROM {table.within(schema)} LIMIT 0"):
+                tables[name] = table
+    return tables
+
+
+def _described(database: sqlite3.Connection, schema: str, name: str, ignores: Callable[[str], bool]) -> SqliteTable:
+    described = database.execute("SELECT name, pk FROM pragma_table_info(?, ?)", (name, schema)).fetchall()
+    columns = tuple(column for column, place in described if place or not ignores(f"{name}.{column}"))
+    if not columns:
+        return SqliteTable(name, f"(SELECT 0 AS {quoted(ROW)} FROM {{schema}}.{quoted(name)})", (ROW,))
+    key = tuple(column for column, place in sorted(described, key=lambda column: column[1]) if place)
+    source = f"{{schema}}.{quoted(name)}"
+    free = (number for number in ("rowid", "_rowid_", "oid") if number not in map(str.lower, columns))
+    number = next(
+        (number for number in free if _can_read(database, f"SELECT {number} FROM {schema}.{quoted(name)} LIMIT 0")), ""
+    )
+    return SqliteTable(name, source, columns, key, number)
+
+
+def _can_read(database: sqlite3.Connection, query: str) -> bool:
+    """Return whether a query can be read. It cannot where a module or an order of text of the owner's program is missing."""
+    try:
+        database.execute(query).fetchall()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_ERROR:
+            return False
+        raise
+    return True
+
+
+class SqliteComparison:
+    """A table now, beside the first state. Each can lack it, or lack columns of it, which then count as NULL."""
+
+    def __init__(self, database: sqlite3.Connection, before: SqliteTable | None, now: SqliteTable | None) -> None:
+        self._database, self._before, self._now = database, before, now
+        self.columns = tuple(dict.fromkeys(chain(before.columns if before else (), now.columns if now else ())))
+        self.width = len(before.columns if before else self.columns)
+        self.key: tuple[str, ...] = ()
+        self._joined = ""
+        if before and now:
+            if before.key == now.key and self._can_pair(now.key):
+                self.key, self._joined = now.key, _equal(now.key)
+            elif before.number and before.number == now.number:
+                self._joined = f"n.{now.number} = f.{now.number}"
+        elif table := before or now:
+            self.key = table.key
+
+    def pairs(self) -> Iterator[RowPair]:
+        """Yield the rows that are not the same in both. Rows are paired by the key, else by their number."""
+        before, now, width = self._before, self._now, len(self.columns)
+        if not (before and now and self._joined):
+            yield from ((row, None) for row in self._rows("first", before))
+            yield from ((None, row) for row in self._rows("main", now))
+            return
+        first, main, came = before.within("first"), now.within("main"), 0
+        absent = f"f.{quoted(self.key[0]) if self.key else before.number} IS NULL"
+        old, new = self._list("f", before), self._list("n", now)
+        same = " AND ".join(f"{b} IS {a} COLLATE BINARY AND typeof({b}) = typeof({a})" for a, b in zip(old, new, strict=True))
+        changed = f"FROM {main} AS n LEFT JOIN {first} AS f ON {self._joined} WHERE {absent} OR NOT ({same})"
+        for row in self._database.execute(f"SELECT {', '.join((*old, *new))}, {absent} {changed}"):
+            came += row[-1]
+            yield None if row[-1] else row[:width], row[width:-1]
+        if self._count(first) > self._count(main) - came:
+            gone = f"FROM {first} AS f WHERE NOT EXISTS (SELECT 1 FROM {main} AS n WHERE {self._joined})"
+            yield from ((row, None) for row in self._database.execute(f"SELECT {', '.join(old)} {gone}"))
+
+    def _rows(self, schema: str, table: SqliteTable | None) -> Iterator[StoredRow]:
+        if table:
+            yield from self._database.execute(f"SELECT {', '.join(self._list('t', table))} FROM {table.within(schema)} AS t")
+
+    def _list(self, alias: str, table: SqliteTable) -> list[str]:
+        return [f"{alias}.{quoted(column)}" if column in table.columns else "NULL" for column in self.columns]
+
+    def _count(self, source: str) -> int:
+        count: int = self._database.execute(f"SELECT count(*) FROM {source}").fetchone()[0]
+        return count
+
+    def _can_pair(self, key: tuple[str, ...]) -> bool:
+        """Return whether a key names each row: none of it is NULL, and its order of text is known."""
+        if not (key and self._before and self._now):
+            return False
+        first, main = self._before.within("first"), self._now.within("main")
+        null = " OR ".join(f"t.{quoted(column)} IS NULL" for column in key)
+        has_null = f"SELECT EXISTS (SELECT 1 FROM {first} AS t WHERE {null}) OR EXISTS (SELECT 1 FROM {main} AS t WHERE {null})"
+        joined = f"EXPLAIN SELECT 1 FROM {main} AS n LEFT JOIN {first} AS f ON {_equal(key)}"
+        return _can_read(self._database, joined) and not self._database.execute(has_null).fetchone()[0]
+
+
+def _equal(key: tuple[str, ...]) -> str:
+    return " AND ".join(f"n.{quoted(column)} = f.{quoted(column)}" for column in key)
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL takes it."""
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,236 @@
+"""Write a probe's run to disk. Each cell becomes a trial in `results/NAME`, as in any run, and secrets are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.common.digests import Texts, digest_of
+from bench.common.errors import ResultsError, one_line
+from bench.probe.run.course import AgentCourse
+from bench.probe.run.secrets import Secrets
+from bench.record.config import StoredConfig
+from bench.record.events import Answered, Called, OfAKind, of_kind
+from bench.record.files import FORMAT, MANIFEST, holds
+from bench.record.manifest import Manifest, ManifestPack
+from bench.record.model_parameters import ModelParameters
+from bench.record.probe.events import CLEAN, CONTROL, CellJudged, CellsPlanned, GatewayCall
+from bench.record.probe.probed import AGENT, WITHOUT_MODEL, Probed
+from bench.record.reading import read_manifest, read_records, read_trials
+from bench.record.record import Outcome, ResponseRecord, SessionRecord, TrialRecord, arm_of
+from bench.record.store import RunWriter, write_manifest
+from bench.run.experiment.provenance import code_version, machine, now, package_versions
+from bench.scenario import Grade
+
+REASON = 300
+"""Characters of the reason in a record."""
+OUTCOMES: Mapping[str, Outcome] = {
+    "same": "solved",
+    "absorbed": "solved",
+    "gave_up": "gave_up",
+    "did_not_end": "gave_up",
+    "not_applicable": "ungraded",
+    "no_verdict": "ungraded",
+}
+"""A trial's outcome by the verdict on its cell; damage is `wrong`."""
+
+
+@dataclass(frozen=True)
+class CellRun:
+    """One run of the agent, as the probe yields it.
+
+    plan        `clean`, `control`, or what is struck (`bench.record.probe.events.plan_of`)
+    repetition  how many runs of this plan there were before, from 0
+    events      as `bench.record.probe.events` has them; `CellJudged` is the last, unless there is a `problem`
+    texts       the texts that the events name, by digest
+    seconds     how long it took, and `began` when it began, UTC, ISO 8601
+    problem     why it could not be run; such a run is made again when the probe goes on
+    """
+
+    plan: str
+    repetition: int
+    events: Sequence[OfAKind]
+    texts: Mapping[str, str]
+    seconds: float
+    problem: str = ""
+
+    @property
+    def judged(self) -> CellJudged | None:
+        judged = of_kind(self.events, CellJudged)
+        return judged[-1] if judged else None
+
+
+def run_of(plan: str, repetition: int, course: AgentCourse, judged: CellJudged, more: Sequence[OfAKind] = ()) -> CellRun:
+    """Return the record of a run of the agent, with its verdict and further events."""
+    calls: list[tuple[float, OfAKind]] = [(call.arrived, call) for call in course.calls]
+    readings = ((reading.started, reading) for reading in course.readings)
+    happened = [event for _, event in sorted([*calls, *readings], key=lambda timed: timed[0])]
+    return CellRun(plan, repetition, (*happened, *course.lives, *more, judged), course.texts, course.seconds)
+
+
+class ProbeWriter:
+    """Appends the cells of a probe to its run, which it begins or goes on with.
+
+    folder       the run's folder
+    plans        the plans that have run
+    recorded     the trials that the run held at the opening, except those that ended in an error
+    is_complete  whether the run had everything it needs, with a regular end, when it was opened
+
+    Raises ResultsError as `RunWriter` does.
+    """
+
+    def __init__(self, folder: Path, name: str, probed: Probed, secrets: Secrets, model: ModelParameters | None):
+        self.folder, self._name, self._secrets = folder, name, secrets
+        self._model = (model.model if model else None) or WITHOUT_MODEL
+        plans = read_manifest(folder).config.plans if holds(folder, MANIFEST) else (CLEAN, CONTROL)
+        parameters = model or ModelParameters(kind=WITHOUT_MODEL)
+        self._manifest = _manifest(folder.name, name, probed, {self._model: parameters}, plans)
+        self._writer = RunWriter(folder, self._manifest)
+        records = list(read_records(folder))
+        self.recorded = [record for record in records if isinstance(record, TrialRecord) and record.outcome != "error"]
+        self.plans = {record.plan for record in self.recorded}
+        self.is_complete = bool(records) and isinstance(records[-1], SessionRecord) and records[-1].mark is not None
+
+    def add(self, cell: CellRun) -> TrialRecord:
+        """Append a cell, and return its record."""
+        if not cell.problem:
+            self.plans.add(cell.plan)
+        for planned in of_kind(cell.events, CellsPlanned):
+            self._name_plans(planned.cells)
+        self._name_plans([cell.plan])
+        texts = Texts()
+        events = self._secrets.blot_all(tuple(cell.events), cell.texts, texts)
+        calls = [call for call in of_kind(events, GatewayCall) if call.door_kind == "model" and call.passed_on is not None]
+        asked = [_called(call, number) for number, call in enumerate(calls, 1)]
+        record = self._record(cell, (*asked, *events), asked)
+        for call in asked:
+            if call.reply:
+                self._writer.respond(_response(record, call), texts)
+        self._writer.add(record, texts)
+        return record
+
+    def close(self) -> None:
+        """Close the files of a run in which nothing was run."""
+        self._writer.close()
+
+    def begin(self) -> None:
+        """Note that a session begins."""
+        self._writer.note(SessionRecord(now(), "began", "probe"))
+
+    def end(self, detail: str, complete: bool) -> None:
+        """Note how the session ended, and close the files."""
+        mark = self._writer.mark if complete else None
+        self._writer.note(SessionRecord(now(), "ended", one_line(self._secrets.blot(detail), REASON), mark=mark))
+        self._writer.remove_if_empty()
+        self._writer.close()
+
+    def _record(self, cell: CellRun, events: tuple[OfAKind, ...], asked: Sequence[Called]) -> TrialRecord:
+        judged = next(iter(of_kind(events, CellJudged)), None)
+        seconds = sum(call.seconds for call in asked)
+        outcome: Outcome = "error"
+        if judged and not cell.problem:
+            outcome = OUTCOMES.get(judged.verdict, "wrong")
+        grade = Grade(outcome == "solved", float(outcome == "solved"), {}) if outcome in ("solved", "wrong") else None
+        return TrialRecord(
+            id=digest_of("\0".join((self._manifest.scenarios[self._name].asked, self._model, cell.plan, str(cell.repetition)))),
+            scenario=self._name,
+            architecture=AGENT,
+            model=self._model,
+            plan=cell.plan,
+            repetition=cell.repetition,
+            outcome=outcome,
+            reason=one_line(self._secrets.blot(cell.problem or (judged.why if judged else "")), REASON),
+            grade=grade,
+            tokens=sum(call.tokens_in + call.tokens_out for call in asked),
+            api_seconds=seconds,
+            waiting_seconds=0.0,
+            framework_seconds=max(0.0, cell.seconds - seconds),
+            timing="live",
+            events=(*events, Answered(())) if grade else events,
+        )
+
+    def _name_plans(self, plans: Iterable[str]) -> None:
+        """Add the names of these plans to the manifest. The manifest is written again if a name is missing."""
+        config = self._manifest.config
+        if new := [plan for plan in dict.fromkeys(plans) if plan not in config.plans]:
+            named = config.model_copy(update={"plans": (*config.plans, *new)})
+            self._manifest = self._manifest.model_copy(update={"config": named})
+            write_manifest(self.folder, self._manifest)
+
+
+def is_of_another(folder: Path, probed: Probed) -> bool:
+    """Return whether a folder holds another probe that has only clean runs.
+
+    Raises:
+        ResultsError: The folder cannot be read, or holds cells of another probe.
+    """
+    if not holds(folder, MANIFEST) or (there := read_manifest(folder).probe) is None or there == probed:
+        return False
+    if all(record.plan == CLEAN for record in read_trials(folder)):
+        return True
+    is_same = there.subject == probed.subject
+    what = "other cells were asked for then" if is_same else "its file, or a file that it names, has changed"
+    raise ResultsError(f"{folder}: is another probe, since {what}; give --set-aside to begin anew, or --name")
+
+
+def _called(call: GatewayCall, number: int) -> Called:
+    """Return a request to the model in the form in which the ledger counts it."""
+    assert call.passed_on is not None
+    return Called(
+        call=number,
+        subtasks=(),
+        attempt=1,
+        try_=1,
+        cause="rerun" if call.cause == "restart" else "retry" if call.repeats else "step" if number > 1 else "first",
+        started=call.passed_on,
+        seconds=0.0 if call.answered is None else call.answered - call.passed_on,
+        seed=0,
+        messages=(),
+        reply=call.answer,
+        delivered=None,
+        tokens_in=call.tokens_in,
+        tokens_out=call.tokens_out,
+        usage_in=None,
+        usage_out=None,
+        finish="stop" if call.answer else None,
+        failure=None if call.answer else "cut_off",
+    )
+
+
+def _response(record: TrialRecord, call: Called) -> ResponseRecord:
+    return ResponseRecord(
+        model=record.model,
+        settings="",
+        messages=call.messages,
+        seed=call.seed,
+        occurrence=call.call - 1,
+        answers=0,
+        scenario=record.scenario,
+        instance=record.instance,
+        repetition=record.repetition,
+        arm=arm_of(record.architecture, record.plan),
+        seconds=call.seconds,
+        reply=call.reply,
+        usage_in=call.tokens_in,
+        usage_out=call.tokens_out,
+    )
+
+
+def _manifest(run: str, name: str, probed: Probed, models: Mapping[str, ModelParameters], plans: Sequence[str]) -> Manifest:
+    config = StoredConfig.model_construct(
+        name=name, scenarios=(name,), architectures=(AGENT,), models=tuple(models), plans=tuple(plans), repetitions=1, seed=0
+    )
+    return Manifest(
+        format=FORMAT,
+        name=run,
+        started=now(),
+        config=config,
+        models=models,
+        architectures={AGENT: probed.subject},
+        scenarios={name: ManifestPack(asked=probed.subject)},
+        code=code_version(),
+        packages=package_versions(),
+        machine=machine(),
+        probe=probed,
+    )

@@ -1,0 +1,205 @@
+"""What a probe showed follows from its records: the conclusion, the sentences, the lines, the page, the comparison."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from made_probe import PAY, PLANNED, PROBED, cell, cells, row, write
+
+from bench.common.errors import ConfigError, ResultsError
+from bench.probe.read.compare import compare_probes
+from bench.probe.read.page import page_of
+from bench.probe.read.run import EXIT_CODES, ProbeRead, read_probe
+from bench.probe.read.sentences import lines, not_shown, row_line, sentence
+from bench.probe.read.steps import text_of_cell
+from bench.probe.run.writing import CellRun
+from bench.record.events import of_kind
+from bench.record.probe.events import CellJudged, CellsPlanned
+from bench.record.probe.rows import RowDifference
+
+NONE = frozenset[str]()
+
+
+def probe(folder: Path, *runs: CellRun, **changed: object) -> ProbeRead:
+    return read_probe(write(folder / "results" / "shop-probe", *runs, probed=PROBED.model_copy(update=changed)))
+
+
+def judged_anew(run: CellRun, **changed: object) -> CellRun:
+    events = [replace(event, **changed) if isinstance(event, CellJudged) else event for event in run.events]  # type: ignore[arg-type]
+    return replace(run, events=events)
+
+
+def of_bound() -> list[CellRun]:
+    """A probe without damage that has all that a bound needs."""
+    each = list(cells(frozenset(), clean=5))
+    return [*each, *(replace(run, repetition=1) for run in each if run.plan.startswith("shop.") or ".model" in run.plan)]
+
+
+def test_damage_that_came_again_is_the_conclusion_and_the_first_words(tmp_path: Path) -> None:
+    read = probe(tmp_path)
+    assert read.conclusion == "damage" and EXIT_CODES[read.conclusion] == 1
+    assert sentence(read) == (
+        "shop does damage in 2 of 20 cells: when the answer of shop.pay#1 (order 7) is lost, a row of payments stands twice, "
+        "in 2 of 2 runs."
+    )
+    assert [worst.plan for worst in read.damaged] == [f"{PAY}.lost", f"{PAY}.unacknowledged"]
+
+
+def test_damage_that_did_not_come_again_is_a_rate_with_its_interval(tmp_path: Path) -> None:
+    runs = [run for run in cells(frozenset(("lost",))) if not (run.plan == f"{PAY}.lost" and run.repetition == 1)]
+    read = probe(tmp_path, *runs, cell(f"{PAY}.lost", 1, PLANNED[1], "lost"))
+    assert re.search(r"in 1 of 2 runs \(\d+% to \d+%\)", sentence(read)) and read.conclusion == "damage"
+
+
+def test_none_is_a_bound_only_after_five_clean_runs_and_ten_cells_run_again(tmp_path: Path) -> None:
+    read = probe(tmp_path, *of_bound())
+    assert read.conclusion == "none" and EXIT_CODES[read.conclusion] == 0
+    assert sentence(read).startswith("shop did no damage in any of 20 cells")
+
+
+@pytest.mark.parametrize(
+    ("lacking", "reason"),
+    [
+        ("clean", "5 clean runs are equal: there are 4"),
+        ("again", "10 cells are equal in a second run: there are 0"),
+        ("cell", "all cells are run: 1 are not"),
+        ("verdict", "all cells have a verdict: 1 have none"),
+        ("only", "all cells are asked for"),
+    ],
+)
+def test_without_one_of_these_it_is_undecided_and_says_what_a_bound_lacks(tmp_path: Path, lacking: str, reason: str) -> None:
+    runs = of_bound()
+    if lacking == "clean":
+        runs = [run for run in runs if (run.plan, run.repetition) != ("clean", 4)]
+    elif lacking == "again":
+        runs = [run for run in runs if run.plan == "clean" or run.repetition == 0]
+    elif lacking == "cell":
+        runs = [run for run in runs if run.plan != f"{PAY}.late"]
+    elif lacking == "verdict":
+        runs = [judged_anew(run, verdict="no_verdict") if run.plan == f"{PAY}.late" else run for run in runs]
+    read = probe(tmp_path, *runs, only=("pay",) if lacking == "only" else ())
+    assert read.conclusion == "undecided" and EXIT_CODES[read.conclusion] == 3
+    assert sentence(read).startswith("It is undecided")
+    assert any(line.startswith(f"None is a bound only if {reason}") for line in not_shown(read))
+
+
+def test_without_a_plan_it_could_not_be_probed_and_says_why(tmp_path: Path) -> None:
+    read = probe(tmp_path, CellRun("clean", 0, (), {}, 0.0, problem="the agent ended with code 1"))
+    assert (read.conclusion, EXIT_CODES[read.conclusion]) == ("cannot", 2)
+    assert sentence(read) == "shop could not be probed: the agent ended with code 1."
+
+
+def test_a_probe_that_was_stopped_in_its_clean_runs_does_not_say_that_it_cannot_be_probed(tmp_path: Path) -> None:
+    read = probe(tmp_path, next(iter(cells(frozenset(), clean=5))))
+    assert sentence(read) == "The clean runs of shop have not ended: the same command goes on."
+
+
+def test_a_control_that_is_not_the_same_takes_the_verdicts_since_the_last(tmp_path: Path) -> None:
+    runs = [
+        judged_anew(run, verdict="extra", voids=((f"{PAY}.lost", 0), (f"{PAY}.lost", 1))) if run.plan == "control" else run
+        for run in cells()
+    ]
+    read = probe(tmp_path, *runs)
+    assert read.cells[f"{PAY}.lost"].verdict == "no_verdict" and [worst.plan for worst in read.damaged] == [
+        f"{PAY}.unacknowledged"
+    ]
+
+
+def test_what_no_witness_saw_stands_in_the_first_sentence(tmp_path: Path) -> None:
+    runs = []
+    for run in cells():
+        events = [
+            replace(
+                event, calls=tuple(replace(call, call_class="unseen") if call.name == PAY else call for call in event.calls)
+            )
+            if isinstance(event, CellsPlanned)
+            else event
+            for event in run.events
+        ]
+        runs.append(replace(run, events=events))
+    read = probe(tmp_path, *runs)
+    assert "no witness saw what shop.pay#1 did" in sentence(read)
+    assert "</h1>" in page_of(read).partition("No witness saw what shop.pay#1 did")[0]
+
+
+def test_where_an_unseen_call_was_repeated_the_owner_is_asked_for_a_word(tmp_path: Path) -> None:
+    runs = [judged_anew(run, verdict="no_verdict", by="journal") if run.plan == f"{PAY}.late" else run for run in of_bound()]
+    told = lines(probe(tmp_path, *runs), "probe.html")
+    assert len(told) <= 10 and any('if it only reads, write reads = ["shop.pay"] into probe.toml' in line for line in told)
+
+
+def test_the_terminal_ends_in_at_most_ten_lines_of_which_the_last_names_the_file(tmp_path: Path) -> None:
+    read = probe(tmp_path)
+    told = lines(read, "reports/shop-probe/probe.html", 1)
+    assert told[-1].startswith("Exit code 1. Open ") and lines(read, "probe.html")[-1].startswith("Open probe.html; ")
+    assert len(told) <= 10 and told[0] == sentence(read) and "reports/shop-probe/probe.html" in told[-1]
+    assert "orders.payments [2]: new: id 2, order 7, amount 30" in told[3] and all("\n" not in line for line in told)
+
+
+def test_a_row_is_shown_by_what_changed_in_it() -> None:
+    assert row_line(row(3)) == "orders.payments [3]: new: id 3, order 7, amount 30"
+    changed = RowDifference("orders", "accounts", "[1]", {"id": 1, "sum": 5}, {"id": 1, "sum": None})
+    assert row_line(changed) == "orders.accounts [1]: sum 5 → null"
+    assert row_line(RowDifference("notes", "", "a.txt", {"size": 3}, None)) == "notes a.txt: gone: size 3"
+
+
+def test_a_cell_is_traced_by_its_plan_its_run_or_its_id(tmp_path: Path) -> None:
+    read = probe(tmp_path)
+    whole = text_of_cell(read.folder, f"{PAY}.lost")
+    assert "shop.pay#1: arrived 0.50, passed on 0.51, answered 0.60, given no" in whole and "call 3 again" in whole
+    assert "verdict: doubled" in whole and "the agent said that it was done: Order 7 is paid." in whole
+    assert text_of_cell(read.folder, f"{PAY}.lost/#1").splitlines()[1].endswith("run 1: wrong")
+    assert text_of_cell(read.folder, read.damaged[0].worst.id[:8]) == "\n".join(
+        line.partition("; it ran")[0] for line in whole.splitlines()
+    )
+    with pytest.raises(ConfigError, match=r"did you mean 'shop.pay#1.lost'"):
+        text_of_cell(read.folder, f"{PAY}.lsot")
+
+
+def test_the_page_has_the_sentence_the_worst_cell_and_a_word_for_each_cell(tmp_path: Path) -> None:
+    read = probe(tmp_path)
+    page = page_of(read)
+    assert sentence(read) in page and "The worst: shop.pay#1.lost" in page
+    assert len(re.findall(r'<span class="verdict bad">✕ doubled</span> <span class="times">2 of 2', page)) == 2
+    assert len(re.findall(r'<span class="verdict fine">✓ same</span>', page)) == 18
+    assert page.count("<script") == 0 and "default-src 'none'" in page.replace("&#39;", "'")
+    in_order = ("<h1", 'id="worst"', "What was done", 'class="steps"', 'id="cells"')
+    assert sorted(map(page.index, in_order)) == list(map(page.index, in_order))
+
+
+def test_what_strangers_write_is_text_on_the_page(tmp_path: Path) -> None:
+    run = cell(f"{PAY}.lost", 0, PLANNED[1], "lost", doubled=True)
+    texts = dict.fromkeys(run.texts, "<script>alert(1)</script>\x1b[2J")
+    page = page_of(probe(tmp_path, *cells(frozenset()), replace(run, texts=texts, repetition=7)))
+    assert "<script>" not in page and "\x1b" not in page and "&lt;script&gt;" in page
+
+
+def test_an_empty_probe_has_a_page(tmp_path: Path) -> None:
+    read = probe(tmp_path, CellRun("clean", 0, (), {}, 0.0, problem="no call came through the gateway"))
+    assert "could not be probed: no call came through the gateway" in page_of(read)
+
+
+def test_two_probes_are_compared_cell_by_cell(tmp_path: Path) -> None:
+    damaged, mended = probe(tmp_path / "a"), probe(tmp_path / "b", *cells(frozenset()))
+    other = probe(tmp_path / "c", *cells(frozenset(("late",))))
+    assert compare_probes(damaged, mended).verdict == "better" and compare_probes(mended, damaged).verdict == "worse"
+    assert compare_probes(damaged, damaged).verdict == "no worse" and compare_probes(damaged, other).verdict == "trade-off"
+    undelivered = [
+        judged_anew(run, verdict="not_applicable") if run.plan == f"{PAY}.lost" else run for run in cells(frozenset())
+    ]
+    assert compare_probes(mended, probe(tmp_path / "d", *undelivered)).verdict == "inconclusive"
+    assert len(compare_probes(damaged, mended).table.rows) == 2
+
+
+def test_a_run_that_is_no_probe_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ResultsError):
+        read_probe(tmp_path)
+
+
+def test_the_last_of_several_plans_holds(tmp_path: Path) -> None:
+    read = probe(tmp_path)
+    assert read.planned and len(read.planned.cells) == 20 and read.missing == []
+    assert [len(of_kind(record.events, CellsPlanned)) for record in read.clean] == [0, 0, 1]

@@ -1,0 +1,180 @@
+"""A striker strikes the call that it was told, at its point, and its journal says who was in flight when rows changed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from bench.probe.run.gateway.gate import LiveCall
+from bench.probe.run.gateway.journal import Journal
+from bench.probe.run.gateway.striker import CellStrike, Striker
+from bench.record.probe.points import StrikePoint
+from bench.record.probe.rows import RowDifference, StoreReading
+
+
+class Ledger:
+    """Stores that hold a list of payments."""
+
+    def __init__(self) -> None:
+        self.paid = list[str]()
+
+    async def read(self) -> StoreReading:
+        rows = tuple(RowDifference("shop", "paid", f"[{n}]", None, {"who": who}) for n, who in enumerate(self.paid))
+        return StoreReading(" ".join(self.paid), rows)
+
+    async def reading(self) -> StoreReading:
+        await asyncio.sleep(0)
+        return await self.read()
+
+
+class Counter:
+    """A door, a server that pays, and an agent that can be killed."""
+
+    def __init__(self, point: StrikePoint | None, form: str = "", *, one_by_one: bool = False, patience: float = 5.0):
+        self.ledger, self.deaths, self.number = Ledger(), 0, 0
+        self.journal = Journal(lambda value: value, lambda door, tool, value: f"{door}.{tool}{value}", self.ledger)
+        strike = CellStrike("shop.pay{'who': 'ada'}", 1, point, form) if point else None
+        self.gate = Striker(self.journal, strike, patience, self.kill, one_by_one=one_by_one)
+
+    async def kill(self) -> None:
+        self.deaths += 1
+
+    async def call(self, who: str, *, tool: str = "pay", waits: Sequence[asyncio.Event] = ()) -> tuple[str, str]:
+        self.number += 1
+        call = LiveCall(self.number, "shop", "http", tool, {"who": who})
+        before = await self.gate.arrived(call)
+        if before in ("pass", "twice"):
+            for event in waits:
+                await event.wait()
+            self.ledger.paid += [who] * (2 if before == "twice" else 1) if tool == "pay" else []
+            after = await self.gate.answered(call, f"answer {self.number}".encode())
+        else:
+            after = "give" if before != "drop" else "drop"
+        if after not in ("drop", "break", "silence"):
+            await self.gate.given(call)
+        return before, after
+
+    def in_flight(self) -> list[tuple[int, ...]]:
+        return [tuple(reading.calls) for reading in self.journal.readings]
+
+
+@pytest.mark.parametrize(
+    ("point", "form", "course", "deaths"),
+    [
+        ("error", "", ("error", "give"), 0),
+        ("lost", "break", ("pass", "break"), 0),
+        ("lost", "silence", ("pass", "silence"), 0),
+        ("late", "", ("pass", "late"), 0),
+        ("twice", "", ("twice", "give"), 0),
+        ("killed_before", "", ("drop", "drop"), 1),
+        ("unacknowledged", "", ("pass", "drop"), 1),
+        ("acknowledged", "", ("pass", "give"), 1),
+        ("empty", "", ("pass", "empty"), 0),
+        ("garbled", "", ("pass", "garbled"), 0),
+        ("too_large", "", ("pass", "too_large"), 0),
+        ("model_lost", "break", ("pass", "break"), 0),
+        ("model_error", "", ("error", "give"), 0),
+        ("rate_limit", "", ("rate_limit", "give"), 0),
+        ("malformed", "", ("malformed", "give"), 0),
+        ("cut_off", "", ("pass", "cut_off"), 0),
+        ("stream_before", "", ("pass", "break"), 0),
+        ("stream_half", "", ("pass", "half"), 0),
+    ],
+)
+def test_a_point_is_struck_once_at_its_call(point: StrikePoint, form: str, course: tuple[str, str], deaths: int) -> None:
+    async def calls() -> list[tuple[str, str]]:
+        made = [await counter.call("bob"), await counter.call("ada")]
+        counter.gate.start_again()
+        return [*made, await counter.call("ada")]
+
+    counter = Counter(point, form)
+    assert asyncio.run(calls()) == [("pass", "give"), course, ("pass", "give")]
+    assert counter.deaths == deaths
+    assert counter.gate.delivered
+    assert [entry.point for entry in counter.journal.calls] == [None, point, None]
+
+
+def test_the_next_request_after_an_answer_is_held_back_where_the_agent_dies_at_it() -> None:
+    async def calls() -> list[tuple[str, str]]:
+        return [await counter.call("ada"), await counter.call("bob")]
+
+    counter = Counter("acknowledged_next")
+    assert asyncio.run(calls()) == [("pass", "give"), ("drop", "drop")]
+    assert (counter.deaths, counter.ledger.paid) == (1, ["ada"])
+    alone = Counter("acknowledged_next")
+    asyncio.run(alone.call("ada"))
+    assert not alone.gate.delivered
+
+
+def test_a_stale_read_gets_the_answer_that_it_had_before() -> None:
+    async def calls() -> LiveCall:
+        await counter.call("ada", tool="look")
+        await counter.call("bob")
+        await counter.call("ada", tool="look")
+        assert counter.gate.struck
+        return counter.gate.struck.call
+
+    counter = Counter(None)
+    counter.gate = Striker(counter.journal, CellStrike("shop.look{'who': 'ada'}", 2, "stale", ""), 5.0, counter.kill)
+    assert asyncio.run(calls()).instead == b"answer 1"
+
+
+def test_a_change_is_the_doing_of_the_calls_in_flight_together() -> None:
+    async def calls() -> None:
+        go = asyncio.Event()
+        both = asyncio.gather(counter.call("ada", waits=[go]), counter.call("bob", waits=[go]))
+        await asyncio.sleep(0.01)
+        go.set()
+        await both
+        await counter.call("cy")
+
+    counter = Counter(None)
+    asyncio.run(calls())
+    assert counter.in_flight() == [(1, 2), (3,)]
+
+
+def test_one_by_one_each_change_is_the_doing_of_one_call() -> None:
+    async def calls() -> None:
+        await asyncio.gather(counter.call("ada"), counter.call("bob"), counter.call("cy"))
+
+    counter = Counter(None, one_by_one=True)
+    asyncio.run(calls())
+    assert counter.in_flight() == [(1,), (2,), (3,)]
+
+
+def test_calls_that_need_each_other_do_not_wait_for_ever_one_by_one() -> None:
+    async def calls() -> None:
+        bob_came = asyncio.Event()
+
+        async def bob() -> None:
+            await asyncio.sleep(0.01)
+            await counter.call("bob")
+            bob_came.set()
+
+        await asyncio.wait_for(asyncio.gather(counter.call("ada", waits=[bob_came]), bob()), 5)
+
+    counter = Counter(None, one_by_one=True, patience=0.05)
+    asyncio.run(calls())
+    assert counter.in_flight() == [(1, 2)]
+
+
+def test_what_changed_while_nobody_called_is_the_doing_of_no_call() -> None:
+    async def calls() -> None:
+        await counter.call("ada")
+        counter.ledger.paid.append("a stranger's")
+        await counter.call("bob")
+
+    counter = Counter(None)
+    asyncio.run(calls())
+    assert counter.in_flight() == [(1,), (), (2,)]
+
+
+def test_what_still_arrives_after_the_death_is_dropped() -> None:
+    async def calls() -> list[tuple[str, str]]:
+        return [await counter.call("ada"), await counter.call("bob")]
+
+    counter = Counter("unacknowledged")
+    assert asyncio.run(calls()) == [("pass", "drop"), ("drop", "drop")]
+    assert counter.deaths == 1

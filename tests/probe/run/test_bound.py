@@ -1,0 +1,30 @@
+"""What is run again before anything is claimed."""
+
+from __future__ import annotations
+
+from bench.probe.run.cells import ProbeCell
+from bench.probe.run.gateway.striker import CellStrike
+from bench.probe.run.probe import drawn, same_verdict
+from bench.record.probe.events import CellFinding, CellJudged, CellVerdict
+
+CELLS = [
+    ProbeCell(f"shop.pay#{n}.lost", f"shop.pay#{n}", "lost", "break", CellStrike(str(n), 1, "lost", "break"))
+    for n in range(1, 13)
+]
+
+
+def judged(verdict: CellVerdict, effect: str = "shop.pay#1") -> CellJudged:
+    findings = (CellFinding("doubled", effect, 2, (), (1,)),) if verdict == "doubled" else ()
+    return CellJudged("", "lost", "break", "effect", 1, verdict, True, None, findings)
+
+
+def test_two_runs_came_out_the_same_if_the_verdict_and_the_effects_are_the_same() -> None:
+    assert same_verdict(judged("doubled"), judged("doubled")) and same_verdict(judged("same"), judged("same"))
+    assert not same_verdict(judged("doubled"), judged("same"))
+    assert not same_verdict(judged("doubled"), judged("doubled", "shop.pay#2"))
+
+
+def test_the_drawn_cells_are_ten_and_the_same_each_time() -> None:
+    assert len(drawn(CELLS, "a")) == 10
+    assert drawn(CELLS, "a") == drawn(CELLS, "a")
+    assert drawn(CELLS[:4], "a")

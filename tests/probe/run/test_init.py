@@ -1,0 +1,119 @@
+"""`bench probe --init` writes what a folder holds, and overwrites nothing."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import tomllib
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from bench.common.errors import ConfigError
+from bench.probe.run.init import write_probe_file
+from bench.probe.run.probe_file import ProbeFile, ProbeSettings
+
+CONFIG = {"mcpServers": {"shop": {"command": "python", "args": ["shop.py", "data/orders.db"]}}}
+
+
+def database(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with closing(sqlite3.connect(path)) as made:
+        made.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY)")
+
+
+def written(folder: Path, **environment: str) -> str:
+    return write_probe_file(folder / "probe.toml", environment, folder / "home")
+
+
+def test_the_commonest_case_is_whole_and_has_no_more_than_fifteen_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "agent.py").write_text("print()")
+    (tmp_path / ".mcp.json").write_text(json.dumps(CONFIG))
+    database(tmp_path / "data" / "orders.db")
+    text = written(tmp_path, OPENAI_API_KEY="key")
+    values = tomllib.loads(text)
+    assert len(text.splitlines()) <= 15 and all("#" in line for line in text.splitlines() if "=" in line)
+    assert values["agent"] == "python agent.py {mcp}" and values["mcp"] == ".mcp.json"
+    assert values["store"] == [{"sqlite": "data/orders.db"}] and values["model"]["variables"] == ["OPENAI_BASE_URL"]
+    settings = ProbeSettings(tmp_path / "probe.toml", {})
+    assert settings.subject.agent.start == ("python", "agent.py", "{mcp}") and settings.stores[0].where == "data/orders.db"
+    assert settings.subject.configs[0].servers[0].command == ("python", "shop.py", "data/orders.db")
+
+
+@pytest.mark.parametrize(
+    "line", ["import openai", "from langchain.agents import create_agent", "from mcp import ClientSession, stdio_client"]
+)
+def test_the_only_program_that_imports_a_client_of_models_or_tools_is_the_agent(tmp_path: Path, line: str) -> None:
+    (tmp_path / "clerk.py").write_text(f"import os\n{line}\n")
+    (tmp_path / "server.py").write_text("import sqlite3  # no openai here\n")
+    assert tomllib.loads(written(tmp_path))["agent"] == "python clerk.py"
+    (tmp_path / "second.py").write_text("import anthropic\n")
+    (tmp_path / "probe.toml").unlink()
+    assert "agent" not in tomllib.loads(written(tmp_path))
+
+
+def test_a_file_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "probe.toml").write_text("mine")
+    with pytest.raises(ConfigError, match="is there already"):
+        written(tmp_path)
+    assert (tmp_path / "probe.toml").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "command"),
+    [
+        ("pyproject.toml", '[project.scripts]\nclerk = "clerk:main"\n', "clerk"),
+        ("package.json", '{"scripts": {"start": "node x.js"}}', "npm start"),
+        ("index.js", "", "node index.js"),
+    ],
+)
+def test_a_command_is_found_where_a_project_names_it(tmp_path: Path, name: str, text: str, command: str) -> None:
+    (tmp_path / name).write_text(text)
+    assert tomllib.loads(written(tmp_path))["agent"] == command
+
+
+def test_configs_of_editors_and_of_claude_desktop_are_found(tmp_path: Path) -> None:
+    desktop = tmp_path / "home" / ".config" / "Claude" / "claude_desktop_config.json"
+    desktop.parent.mkdir(parents=True)
+    desktop.write_text(json.dumps(CONFIG))
+    assert tomllib.loads(written(tmp_path))["mcp"] == "home/.config/Claude/claude_desktop_config.json"
+    (tmp_path / "probe.toml").unlink()
+    (tmp_path / ".cursor").mkdir()
+    (tmp_path / ".cursor" / "mcp.json").write_text(json.dumps(CONFIG))
+    assert tomllib.loads(written(tmp_path))["mcp"] == ".cursor/mcp.json"
+
+
+def test_the_address_of_a_database_is_named_and_never_written(tmp_path: Path) -> None:
+    text = written(tmp_path, DATABASE_URL="postgresql://me:secret-word@host/db")
+    assert 'postgres = "$DATABASE_URL"' in text and "secret-word" not in text
+
+
+def test_a_folder_with_nothing_gets_lines_that_say_what_to_write(tmp_path: Path) -> None:
+    text = written(tmp_path)
+    assert "no command was found" in text and "no store was found" in text
+    with pytest.raises(ConfigError, match="agent: is missing"):
+        ProbeSettings(tmp_path / "probe.toml", {})
+
+
+def test_what_looks_like_a_database_and_is_none_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "fake.db").write_text("no database")
+    database(tmp_path / "node_modules" / "inner.db")
+    database(tmp_path / ".hidden" / "inner.db")
+    assert 'sqlite = "' not in written(tmp_path).replace('# sqlite = "', "")
+
+
+def test_a_name_with_blanks_and_other_alphabets_is_text_of_toml(tmp_path: Path) -> None:
+    database(tmp_path / 'données "1" 台帳.db')
+    assert tomllib.loads("agent = 'x'\n" + "\n".join(line for line in written(tmp_path).splitlines() if line[0] != "#"))[
+        "store"
+    ] == [{"sqlite": 'données "1" 台帳.db'}]
+
+
+def test_every_key_that_init_can_write_is_one_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text("")
+    text = written(tmp_path, ANTHROPIC_API_KEY="key", DATABASE_URL="postgres://h/db")
+    assert ProbeFile.model_validate(tomllib.loads(text)).model and "anthropic" in text

@@ -1,0 +1,275 @@
+"""A whole probe of a small agent, its server over stdio and its SQLite database."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from till import ROOT, desk, till, worker_of
+
+from bench.common.errors import ConfigError
+from bench.probe.run.gateway.subject import Subject
+from bench.probe.run.probe import Probe
+from bench.probe.run.writing import CellRun
+from bench.record.events import of_kind
+from bench.record.probe.events import CellsPlanned, GatewayCall
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the probe's processes are watched on Linux")
+
+
+def probed(
+    folder: Path,
+    subject: Subject,
+    *only: str,
+    workers: int = 1,
+    kept: Sequence[CellRun] = (),
+    most: int = 1000,
+    budget: float | None = None,
+) -> list[CellRun]:
+    """Return the runs of a probe, at most `most`."""
+
+    async def all_runs() -> list[CellRun]:
+        probe = Probe(subject, worker_of(subject, folder), workers=workers, only=only, kept=kept, budget=budget)
+        runs, iterator = list[CellRun](), probe.runs()
+        async for run in iterator:
+            runs.append(run)
+            if len(runs) == most:
+                await iterator.aclose()
+                break
+        return runs
+
+    return asyncio.run(all_runs())
+
+
+def damaged(runs: Sequence[CellRun]) -> Mapping[str, int]:
+    """Return how many runs of each cell did damage, with nothing mended."""
+    return Counter(run.plan for run in runs if run.judged and run.judged.is_damage and "+" not in run.plan)
+
+
+def verdicts(runs: Sequence[CellRun]) -> dict[tuple[str, int], str]:
+    return {(run.plan, run.repetition): run.judged.verdict if run.judged else run.problem for run in runs}
+
+
+def test_an_agent_that_asks_again_pays_twice_and_a_key_keeps_it_from_that(tmp_path: Path) -> None:
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "keyed").mkdir()
+    bare = probed(tmp_path / "bare", till(tmp_path / "bare", "again"), "charge#1.lost")
+    keyed = probed(tmp_path / "keyed", till(tmp_path / "keyed", "again keyed"), "charge#1.lost")
+    assert verdicts(bare)["till.charge#1.lost", 0] == verdicts(bare)["till.charge#1.lost", 1] == "doubled"
+    assert damaged(bare) == {"till.charge#1.lost": 2}
+    assert verdicts(keyed)["till.charge#1.lost", 0] == "absorbed"
+    assert not damaged(keyed)
+    struck = next(run for run in bare if run.plan == "till.charge#1.lost")
+    first, again = (call for call in of_kind(struck.events, GatewayCall) if call.arguments == call_of(struck).arguments)
+    assert (first.point, first.given_otherwise, again.repeats, again.cause) == ("lost", True, first.number, "client")
+
+
+def call_of(run: CellRun) -> GatewayCall:
+    return next(call for call in of_kind(run.events, GatewayCall) if call.point)
+
+
+def test_a_killed_agent_that_begins_anew_pays_twice_and_one_that_looks_does_not(tmp_path: Path) -> None:
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "looks").mkdir()
+    bare = probed(tmp_path / "bare", till(tmp_path / "bare", ""), "charge#1.unack")
+    looks = probed(tmp_path / "looks", till(tmp_path / "looks", "looks"), "charge#1.unack")
+    assert verdicts(bare)["till.charge#1.unacknowledged", 0] == "doubled"
+    again = next(call for call in of_kind(bare[3].events, GatewayCall) if call.repeats)
+    assert again.cause == "restart"
+    assert verdicts(looks)["till.charge#1.unacknowledged", 0] == "same"
+
+
+def test_an_agent_whose_model_asks_again_pays_twice_over_http(tmp_path: Path) -> None:
+    only = (
+        "shop.POST /payments#1.lost",
+        "shop.POST /payments#1.unacknowledged",
+        "shop.POST /payments#1.twice",
+        "#1.model_lost",
+    )
+    runs = probed(tmp_path, desk(tmp_path), *only, workers=2)
+    planned = next(iter(of_kind(runs[2].events, CellsPlanned)))
+    assert {call.name: call.call_class for call in planned.calls} == {
+        "model./v1/chat/completions#1": "model",
+        "shop.POST /payments#1": "effect",
+        "model./v1/chat/completions#2": "model",
+    }
+    assert {"shop.payments.id", "shop.entries.payment"} <= set(planned.volatile)
+    outcomes = verdicts(runs)
+    assert outcomes["shop.POST /payments#1.lost", 0] == outcomes["shop.POST /payments#1.unacknowledged", 0] == "doubled"
+    assert outcomes["model./v1/chat/completions#1.model_lost", 0] == "same"
+    causes = {run.plan.rpartition(".")[2]: [call.cause for call in of_kind(run.events, GatewayCall)] for run in runs}
+    assert causes["lost"] == ["", "", "", "model", ""]
+    assert "restart" in causes["unacknowledged"]
+    assert causes["model_lost"] == ["", "client", "", ""]
+    twice = next(run for run in runs if run.plan.endswith("twice"))
+    assert twice.judged and [finding.culprit for finding in twice.judged.findings] == ["tool"]
+    assert all(not run.problem for run in runs) and len(damaged(runs)) == 3
+
+
+def test_the_clean_runs_tell_effects_reads_and_what_nobody_sees(tmp_path: Path) -> None:
+    runs = probed(tmp_path, till(tmp_path, "looks"), "no such cell")
+    planned = next(iter(of_kind(runs[2].events, CellsPlanned)))
+    assert {call.name: call.call_class for call in planned.calls} == {
+        "till.balance#1": "read",
+        "till.charge#1": "effect",
+        "till.charge#2": "effect",
+        "till.ship#1": "effect",
+        "till.ring#1": "unseen",
+    }
+    assert (planned.volatile, planned.one_by_one, planned.cells) == (("shop.payments.at",), True, ())
+
+
+@pytest.mark.parametrize(
+    ("mode", "says"),
+    [
+        ("quiet", "no call came through the gateway"),
+        ("fails", "ended with exit code 3"),
+        ("early", r"agent ended with exit code 4\. It printed last: ValueError: no such account$"),
+        ("wild", "1 row changed without a call"),
+        ("ever", "did not end within its limit"),
+    ],
+)
+def test_a_clean_run_that_does_not_count_is_said_in_one_line(tmp_path: Path, mode: str, says: str) -> None:
+    limit = 2.5 if mode == "ever" else 30.0
+    with pytest.raises(ConfigError, match=says) as raised:
+        probed(tmp_path, till(tmp_path, mode, limit=limit))
+    assert "\n" not in str(raised.value)
+    assert not list((tmp_path / "worker-0" / "stores").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("variable", "path", "method", "says"),
+    [
+        ("OPENAI_BASE_URL", "/chat/completions", "POST", r"no call .*made 1 request to its model; tools in its own process"),
+        (
+            "SHOP_URL",
+            "/refunds",
+            "PUT",
+            r"changed nothing that a witness sees; .* The last error: shop\.PUT /refunds answered ",
+        ),
+    ],
+)
+def test_an_agent_whose_tools_are_not_seen_or_fail_is_told_why(
+    tmp_path: Path, variable: str, path: str, method: str, says: str
+) -> None:
+    program = f"""
+import os, urllib.error, urllib.request
+body = b'{{"model": "m", "messages": [{{"role": "user", "content": "pay 30"}}]}}'
+asked = urllib.request.Request(os.environ['{variable}'] + '{path}', body, method='{method}')
+try:
+    urllib.request.build_opener(urllib.request.ProxyHandler({{}})).open(asked).read()
+except urllib.error.HTTPError:
+    pass
+"""
+    subject, words = desk(tmp_path), (sys.executable, "-c", program)
+    with pytest.raises(ConfigError, match=says):
+        probed(tmp_path, replace(subject, agent=replace(subject.agent, start=words, resume=words)))
+
+
+def test_a_server_that_ends_at_its_start_is_named_with_its_code_and_its_last_word(tmp_path: Path) -> None:
+    subject = till(tmp_path, "")
+    program = "import sys; print('no licence', file=sys.stderr); sys.exit(5)"
+    server = {"command": sys.executable, "args": ["-c", program]}
+    subject.configs[0].path.write_text(json.dumps({"mcpServers": {"till": server}}))
+    with pytest.raises(ConfigError, match="the server till: it ended with exit code 5: no licence; the agent ended with"):
+        probed(tmp_path, subject)
+
+
+def test_an_agent_that_ignores_the_config_is_run_once_and_the_store_that_it_wrote_to_is_named(tmp_path: Path) -> None:
+    subject, runs = till(tmp_path, ""), list[CellRun]()
+    program = f"import sqlite3; sqlite3.connect({str(tmp_path)!r} + '/' + 'shop.db').executescript('DELETE FROM accounts')"
+    words = (sys.executable, "-c", program, str(subject.configs[0].path))
+    subject = replace(subject, agent=replace(subject.agent, start=words, resume=words))
+
+    async def all_runs() -> None:
+        async for run in Probe(subject, worker_of(subject, tmp_path)).runs():
+            runs.append(run)
+
+    with pytest.raises(ConfigError, match="store 'shop' itself changed: the agent wrote to it, not to its copy") as raised:
+        asyncio.run(all_runs())
+    assert [run.problem for run in runs] == [str(raised.value)] and "the agent ignores the config" in runs[0].problem
+
+
+def test_what_the_owner_says_only_reads_is_a_read_unless_a_witness_sees_more(tmp_path: Path) -> None:
+    subject = replace(till(tmp_path, "looks"), reads=("till.ri*", "till.ship"))
+    runs = probed(tmp_path, subject, "no such cell")
+    planned = next(iter(of_kind(runs[2].events, CellsPlanned)))
+    kinds = {call.name: (call.call_class, call.contradicts) for call in planned.calls}
+    assert kinds["till.ring#1"] == ("read", False) and kinds["till.ship#1"] == ("effect", True)
+
+
+def test_what_differs_between_clean_runs_is_listed(tmp_path: Path) -> None:
+    runs = probed(tmp_path, till(tmp_path, "odd"), "no such cell")
+    planned = next(iter(of_kind(runs[2].events, CellsPlanned)))
+    assert "till.charge: amount" in planned.volatile
+    assert "shop.payments.amount" in planned.volatile
+
+
+def test_a_probe_that_is_left_and_taken_up_again_runs_only_what_is_missing(tmp_path: Path) -> None:
+    subject = till(tmp_path, "again")
+    first = probed(tmp_path, subject, "charge#1.error", "charge#2.error", "ship#1.error", most=4)
+    assert not list((tmp_path / "worker-0" / "stores").iterdir())
+    rest = probed(tmp_path, subject, "charge#1.error", "charge#2.error", "ship#1.error", kept=first)
+    assert [run.plan for run in first] == ["clean", "clean", "clean", "till.charge#1.error"]
+    cells = [run.plan for run in rest if run.repetition == 0 and run.plan != "control"]
+    assert cells == ["till.charge#2.error", "till.ship#1.error"]
+    assert not damaged([*first, *rest])
+
+
+def test_two_workers_share_the_cells(tmp_path: Path) -> None:
+    runs = probed(tmp_path, till(tmp_path, "again keyed"), "error", workers=2)
+    cells = [run.plan for run in runs if run.plan not in ("clean", "control") and run.repetition == 0]
+    assert sorted(cells) == [f"till.{call}.error" for call in ("charge#1", "charge#2", "ring#1", "ship#1")]
+    assert set(verdicts(runs).values()) == {"same"}
+    assert not damaged(runs)
+
+
+def test_a_budget_leaves_cells_out(tmp_path: Path) -> None:
+    runs = probed(tmp_path, till(tmp_path, "again"), budget=0.0)
+    assert [run.plan for run in runs] == ["clean"] * 3
+
+
+def test_a_killed_probe_leaves_no_process(tmp_path: Path) -> None:
+    subject = till(tmp_path, "ever")
+    program = (
+        "import asyncio, sys; from pathlib import Path; from till import till, worker_of\n"
+        "from bench.probe.run.probe import Probe\nfolder = Path(sys.argv[1]); subject = till(folder, 'ever')\n"
+        "async def main():\n    async for run in Probe(subject, worker_of(subject, folder)).runs(): pass\n"
+        "asyncio.run(main())"
+    )
+    (tmp_path / "shop.db").unlink()
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tests/support"}
+    probe = subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], env=environment)
+    try:
+        until = time.monotonic() + 30
+        while not any("till_server.py" in line and str(tmp_path) in line for line in commands()) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert any("till_server.py" in line and str(tmp_path) in line for line in commands())
+    finally:
+        probe.send_signal(signal.SIGKILL)
+        probe.wait()
+    until = time.monotonic() + 10
+    while (left := [line for line in commands() if str(tmp_path) in line]) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not left
+    assert subject.agent.folder == tmp_path
+
+
+def commands() -> list[str]:
+    lines = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            lines.append(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+        except OSError:
+            continue
+    return lines

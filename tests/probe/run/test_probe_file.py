@@ -1,0 +1,174 @@
+"""What a `probe.toml` may say, and the one line for what it may not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.common.errors import ConfigError
+from bench.probe.run.probe_file import ProbeSettings
+
+BASE = 'agent = "python agent.py --db data/orders.db"\n[[store]]\nsqlite = "data/orders.db"\n'
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "my shop"
+    (folder / "data").mkdir(parents=True)
+    (folder / "data" / "orders.db").write_bytes(b"")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def read(text: str, **environment: str) -> ProbeSettings:
+    Path("probe.toml").write_text(text, encoding="utf-8")
+    return ProbeSettings(Path("probe.toml"), environment)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_config_that_nothing_hands_to_the_agent_is_refused_before_anything_is_started() -> None:
+    Path(".mcp.json").write_text('{"mcpServers": {"shop": {"command": "serve"}}}')
+    for agent, more in (("python agent.py", ""), ("python agent.py {mcp}", 'resume = "python agent.py --resume"\n')):
+        with pytest.raises(ConfigError, match=r"^\.mcp\.json: no word of the agent's command hands it over; write \{mcp\}"):
+            read(f'agent = "{agent}"\n{more}mcp = ".mcp.json"\n{BASE[BASE.index("[") :]}')
+    for agent in ("python agent.py {mcp} data/orders.db", "python agent.py data/orders.db --config=.mcp.json"):
+        assert read(f'agent = "{agent}"\nmcp = ".mcp.json"\n{BASE[BASE.index("[") :]}').subject.configs
+
+
+@pytest.mark.usefixtures("here")
+def test_a_store_whose_copy_nothing_names_to_the_agent_is_refused_before_the_agent_can_write_to_it() -> None:
+    store = '[[store]]\nsqlite = "data/orders.db"\n'
+    with pytest.raises(
+        ConfigError, match=r"^probe\.toml: store orders: no command, MCP config or variable has the path data/orders"
+    ):
+        read(f'agent = "python agent.py"\n{store}')
+    assert read(f'agent = "python agent.py"\n{store}variable = "DB"\n').stores
+    assert read(f'agent = "python agent.py"\n{store}in_place = true\n').stores
+    assert read(f'agent = "python agent.py"\nenvironment = {{ URL = "sqlite:///data/orders.db" }}\n{store}').stores
+    assert read(f'agent = "python agent.py"\n{store}', ORDERS="data/orders.db").stores
+    server = {"command": "serve", "env": {"DB": "data/orders.db"}}
+    Path(".mcp.json").write_text(json.dumps({"mcpServers": {"shop": server}}))
+    assert read(f'agent = "python agent.py {{mcp}}"\nmcp = ".mcp.json"\n{store}').stores
+    folder = 'folder = "data"\n[[store]]\nfolder = "data"\n'
+    assert read(f'agent = "python agent.py"\n{folder}').stores
+
+
+@pytest.mark.usefixtures("here")
+def test_a_probe_is_another_where_code_of_the_agent_changed_and_the_same_where_tests_data_or_packages_did(
+    tmp_path: Path,
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    text = BASE.replace("python agent.py", f"python -m shop.clerk agent.py {elsewhere}/tool.py")
+    code = ["agent.py", "shop/clerk.py", "shop/deep/imported.ts", f"{elsewhere}/tool.py", f"{elsewhere}/imported.py"]
+    other = [
+        "tests/probe/test_x.py",
+        "venv/pyvenv.cfg",
+        "venv/lib/six.py",
+        "node_modules/a/b.js",
+        ".hidden/c.py",
+        "data/log.txt",
+    ]
+    for name in (*code, *other):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text("print(1)")
+    known = {read(text).probed(False, ()).subject}
+    for number, name in enumerate(code, start=2):
+        Path(name).write_text("print(2)")
+        known.add(read(text).probed(False, ()).subject)
+        assert len(known) == number, name
+    for name in other:
+        Path(name).write_text("print(2)")
+        assert read(text).probed(False, ()).subject in known, name
+
+
+@pytest.mark.usefixtures("here")
+def test_three_lines_are_a_whole_probe() -> None:
+    settings = read(BASE)
+    subject, (store,) = settings.subject, settings.stores
+    assert subject.name == "my-shop" and subject.agent.start == ("python", "agent.py", "--db", "data/orders.db")
+    assert subject.agent.resume == subject.agent.start and subject.model is None
+    assert (store.name, store.kind, store.where, store.in_place, dict(store.variables)) == (
+        "orders",
+        "sqlite",
+        "data/orders.db",
+        False,
+        {},
+    )
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("agent = 1\n" + BASE[BASE.index("["):], "agent"),
+        (BASE.replace("agent =", "agnet ="), "unknown key 'agnet'; did you mean 'agent'?"),
+        (BASE + "in_plce = true\n", "unknown key 'store.0.in_plce'; did you mean 'in_place'?"),
+        (BASE.replace('sqlite = "data/orders.db"', 'name = "x"'), "a store is one of"),
+        (BASE + 'folder = "data"\n', "a store is one of"),
+        (BASE.replace('"data/orders.db"\n', '"data/none.db"\n'), "data/none.db is no file here"),
+        (BASE.replace("python agent.py", "python 'agent.py"), "No closing quotation"),
+        ('agent = ""\n' + BASE[BASE.index("["):], "agent: is empty"),
+        ('mcp = ".mcp.json"\n' + BASE, "mcp: .mcp.json is no file here"),
+        ('environment = {KEY = "$NOT_SET"}\n' + BASE, "the variable NOT_SET is not set"),
+        ('name = "../x"\n' + BASE, "is no name"),
+        ("patience = 0\n" + BASE, "patience: must be more than 0"),
+        (BASE + '[[store]]\nsqlite = "data/orders.db"\n', "two are called 'orders'"),
+        (BASE + '[model]\nurl = "http://x"\nscript = "serve"\n', "a url or a script"),
+        ("agent = [\n", "is not TOML"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_line_that_names_the_file(text: str, line: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        read(text)
+    assert str(error.value).startswith("probe.toml") and line in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_missing_file_names_the_command_that_writes_it() -> None:
+    with pytest.raises(ConfigError, match="bench probe --init"):
+        ProbeSettings(Path("probe.toml"), {})
+
+
+@pytest.mark.usefixtures("here")
+def test_a_store_can_be_handed_over_in_a_variable_and_an_address_is_no_name() -> None:
+    text = 'agent = ["a b", "c"]\n[[store]]\npostgres = "$DB"\nvariable = "DB"\n[[store]]\nfolder = "data"\nin_place = true\n'
+    settings = read(text, DB="postgresql://me:pass@host/ledger?x=1")
+    ledger, data = settings.stores
+    assert settings.subject.agent.start == ("a b", "c")
+    assert (ledger.name, ledger.where, dict(ledger.variables)) == (
+        "ledger",
+        "postgresql://me:pass@host/ledger?x=1",
+        {"DB": "{store}"},
+    )
+    assert (data.name, data.kind, data.in_place) == ("data", "folder", True)
+    assert "pass" not in settings.probed(False, ()).model_dump_json()
+
+
+@pytest.mark.usefixtures("here")
+def test_the_model_is_where_its_variable_points_or_its_provider() -> None:
+    assert read(BASE + "[model]\n", OPENAI_BASE_URL="http://local/v1").subject.model.url == "http://local/v1"  # type: ignore[union-attr]
+    assert read(BASE + "[model]\n").subject.model.url == "https://api.openai.com/v1"  # type: ignore[union-attr]
+    scripted = read(BASE + '[model]\nscript = "serve {port}"\nprice_in = 1.0\nprice_out = 2.0\n')
+    assert scripted.subject.model and scripted.subject.model.url == "" and scripted.subject.model.script == ("serve", "{port}")
+    assert scripted.parameters and scripted.parameters.prices == (1.0, 2.0)
+
+
+@pytest.mark.usefixtures("here")
+def test_another_agent_is_another_subject_and_its_words_are_not_in_the_manifest() -> None:
+    Path("agent.py").write_text("one")
+    first = read(BASE + 'name = "orders"\n').probed(False, ())
+    assert read(BASE + 'name = "orders"\n').probed(False, ()) == first
+    Path("agent.py").write_text("two")
+    assert read(BASE + 'name = "orders"\n').probed(False, ()).subject != first.subject
+    assert "agent.py" not in first.model_dump_json()
+
+
+@pytest.mark.usefixtures("here")
+def test_each_command_that_is_run_is_named() -> None:
+    Path(".mcp.json").write_text('{"mcpServers": {"shop": {"command": "serve", "args": ["shop"]}}}')
+    text = 'done = "check it"\nmcp = ".mcp.json"\nsaid_done = ["grep", "done"]\n' + BASE.replace("agent.py", "agent.py {mcp}")
+    text += '[[service]]\nname = "till"\nvariable = "TILL"\nurl = "http://localhost:{port}"\ncommand = "till {port}"\n'
+    assert [words[0] for _, words in read(text).commands()] == ["python", "check", "grep", "serve", "till"]
+    assert read(text).probed(False, ()).doors == {"shop": "mcp_stdio", "till": "http"}

@@ -1,0 +1,259 @@
+"""The verdict says what was done: each kind of effect, delivered never, once or twice, under each witness."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import uuid4
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from bench.common.digests import Texts
+from bench.probe.run.causes import name_calls
+from bench.probe.run.clean import clean_of
+from bench.probe.run.course import AgentCourse
+from bench.probe.run.gateway.gate import LiveCall
+from bench.probe.run.gateway.journal import Journal
+from bench.probe.run.gateway.striker import Striker
+from bench.probe.run.runner import call_of
+from bench.probe.run.verdict import judge
+from bench.probe.run.volatile import Masks
+from bench.probe.run.witness.stores import Stores, StoreSettings
+from bench.record.probe.events import CellJudged
+
+KINDS = ("debit", "other_debit", "append", "insert", "upsert", "delete", "commit")
+ABSORBED = frozenset(("upsert", "delete"))
+SECRET = b"the same for all"
+
+
+STATEMENTS = {
+    "debit": "UPDATE accounts SET balance = balance - 30 WHERE name = 'ada'",
+    "other_debit": "UPDATE accounts SET balance = balance - 20 WHERE name = 'ada'",
+    "append": "UPDATE notes SET body = body || '; paid'",
+    "insert": "INSERT INTO payments (amount, at) VALUES (5, '{nonce}')",
+    "upsert": "INSERT INTO choices VALUES ('colour', 'red') ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+    "delete": "DELETE FROM carts WHERE id = 2",
+    "commit": """BEGIN; INSERT INTO orders (who) VALUES ('ada');
+        INSERT INTO items (order_id, what) SELECT max(id), 'pen' FROM orders;
+        INSERT INTO items (order_id, what) SELECT max(id), 'ink' FROM orders;
+        UPDATE stock SET pieces = pieces - 2; COMMIT""",
+}
+TABLES = """
+    CREATE TABLE accounts (name TEXT PRIMARY KEY, balance INTEGER);
+    CREATE TABLE notes (body TEXT); CREATE TABLE carts (id INTEGER PRIMARY KEY, what TEXT);
+    CREATE TABLE payments (id {made_key}, amount INTEGER, at TEXT);
+    CREATE TABLE choices (name TEXT PRIMARY KEY, value TEXT);
+    CREATE TABLE orders (id {made_key}, who TEXT);
+    CREATE TABLE items (id {made_key}, order_id INTEGER, what TEXT);
+    CREATE TABLE stock (pieces INTEGER);
+    INSERT INTO accounts VALUES ('ada', 100), ('bob', 100); INSERT INTO notes VALUES ('begun');
+    INSERT INTO carts VALUES (1, 'x'), (2, 'y'); INSERT INTO stock VALUES (50);
+    INSERT INTO orders (who) VALUES ('bob'); INSERT INTO choices VALUES ('colour', 'blue');
+"""
+
+
+def in_sqlite(place: str, kind: str) -> None:
+    with closing(sqlite3.connect(place, isolation_level=None)) as database:
+        database.executescript(STATEMENTS[kind].replace("{nonce}", uuid4().hex))
+
+
+def in_postgres(place: str, kind: str) -> None:
+    import psycopg  # noqa: PLC0415  an extra
+
+    with psycopg.connect(place, autocommit=True) as session:
+        session.execute(STATEMENTS[kind].replace("{nonce}", uuid4().hex).encode())
+
+
+def in_folder(folder: str, kind: str) -> None:
+    place = Path(folder)
+    accounts = json.loads((place / "accounts.json").read_text(encoding="utf-8"))
+    if kind.endswith("debit"):
+        accounts["accounts"]["ada"]["balance"] -= 30 if kind == "debit" else 20
+    elif kind == "append":
+        with (place / "log.txt").open("a", encoding="utf-8") as log:
+            log.write("; paid")
+    elif kind == "insert":
+        (place / f"payment-{uuid4().hex}.txt").write_text("5", encoding="utf-8")
+    elif kind == "upsert":
+        (place / "colour.txt").write_text("red", encoding="utf-8")
+    elif kind == "delete":
+        (place / "cart.txt").unlink(missing_ok=True)
+    else:
+        accounts["orders"].append({"who": "ada", "pieces": 2})
+        (place / f"commit-{uuid4().hex}").write_text("pen, ink", encoding="utf-8")
+    (place / "accounts.json").write_text(json.dumps(accounts), encoding="utf-8")
+
+
+def sqlite_store(folder: Path, _: pytest.FixtureRequest) -> StoreSettings:
+    with closing(sqlite3.connect(folder / "shop.db")) as database:
+        database.executescript(TABLES.replace("{made_key}", "INTEGER PRIMARY KEY"))
+    return StoreSettings("shop", "sqlite", str(folder / "shop.db"))
+
+
+def postgres_store(_: Path, request: pytest.FixtureRequest) -> StoreSettings:
+    server = request.getfixturevalue("server")
+    import psycopg  # noqa: PLC0415  an extra
+
+    name = f"judged_{uuid4().hex}"  # pytest may set this fixture up more than once on the session's one server
+    with psycopg.connect(f"{server} dbname=postgres", autocommit=True) as session:
+        session.execute(f"CREATE DATABASE {name}".encode())
+    with psycopg.connect(f"{server} dbname={name}", autocommit=True) as session:
+        session.execute(TABLES.replace("{made_key}", "serial PRIMARY KEY").encode())
+    return StoreSettings("shop", "postgres", f"{server} dbname={name}", {"DSN": "{store}"})
+
+
+def folder_store(folder: Path, _: pytest.FixtureRequest) -> StoreSettings:
+    (folder / "shop").mkdir()
+    accounts = {"accounts": {"ada": {"balance": 100}, "bob": {"balance": 100}}, "orders": []}
+    for name, text in {
+        "accounts.json": json.dumps(accounts),
+        "log.txt": "begun",
+        "colour.txt": "blue",
+        "cart.txt": "y",
+    }.items():
+        (folder / "shop" / name).write_text(text, encoding="utf-8")
+    return StoreSettings("shop", "folder", str(folder / "shop"))
+
+
+WITNESSES: Mapping[str, tuple[Callable[[Path, pytest.FixtureRequest], StoreSettings], Callable[[str, str], None]]] = {
+    "sqlite": (sqlite_store, in_sqlite),
+    "postgres": (postgres_store, in_postgres),
+    "folder": (folder_store, in_folder),
+}
+
+
+@dataclass
+class Shop:
+    """A store under a witness, and what clean runs show of it."""
+
+    runner: asyncio.Runner
+    stores: Stores
+    place: str
+    act: Callable[[str, str], None]
+
+    def __post_init__(self) -> None:
+        self.clean = clean_of([self.course(KINDS, Masks()) for _ in range(3)])
+
+    def course(self, kinds: Sequence[str], masks: Masks, alone: str = "") -> AgentCourse:
+        return self.runner.run(course_of(self.stores, self.place, self.act, kinds, masks, alone))
+
+    def judged(self, kinds: Sequence[str], alone: str = "", *, said_done: bool = True) -> CellJudged:
+        course = replace(self.course(kinds, self.clean.masks, alone), said_done=said_done)
+        return judge(self.clean, name_calls(course, self.clean.calls))
+
+
+@pytest.fixture(scope="module", params=WITNESSES)
+def shop(request: pytest.FixtureRequest) -> Iterator[Shop]:
+    make, act = WITNESSES[request.param]
+    with TemporaryDirectory() as folder, asyncio.Runner() as runner:
+        store = make(Path(folder), request)
+        stores = Stores.of([store], Path(folder) / "copies", 0.0, secret=SECRET)
+        runner.run(stores.make())
+        try:
+            yield Shop(runner, stores, stores.environment.get("DSN") or stores.replaces[store.where], act)
+        finally:
+            runner.run(stores.remove())
+
+
+async def course_of(
+    stores: Stores, place: str, act: Callable[[str, str], None], kinds: Sequence[str], masks: Masks, alone: str
+) -> AgentCourse:
+    """Do these effects in turn, each by a call. What is `alone` is done by nobody's call."""
+
+    async def nobody_dies() -> None:
+        raise AssertionError
+
+    await stores.reset()
+    journal = Journal(lambda value: value, masks.identity, stores)
+    journal.begin(await stores.read())
+    gate = Striker(journal, None, 1.0, nobody_dies)
+    for number, kind in enumerate(kinds, 1):
+        call = LiveCall(number, "shop", "http", kind, {"nonce": uuid4().hex})
+        assert await gate.arrived(call) == "pass"
+        act(place, kind)
+        assert await gate.answered(call, b"") == "give"
+        await gate.given(call)
+        if alone == kind:
+            act(place, kind)
+    await journal.read()
+    texts = Texts()
+    calls = tuple(call_of(entry, texts) for entry in journal.calls)
+    return AgentCourse(calls, tuple(entry.identity for entry in journal.calls), tuple(journal.readings), texts=texts)
+
+
+@settings(max_examples=10, deadline=None, phases=(Phase.generate,))
+@given(times=st.fixed_dictionaries({kind: st.integers(0, 2) for kind in KINDS}), late=st.booleans())
+def test_the_verdict_is_what_was_done(shop: Shop, times: Mapping[str, int], late: bool) -> None:
+    assert shop.clean.one_by_one
+    again = [kind for kind in KINDS if times[kind] == 2]
+    once = [kind for kind in KINDS if times[kind]]
+    kinds = [*once, *again] if late else [kind for kind in once for _ in range(times[kind])]
+    judged = shop.judged(kinds)
+    expected = {(f"shop.{kind}#1", "lost", 0) for kind in KINDS if not times[kind]}
+    expected |= {(f"shop.{kind}#1", "doubled", 2) for kind in again if kind not in ABSORBED}
+    assert {(finding.effect, finding.kind, finding.times) for finding in judged.findings} == expected
+    for finding in judged.findings:
+        names = {kinds[number - 1] for number in finding.calls}
+        assert names == ({finding.effect.removeprefix("shop.").removesuffix("#1")} if finding.kind == "doubled" else set())
+    verdicts = {kind for _, kind, _ in expected} or {"absorbed" if again else "same"}
+    assert judged.verdict == ("doubled" if "doubled" in verdicts else verdicts.pop())
+
+
+def test_what_is_lost_is_damage_only_where_it_said_that_it_was_done(shop: Shop) -> None:
+    assert shop.judged(KINDS[1:]).verdict == "lost"
+    assert shop.judged(KINDS[1:], said_done=False).verdict == "gave_up"
+    assert shop.judged((KINDS[0], *KINDS), said_done=False).verdict == "doubled"
+
+
+@pytest.mark.parametrize("kind", ["debit", "append", "insert", "commit"])
+def test_what_nobody_called_has_no_verdict(shop: Shop, kind: str) -> None:
+    judged = shop.judged(KINDS, alone=kind)
+    assert judged.verdict == "no_verdict"
+    assert "without a call in flight" in judged.why
+
+
+def test_calls_that_are_done_again_without_a_trace_are_absorbed(shop: Shop) -> None:
+    judged = shop.judged([*KINDS, "upsert", "delete", "delete"])
+    assert (judged.verdict, judged.absorbed) == ("absorbed", 3)
+
+
+def test_a_call_that_no_witness_sees_does_damage_only_if_it_claims_to_write(shop: Shop) -> None:
+    def act(place: str, kind: str) -> None:
+        if kind != "look":
+            shop.act(place, kind)
+
+    def made(kinds: Sequence[str], masks: Masks) -> AgentCourse:
+        return shop.runner.run(course_of(shop.stores, shop.place, act, kinds, masks, ""))
+
+    clean = clean_of([made((*KINDS, "look"), Masks()) for _ in range(3)])
+    twice = replace(name_calls(made((*KINDS, "look", "look"), clean.masks), clean.calls), struck=len(KINDS) + 1)
+    judged = judge(clean, twice)
+    assert (judged.verdict, judged.findings, judged.is_damage) == ("no_verdict", (), False)
+    assert "look#1 was done 2 times, no witness saw what it does" in judged.why
+    writes = replace(twice, calls=tuple(replace(call, reads=False) for call in twice.calls))
+    assert (judge(clean, writes).verdict, judge(clean, writes).by) == ("doubled", "journal")
+
+
+@pytest.mark.parametrize("shop", ["folder"], indirect=True)
+def test_packed_bytes_that_vary_can_vary_in_length_and_a_second_file_of_them_is_doubled(shop: Shop) -> None:
+    length = 16
+
+    def act(place: str, _: str) -> None:
+        (Path(place) / f"packed-{uuid4().hex}").write_bytes(b"\xff" + secrets.token_bytes(length))
+
+    def made(calls: int, masks: Masks) -> AgentCourse:
+        return shop.runner.run(course_of(shop.stores, shop.place, act, ["pack"] * calls, masks, ""))
+
+    clean = clean_of([made(1, Masks()) for _ in range(3)])
+    length = 17
+    verdicts = [judge(clean, name_calls(made(calls, clean.masks), clean.calls)).verdict for calls in (1, 2)]
+    assert verdicts == ["same", "doubled"]

@@ -1,0 +1,197 @@
+"""Whoever is killed while it works on a store leaves the owner's data as they were, or to be restored by the next command."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from bench.common.errors import ConfigError
+from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.stores import Stores, StoreSettings, clean, orphans
+
+WORKER = """
+import asyncio, os, resource, signal, sqlite3, sys
+from pathlib import Path
+from bench.probe.run.witness.stores import Stores, StoreSettings
+
+kind, copies, place, last, *works = sys.argv[1:]
+CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "os.symlink", "os.utime", "sqlite3.connect"}
+
+def begin(step):
+    # Each file that is opened for writing, moved, removed or changed is a step.
+    def count(event, arguments):
+        if event in CHANGES or (event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR)):
+            steps.append(event)
+            if len(steps) == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    if step == -1:  # in the middle of a write
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+    sys.addaudithook(count)
+
+async def work(where, step):
+    stores = Stores.of([StoreSettings("s", kind, where, in_place=place == "in place")], Path(copies), 0)
+    if last == "make":
+        begin(step)
+    await stores.make()
+    target = Path(where) if place == "in place" else Path(stores.replaces[where])
+    if kind == "sqlite":
+        database = sqlite3.connect(target)
+        database.executescript("DELETE FROM t WHERE k > 900; UPDATE t SET a = 'agent'; CREATE TABLE more (x)")
+        database.close()
+    else:
+        (target / "a").write_text("agent")
+        (target / "big").unlink()
+        (target / "new").write_text("agent")
+        (target / "sub" / "b").unlink()
+    if last == "make":
+        return
+    begin(step)
+    await (stores.reset() if last == "reset" else stores.remove())
+
+for where, step in zip(works[::2], works[1::2]):
+    if not (child := os.fork()):
+        steps = []
+        asyncio.run(work(where, int(step)))
+        print(len(steps), flush=True)
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+def owners_store(kind: str, folder: Path) -> Path:
+    folder.mkdir()
+    path = folder / "store"
+    if kind == "sqlite":
+        with closing(sqlite3.connect(path)) as database:
+            database.execute("CREATE TABLE t (k INTEGER PRIMARY KEY, a)")
+            database.executemany("INSERT INTO t VALUES (?, ?)", ((number, "x" * 100) for number in range(1000)))
+            database.commit()
+    else:
+        (path / "sub").mkdir(parents=True)
+        (path / "big").write_bytes(b"x" * 100_000)
+        (path / "a").write_text("a")
+        (path / "sub" / "b").write_text("b")
+        (path / "sub" / "b").chmod(0o600)
+    return path
+
+
+def content_of(kind: str, path: Path) -> object:
+    if kind == "sqlite":
+        with closing(sqlite3.connect(path)) as database:
+            return list(database.iterdump())
+    return {str(item.relative_to(path)): (item.is_file() and item.read_text(), item.stat().st_mode) for item in path.rglob("*")}
+
+
+def run(kind: str, copies: Path, place: str, last: str, works: list[tuple[Path, int]]) -> list[int]:
+    """Return, of each store that is worked on in a process that dies at a step, how the process ended."""
+    words = [sys.executable, "-c", WORKER, kind, str(copies), place, last, *(str(word) for work in works for word in work)]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert not ended.returncode, ended.stderr
+    return [int(line) for line in ended.stdout.split()]
+
+
+@pytest.mark.parametrize("last", ["make", "reset", "remove"])
+@pytest.mark.parametrize("kind", ["sqlite", "folder"])
+def test_in_place_the_owners_data_are_restored_after_a_kill_at_each_step(kind: str, last: str, tmp_path: Path) -> None:
+    steps, ended = run(kind, tmp_path / "copies", "in place", last, [(owners_store(kind, tmp_path / "whole"), 0)])
+    assert (steps >= 3, ended) == (True, 0)
+    works = [(owners_store(kind, tmp_path / str(step)), step) for step in (-1, *range(1, steps + 1))]
+    expected = content_of(kind, works[0][0])
+    assert {*run(kind, tmp_path / "copies", "in place", last, works)} == {-signal.SIGKILL, -signal.SIGXFSZ}
+    for path, step in works:
+        left = list(orphans([StoreSettings("s", kind, str(path), in_place=True)], tmp_path / "copies"))  # type: ignore[arg-type]
+        assert len(left) == 1 or step in (1, 2, steps), step
+        for orphan in left:
+            assert orphan.restores in ("", str(path))
+            clean(orphan)
+        assert content_of(kind, path) == expected, step
+        assert [item.name for item in path.parent.iterdir()] == ["store"], step
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "folder"])
+def test_a_killed_probe_of_copies_leaves_the_owners_data_and_an_orphan(kind: str, tmp_path: Path) -> None:
+    path = owners_store(kind, tmp_path / "owner")
+    expected = content_of(kind, path)
+    assert run(kind, tmp_path / "copies", "copy", "reset", [(path, 2)]) == [-signal.SIGKILL]
+    assert content_of(kind, path) == expected
+    (orphan,) = orphans([], tmp_path / "copies")
+    assert Path(orphan.name).name.startswith("recovery-bench-probe-s-")
+    clean(orphan)
+    assert not any((tmp_path / "copies").iterdir())
+    assert content_of(kind, path) == expected
+
+
+def test_what_is_held_or_was_not_made_by_a_probe_is_no_orphan(tmp_path: Path) -> None:
+    held = Place(tmp_path, "s")
+    for name in ("recovery-bench-probe-mine", "recovery-bench-probe-s-1-0123456789ab", "other"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "recovery-bench-probe-s-4194305-0123456789ab").symlink_to(tmp_path / "other")
+    (tmp_path / "recovery-bench-probe-s-4194306-0123456789ab").write_text("a file")
+    assert not list(orphans([], tmp_path))
+    held.remove()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "folder"])
+def test_two_probes_never_work_on_one_store_in_place(kind: str, tmp_path: Path) -> None:
+    path = owners_store(kind, tmp_path / "owner")
+    expected = content_of(kind, path)
+    first, second = (
+        Stores.of([StoreSettings(name, kind, str(path), in_place=True)], tmp_path / "copies", 0)  # type: ignore[arg-type]
+        for name in "ab"
+    )
+    asyncio.run(first.make())
+    with pytest.raises(ConfigError, match="another probe works on it"):
+        asyncio.run(second.make())
+    asyncio.run(first.remove())
+    asyncio.run(second.make())
+    asyncio.run(second.remove())
+    assert content_of(kind, path) == expected
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "folder"])
+def test_a_store_that_a_killed_probe_left_is_refused_until_it_is_restored(kind: str, tmp_path: Path) -> None:
+    path = owners_store(kind, tmp_path / "owner")
+    assert run(kind, tmp_path / "copies", "in place", "reset", [(path, 1)]) == [-signal.SIGKILL]
+    store = Stores.of([StoreSettings("s", kind, str(path), in_place=True)], tmp_path / "copies", 0)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"a probe of it was killed; restore it by `bench probe --clean`"):
+        asyncio.run(store.make())
+
+
+FULL = """
+import asyncio, resource, signal, sys
+from pathlib import Path
+from bench.common.errors import ConfigError
+from bench.probe.run.witness.stores import Stores, StoreSettings
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+kind, where, copies, place = sys.argv[1:]
+stores = Stores.of([StoreSettings("s", kind, where, in_place=place == "in place")], Path(copies), 0)
+resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+try:
+    asyncio.run(stores.make())
+except ConfigError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("place", ["in place", "copy"])
+@pytest.mark.parametrize("kind", ["sqlite", "folder"])
+def test_a_full_disk_is_one_line_and_leaves_nothing(kind: str, place: str, tmp_path: Path) -> None:
+    path = owners_store(kind, tmp_path / "owner")
+    expected = content_of(kind, path)
+    words = [sys.executable, "-c", FULL, kind, str(path), str(tmp_path / "copies"), place]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert ended.stdout.startswith("store 's': "), ended.stderr
+    assert ended.stdout.count("\n") == 1
+    assert not ended.stderr
+    assert [item.name for item in path.parent.iterdir()] == ["store"]
+    assert not (tmp_path / "copies").exists() or not any((tmp_path / "copies").iterdir())
+    assert content_of(kind, path) == expected

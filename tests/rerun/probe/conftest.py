@@ -1,7 +1,0 @@
-"""The PostgreSQL server of the witnesses' tests."""
-
-from __future__ import annotations
-
-from tests.run.witness.conftest import server
-
-__all__ = ["server"]
