@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import dropwhile
 
@@ -14,7 +14,8 @@ from bench.common.errors import ConfigError, one_line
 from bench.common.wording import plural
 from bench.probe.run.causes import CleanCalls, class_of, name_calls, name_of
 from bench.probe.run.course import AgentCourse
-from bench.probe.run.volatile import ChangedRows, Masks, StoreColumn, masks_of, volatile_columns
+from bench.probe.run.varying import ValueJudge, value_changes
+from bench.probe.run.volatile import ChangedRows, Masks, StoreColumn, masks_of, rows_apart, volatile_columns
 from bench.record.events import of_kind
 from bench.record.probe.events import GatewayCall, GatewayNoticed, PlannedCall
 from bench.record.probe.rows import SEQUENCES, RowDifference
@@ -47,6 +48,10 @@ class Clean:
     rows            the rows that differ from the state at the reset, at the end; `digest` of all content
     one_by_one      whether effects are those of single calls
     reference       the run that all this is of
+    values          the changes of values that vary
+    again           the calls that were made again with the same effect, though none failed
+    race            the rows that differ where calls are let through one by one: `before` as they are else
+    checks          what the owner's checks answered
     """
 
     masks: Masks
@@ -58,6 +63,10 @@ class Clean:
     more: int
     one_by_one: bool
     reference: AgentCourse
+    values: ValueJudge
+    again: tuple[str, ...] = ()
+    race: tuple[RowDifference, ...] = ()
+    checks: tuple[str, ...] = ()
 
     @property
     def counts(self) -> Counter[str]:
@@ -85,12 +94,39 @@ def clean_of(courses: Sequence[AgentCourse]) -> Clean:
             f"ends the same way each time: fix the model's temperature, seed or replies"
         )
     more, alone = volatile_columns(first.rows, third.rows)
+    overlap = any(len(reading.calls) > 1 for course in (first, second) for reading in course.readings)
+    race = rows_apart(second.rows, third.rows, columns) if overlap else []
+    if not overlap and not alone:
+        columns |= more
     one_by_one = not alone and more <= columns
     reference = third if one_by_one else second
     calls = planned_calls(reference)
     named = name_calls(reference, calls)
-    digest, more_rows = reference.readings[-1].digest, max(reading.more for reading in reference.readings)
-    return Clean(masks, columns, calls, tuple(_effects(named)), reference.rows, digest, more_rows, one_by_one, named)
+    changes = [value_changes(course, columns) for course in (first, second, third)]
+    return Clean(
+        masks=masks,
+        columns=columns,
+        calls=calls,
+        effects=tuple(_effects(named)),
+        rows=reference.rows,
+        digest=reference.readings[-1].digest,
+        more=max(reading.more for reading in reference.readings),
+        one_by_one=one_by_one,
+        reference=named,
+        values=ValueJudge(changes, changes[2 if one_by_one else 1], Counter(identity for identity, _ in calls)),
+        again=tuple(_made_again(calls, named)),
+        race=tuple(race),
+        checks=named.checks,
+    )
+
+
+def _made_again(calls: CleanCalls, course: AgentCourse) -> Iterator[str]:
+    """Yield the calls that were made again with the same arguments, and each time with an effect, though none of them failed."""
+    failed = {identity for call, identity, _ in course.own_calls() if call.failed or call.given is None}
+    for (identity, nth), call in calls.items():
+        first = calls.get((identity, 1))
+        if nth > 1 and first and identity not in failed and first.call_class == call.call_class == "effect":
+            yield call.name
 
 
 def identified(course: AgentCourse, masks: Masks) -> AgentCourse:

@@ -349,6 +349,8 @@ def call_of(entry: JournaledCall, texts: Texts) -> GatewayCall:
         tokens_in=call.kept.get("tokens_in", 0),
         tokens_out=call.kept.get("tokens_out", 0),
         model=model if isinstance(model, str) else "",
+        idempotent=call.idempotent,
+        key=digest_of(call.key) if call.key else "",
     )
 
 

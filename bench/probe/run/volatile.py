@@ -7,7 +7,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import JsonValue
@@ -176,26 +176,65 @@ def _same(early: Cell, late: Any) -> bool:
 
 def volatile_columns(early: ChangedRows, late: ChangedRows) -> tuple[frozenset[StoreColumn], list[RowDifference]]:
     """Return the columns that differ between the last readings of two clean runs, and the rows that only one of them has."""
-    columns, lonely = set[StoreColumn](), list[RowDifference]()
+    pairs, lonely = _pairs(early, late)
+    columns = {
+        (former.store, former.table, name)
+        for former, latter in pairs
+        for here, there in [(columns_of(former), columns_of(latter))]
+        for name in {**here, **there}
+        if here.get(name) != there.get(name)
+    }
+    return frozenset(columns), [row for pair in lonely for row in pair if row]
+
+
+def rows_apart(early: ChangedRows, late: ChangedRows, columns: frozenset[StoreColumn]) -> list[RowDifference]:
+    """Return the rows in which two runs differ beyond these columns and beyond keys: `before` as in the first of them, `after`
+    as in the other; None where a run lacks the row."""
+    pairs, lonely = _pairs(early, late)
+    keys = {value for rows in (early, late) for row in rows.values() for value in _values_of(row) or ()}
+    apart = [
+        replace(former, before=former.after, after=latter.after)
+        for former, latter in pairs
+        for here, there in [(columns_of(former), columns_of(latter))]
+        if any(
+            here.get(name) != there.get(name)
+            and (former.store, former.table, name) not in columns
+            and not {here.get(name), there.get(name)} <= keys
+            for name in {**here, **there}
+        )
+    ]
+    return apart + [
+        replace(row, before=former.after if former else None, after=latter.after if latter else None)
+        for former, latter in lonely
+        for row in [former or latter]
+        if row
+    ]
+
+
+_Pair = tuple[RowDifference, RowDifference]
+_Lonely = tuple[RowDifference | None, RowDifference | None]
+
+
+def _pairs(early: ChangedRows, late: ChangedRows) -> tuple[list[_Pair], list[_Lonely]]:
+    """Return the rows of two runs that are the same rows, and those that only one of them has, each with None for the other."""
+    pairs, lonely = list[_Pair](), list[_Lonely]()
     kinds: dict[tuple[str, str, str], tuple[list[RowDifference], list[RowDifference]]] = defaultdict(lambda: ([], []))
     for side, rows in enumerate((early, late)):
         for row in rows.values():
-            kinds[row.store, row.table, _kind(row)][side].append(row)
-    for (store, table, kind), (earlies, lates) in kinds.items():
-        if table == SEQUENCES:
-            continue
+            if row.table != SEQUENCES:
+                kinds[row.store, row.table, _kind(row)][side].append(row)
+    for (_, _, kind), (earlies, lates) in kinds.items():
         by_key = {row.key: row for row in lates}
-        pairs = [(row, by_key[row.key]) for row in earlies if row.key in by_key and (kind != "added" or row == by_key[row.key])]
+        same = [(row, by_key[row.key]) for row in earlies if row.key in by_key and (kind != "added" or row == by_key[row.key])]
         if kind == "added":
-            equal = {row.key for row, _ in pairs}
+            equal = {row.key for row, _ in same}
             rest, others = ([row for row in side if row.key not in equal] for side in (earlies, lates))
-            pairs += likest(rest, others, _differing)
-        for former, latter in pairs:
-            here, there = columns_of(former), columns_of(latter)
-            columns |= {(store, table, name) for name in {**here, **there} if here.get(name) != there.get(name)}
-        once = {id(row) for pair in pairs for row in pair}
-        lonely += [row for row in (*earlies, *lates) if id(row) not in once]
-    return frozenset(columns), lonely
+            same += likest(rest, others, _differing)
+        once = {id(row) for pair in same for row in pair}
+        lonely += [(row, None) for row in earlies if id(row) not in once]
+        lonely += [(None, row) for row in lates if id(row) not in once]
+        pairs += same
+    return pairs, lonely
 
 
 def _kind(row: RowDifference) -> str:

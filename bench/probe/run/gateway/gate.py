@@ -49,6 +49,7 @@ class LiveCall:
     tool       the MCP tool, `METHOD /path` of a service, or the path of the model's API
     arguments  what it was called with, parsed: MCP arguments; query and body of a service; the body of a model's request
     reads      whether the tool claims to read: `readOnlyHint`, GET and HEAD; None if it claims nothing
+    idempotent whether its method, or its server's claim, says that a repeated call does no more; `key` is its `Idempotency-Key`
     life       in which process of the agent, from 1
     struck     the gate will strike the answer, as it knows once the call has arrived: a stream is then held until it is whole.
                Otherwise its events pass as they come, and `answered` is awaited before the last of them
@@ -66,6 +67,8 @@ class LiveCall:
     tool: str
     arguments: JsonValue
     reads: bool | None = None
+    idempotent: bool = False
+    key: str = ""
     life: int = 1
     struck: bool = False
     wire: str = ""

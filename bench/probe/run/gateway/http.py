@@ -291,6 +291,8 @@ class HttpDoor:
             f"{method} {request.path}",
             arguments,
             reads=READS.get(method),
+            idempotent=method in ("PUT", "DELETE"),
+            key=request.head.get("idempotency-key"),
             life=self._desk.life(),
         )
 
