@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from bench.probe.run.clean import Clean, CleanEffect
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.journal import RowPlace
 from bench.probe.run.times import added_part, size_grown, times_in_number, times_in_text
-from bench.probe.run.varying import ValuePlace, value_changes
+from bench.probe.run.varying import ValueChange, ValuePlace, value_changes
 from bench.probe.run.volatile import ChangedRows, StoreColumn, columns_of, key_columns, place_of
 from bench.record.probe.events import CellFinding, Culprit, FindingKind, GatewayCall
 from bench.record.probe.points import StrikePoint
@@ -97,7 +96,7 @@ class CellComparison:
         known = [each for each in self._clean.effects if each.name == effect]
         if effect in self._varied or len(known) != 1 or len(known[0].identities) != 1:
             return ""
-        again = {column: by for column, by in self._additions(rows)}
+        again = dict(self._additions(rows))
         rest = [by for column, by in self._additions(known[0].rows) if column not in again]
         if not again or not any(by != 1 for by in rest) or any(by not in (0, 1) for by in again.values()):
             return ""
@@ -106,8 +105,7 @@ class CellComparison:
         return f"{what} stands again and the rest of what {effect} does stands once"
 
     def _additions(self, rows: Iterable[RowDifference]) -> Iterator[tuple[StoreColumn, float]]:
-        """Yield what adds up in these rows: a new row (column "", by 0), and a number with its change. Values that vary are left
-        out."""
+        """Yield what adds up in these rows: a new row (column "", by 0), a number with its change. What varies is left out."""
         for row in rows:
             if row.before is None and row.after is not None:
                 yield (row.store, row.table, ""), 0.0
@@ -120,29 +118,32 @@ class CellComparison:
     def _compare_varying(self) -> None:
         """Compare how often values that vary were changed."""
         twice = frozenset(call.number for call in self._course.calls if call.point in BY_THE_TOOL)
-        changes = value_changes(self._course, self._clean.columns)
+        changes = value_changes(self._course, self._clean.rows_vary)
         for place, times, normal, is_sure in self._clean.values.judged(changes, twice):
-            effect, row = self._of_value(place)
+            effects, row = self._of_value(place, changes.get(place, ()), times > normal), self._row_of(place)
             if not is_sure:
-                self.unsure.append(f"{place.name} varies between clean runs, so nobody can say whether {effect} stands again")
-            elif times > normal:
-                self._varied.add(effect)
-                self._add("doubled", effect, 1 + times - normal, row)
-            else:
-                self._add("lost", effect, 0, row)
+                what = " or ".join(effects) or "a call"
+                self.unsure.append(f"{place.name} varies between clean runs, so nobody can say whether {what} stands again")
+                continue
+            for effect in effects or [""]:
+                if times > normal:
+                    self._varied.add(effect)
+                self._add(*(("doubled", effect, 1 + times - normal) if times > normal else ("lost", effect, 0)), row)
 
-    def _of_value(self, place: ValuePlace) -> tuple[str, RowDifference]:
-        """Return whose effect the change of a value is, and the row that holds the value."""
+    def _of_value(self, place: ValuePlace, made: Sequence[ValueChange], more: bool) -> list[str]:
+        """Return whose effects changed a value another number of times: `more` often, or less often, than in the clean run."""
+        effects = [effect for effect in self._clean.effects if any(map(place.holds, effect.rows))]
+        here = Counter(same for change in made for same in change.identities)
+        normal = Counter(same for effect in effects for same in effect.identities)
+        other = here - normal if more else normal - here
+        return [effect.name for effect in effects if effect.identities & other.keys()] or [each.name for each in effects[-1:]]
 
-        def holds(row: RowDifference) -> bool:
-            return (row.store, row.table) == (place.store, place.table) and place.key in ("", row.key)
-
-        effects = [effect.name for effect in self._clean.effects if any(map(holds, effect.rows))]
-        clean = next(filter(holds, self._clean.rows.values()), None)
-        row = next(filter(holds, self._rows.values()), None)
+    def _row_of(self, place: ValuePlace) -> RowDifference:
+        """Return the row that holds a value: `before` as the clean run leaves it, `after` as it is now."""
+        clean, row = (next(filter(place.holds, rows.values()), None) for rows in (self._clean.rows, self._rows))
         known = row or clean or RowDifference(place.store, place.table, place.key, None, None)
         after = row.after if row else clean.before if clean else None
-        return effects[-1] if effects else "", replace(known, before=clean.after if clean else known.before, after=after)
+        return replace(known, before=clean.after if clean else known.before, after=after)
 
     def _add(self, kind: FindingKind, effect: str, times: int, row: RowDifference) -> None:
         held = self._held.setdefault((kind, effect), _Gathered(times, [], set()))
@@ -271,11 +272,10 @@ class CellComparison:
         return json.dumps(shown, sort_keys=True)
 
     def _varies(self, row: RowDifference, column: str) -> bool:
-        """Return whether a column varies in clean runs. If the bytes of a binary file vary, their number can vary as well."""
-        columns = self._clean.columns
-        if (row.store, row.table, column) in columns:
-            return True
-        return column == "size" and not row.table and (row.store, "", "digest") in columns and _is_binary(row)
+        """Return whether the value of a row varies in clean runs. `before` can be any former state of the row."""
+        place = place_of(row)
+        known = self._clean.rows.get(place) or self._rows.get(place) or row
+        return self._clean.rows_vary.has(place, column, is_added=known.before is None)
 
     def _refers_alike(self, normal: Cell, now: Cell) -> bool:
         """Return whether two values are the keys of rows that are alike."""
@@ -403,12 +403,6 @@ class CellComparison:
         return 1 + max((done[identity] - counts[identity] for identity in effect.identities), default=0)
 
 
-def _is_binary(row: RowDifference) -> bool:
-    text = str(columns_of(row).get("text", ""))
-    return text.startswith("(bytes)") or bool(_binary.match(text))
-
-
-_binary = re.compile(r"\(digest\) \d+ bytes (?!of text)")
 _NOWHERE = RowDifference("", "", "", None, None)
 
 

@@ -11,16 +11,15 @@ from typing import Literal
 
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.times import added_part
-from bench.probe.run.volatile import StoreColumn, columns_of
+from bench.probe.run.volatile import Varying, columns_of
 from bench.record.probe.rows import SEQUENCES, Cell, Row, RowDifference
 
 CONTENT = "(content)"
 """Stands for the columns of a file."""
-FILE_COLUMNS = ("text", "appended", "size", "digest")
 NEAR = 0.2
 """The share of a value up to which changes in one direction count as additions."""
-SLACK = 0.1
-"""The share by which an amount may lie beyond the amounts of the clean runs."""
+SLACK, SLACK_OF_SUMS = 0.5, 0.1
+"""The shares by which an amount, and the amounts of a sum, may lie beyond the amounts of the clean runs."""
 TIME = (1.5e9, 2.3e9)
 """Seconds since 1970 that a clock can show, from 2017 to 2042."""
 _number = re.compile(r"-?\d+(?:\.\d+)?")
@@ -36,6 +35,10 @@ class ValuePlace:
     table: str
     key: str
     column: str
+
+    def holds(self, row: RowDifference) -> bool:
+        """Return whether a row is the value's."""
+        return (row.store, row.table) == (self.store, self.table) and self.key in ("", row.key)
 
     @property
     def name(self) -> str:
@@ -69,8 +72,8 @@ class ValueChange:
 ValueChanges = Mapping[ValuePlace, Sequence[ValueChange]]
 
 
-def value_changes(course: AgentCourse, columns: frozenset[StoreColumn]) -> ValueChanges:
-    """Return the changes of the values in these columns, in their order. A row that comes or goes is no change of a value."""
+def value_changes(course: AgentCourse, varying: Varying) -> ValueChanges:
+    """Return the changes of the values that vary, in their order. A row that comes or goes is no change of a value."""
     changes = defaultdict[ValuePlace, list[ValueChange]](list)
     calls = {call.number: (call, same) for call, same in zip(course.calls, course.identities, strict=True)}
     added = set[tuple[str, str, str]]()
@@ -85,24 +88,23 @@ def value_changes(course: AgentCourse, columns: frozenset[StoreColumn]) -> Value
             if row.before is None or row.after is None:
                 added.add(place) if row.before is None else added.discard(place)
                 continue
-            for column, before, after in _cells(row, row.before, row.after, columns):
+            for column, before, after in _cells(row, row.before, row.after):
+                if not varying.has(place, "digest" if column == CONTENT else column, is_added=place in added):
+                    continue
                 where = ValuePlace(row.store, row.table, "" if place in added else row.key, column)
                 identities = tuple(calls[number][1] for number in numbers)
                 changes[where].append(ValueChange(before, after, tuple(numbers), identities, named))
     return changes
 
 
-def _cells(row: RowDifference, before: Row, after: Row, columns: frozenset[StoreColumn]) -> Iterator[tuple[str, Cell, Cell]]:
-    """Yield the values of a row that changed and vary: column, former and present value."""
-    if row.table == SEQUENCES:
-        return
+def _cells(row: RowDifference, before: Row, after: Row) -> Iterator[tuple[str, Cell, Cell]]:
+    """Yield the values of a row that changed: column, former and present value. The content of a file is one value."""
     if row.table or before.get("kind") != "file":
-        for name in columns_of(row):
-            if (row.store, row.table, name) in columns and before.get(name) != after.get(name):
-                yield name, before.get(name), after.get(name)
-    elif any((row.store, "", name) in columns for name in FILE_COLUMNS) and before.get("digest") != after.get("digest"):
-        texts = [side.get("appended") if "appended" in after else side.get("text") for side in (before, after)]
-        yield CONTENT, "" if texts[0] is None and "appended" in after else texts[0], texts[1]
+        changed = (name for name in columns_of(row) if before.get(name) != after.get(name) and row.table != SEQUENCES)
+        yield from ((name, before.get(name), after.get(name)) for name in changed)
+    elif before.get("digest") != after.get("digest"):
+        column = "appended" if "appended" in after else "text"
+        yield CONTENT, before.get(column, "" if column == "appended" else None), after.get(column)
 
 
 def _numbers_in(texts: Iterable[str]) -> Iterator[float]:
@@ -130,8 +132,8 @@ class ValueJudge:
                 self._clean[place] += made
 
     def judged(self, changes: ValueChanges, twice: frozenset[int]) -> Iterator[tuple[ValuePlace, int, int, bool]]:
-        """Yield each value that was changed another number of times than in the clean run: its place, the number of changes here
-        and there, and whether this is sure.
+        """Yield each value that was changed another number of times than in the clean run: its place, how often it was changed
+        here and there, and whether this is sure.
 
         Args:
             changes: Those of the cell.
@@ -167,8 +169,10 @@ class ValueJudge:
             return "sets"
         if not clean:
             return "unsure"
-        adds = _fits([amount for amount in others if amount is not None], [amount for amount in amounts if amount is not None])
-        sets = _fits([_float(change.after) for change in made[1:]], [_float(change.after) for change in clean], signed=False)
+        adds = _fits(
+            [amount for amount in others if amount is not None], [amount for amount in amounts if amount is not None], SLACK
+        )
+        sets = _fits([_float(change.after) for change in made[1:]], [_float(change.after) for change in clean], 0, signed=False)
         if adds and (not sets or all(_is_near(change) for change in every)):
             return "adds"
         return "sets" if sets and not adds else "unsure"
@@ -187,18 +191,18 @@ class ValueJudge:
         clean = self._clean.get(place, ())
         if change.amount is not None:
             amounts = [known.amount for known in clean if known.amount is not None]
-            return _fits([change.amount / times], amounts)
+            return _fits([change.amount / times], amounts, SLACK_OF_SUMS)
         sizes = [_size(known) for known in clean]
-        return _fits([_size(change) / times], sizes)
+        return _fits([_size(change) / times], sizes, SLACK_OF_SUMS)
 
 
-def _fits(values: Sequence[float], known: Sequence[float], *, signed: bool = True) -> bool:
-    """Return whether values lie where known values lie: between them, or beyond by no more than they are apart. If `signed`,
-    all have one sign."""
+def _fits(values: Sequence[float], known: Sequence[float], slack: float, *, signed: bool = True) -> bool:
+    """Return whether values lie where known values lie: between them, or beyond by no more than they are apart, or than this
+    share of the greatest. If `signed`, all have one sign."""
     if not known or not values:
         return False
     low, high = min(known), max(known)
-    beyond = max(high - low, SLACK * max(abs(low), abs(high)))
+    beyond = max(high - low, slack * max(abs(low), abs(high)))
     if signed and not (all(value > 0 for value in (*known, *values)) or all(value < 0 for value in (*known, *values))):
         return False
     return all(low - beyond <= value <= high + beyond for value in values)

@@ -27,6 +27,8 @@ KEY = ""
 """Stands for the key among the columns of a row whose key is in no column, as a file's path is."""
 StoreColumn = tuple[str, str, str]
 """Store, table and column."""
+StoreValue = tuple[str, str, str, str]
+"""Store, table, key and column."""
 
 
 @dataclass(frozen=True)
@@ -174,22 +176,48 @@ def _same(early: Cell, late: Any) -> bool:
     return type(early) is type(late) and early == late
 
 
-def volatile_columns(early: ChangedRows, late: ChangedRows) -> tuple[frozenset[StoreColumn], list[RowDifference]]:
-    """Return the columns that differ between the last readings of two clean runs, and the rows that only one of them has."""
+@dataclass(frozen=True)
+class Varying:
+    """What differs between clean runs in their rows.
+
+    columns  of rows that were added: any of them can hold another value
+    values   single values of rows that stood at the reset
+    """
+
+    columns: frozenset[StoreColumn] = frozenset()
+    values: frozenset[StoreValue] = frozenset()
+
+    def has(self, place: RowPlace, column: str, *, is_added: bool) -> bool:
+        """Return whether the value of a row varies. The size of a file varies with its content."""
+        column = "digest" if not place[1] and column == "size" else column
+        return (*place[:2], column) in self.columns if is_added else (*place, column) in self.values
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that vary, in words for a person."""
+        columns = {*self.columns, *((store, table, column) for store, table, _, column in self.values)}
+        return sorted(".".join(filter(None, column)) for column in columns)
+
+    def __or__(self, other: Varying) -> Varying:
+        return Varying(self.columns | other.columns, self.values | other.values)
+
+
+def varying_of(early: ChangedRows, late: ChangedRows) -> tuple[Varying, list[RowDifference]]:
+    """Return what differs between the last readings of two clean runs, and the rows that only one of them has."""
     pairs, lonely = _pairs(early, late)
-    columns = {
-        (former.store, former.table, name)
-        for former, latter in pairs
-        for here, there in [(columns_of(former), columns_of(latter))]
-        for name in {**here, **there}
-        if here.get(name) != there.get(name)
-    }
-    return frozenset(columns), [row for pair in lonely for row in pair if row]
+    columns, values = set[StoreColumn](), set[StoreValue]()
+    for former, latter in pairs:
+        for name in _unequal_columns(former, latter):
+            if former.before is None:
+                columns.add((former.store, former.table, name))
+            else:
+                values.add((*place_of(former), name))
+    return Varying(frozenset(columns), frozenset(values)), [row for pair in lonely for row in pair if row]
 
 
-def rows_apart(early: ChangedRows, late: ChangedRows, columns: frozenset[StoreColumn]) -> list[RowDifference]:
-    """Return the rows in which two runs differ beyond these columns and beyond keys: `before` as in the first of them, `after`
-    as in the other; None where a run lacks the row."""
+def rows_apart(early: ChangedRows, late: ChangedRows, varying: Varying) -> list[RowDifference]:
+    """Return the rows in which two runs differ beyond what varies and beyond keys: `before` as in the first of them, `after` as
+    in the other; None where a run lacks the row."""
     pairs, lonely = _pairs(early, late)
     keys = {value for rows in (early, late) for row in rows.values() for value in _values_of(row) or ()}
     apart = [
@@ -197,18 +225,18 @@ def rows_apart(early: ChangedRows, late: ChangedRows, columns: frozenset[StoreCo
         for former, latter in pairs
         for here, there in [(columns_of(former), columns_of(latter))]
         if any(
-            here.get(name) != there.get(name)
-            and (former.store, former.table, name) not in columns
+            not varying.has(place_of(former), name, is_added=former.before is None)
             and not {here.get(name), there.get(name)} <= keys
-            for name in {**here, **there}
+            for name in _unequal_columns(former, latter)
         )
     ]
-    return apart + [
-        replace(row, before=former.after if former else None, after=latter.after if latter else None)
-        for former, latter in lonely
-        for row in [former or latter]
-        if row
-    ]
+    apart += [replace(row, before=row.after, after=None) for row, _ in lonely if row]
+    return apart + [replace(row, before=None) for _, row in lonely if row]
+
+
+def _unequal_columns(former: RowDifference, latter: RowDifference) -> list[str]:
+    here, there = columns_of(former), columns_of(latter)
+    return [name for name in {**here, **there} if here.get(name) != there.get(name)]
 
 
 _Pair = tuple[RowDifference, RowDifference]
