@@ -23,7 +23,7 @@ from bench.common.toml import read_toml
 from bench.common.wording import first_violation
 from bench.probe.run.gateway.agent_config import read_config
 from bench.probe.run.gateway.gateway import NOT_HANDED, with_copy
-from bench.probe.run.gateway.subject import CommandWords, McpConfig, ModelSource, ProbedAgent, Service, Subject
+from bench.probe.run.gateway.subject import Check, CommandWords, McpConfig, ModelSource, ProbedAgent, Service, Subject
 from bench.probe.run.witness.stores import StoreKind, StoreSettings
 from bench.record.entry import MOST, ConfigEntry
 from bench.record.model_parameters import ModelParameters
@@ -108,6 +108,24 @@ class ServiceEntry(ConfigEntry):
     """A path that answers below 500 once it is ready; by default it is ready when its port takes connections."""
 
 
+class CheckEntry(ConfigEntry):
+    """A question at the end of each run. Where all checks answer as after clean runs, rows that differ are no damage: the agent
+    may have undone what it did twice."""
+
+    sql: str = ""
+    """A query, such as `SELECT sum(cents) FROM payment`. It cannot change the store."""
+    store: str = ""
+    """The name of the store that the query is for; by default the first one."""
+    command: CommandText = ()
+    """Instead of a query: a command. Its exit code and what it prints are its answer."""
+
+    @model_validator(mode="after")
+    def _one_question(self) -> CheckEntry:
+        if bool(self.sql) == bool(self.command):
+            raise ValueError('a check is a query, sql = "SELECT ...", or a command')
+        return self
+
+
 class ModelSourceEntry(ConfigEntry):
     """Where the agent's requests to its model go. The agent gets the address of the probe's gateway in variables."""
 
@@ -185,6 +203,10 @@ class ProbeFile(ConfigEntry):
     `*` is any text. A call of such a tool is a read, unless a witness sees that it changed something."""
     hide: Many[str] = ()
     """Columns and arguments whose values are in no output."""
+    meant: Many[str] = ()
+    """Tools that the task is meant to call more than once with the same arguments: `SERVER.TOOL`; `*` is any text."""
+    check: Many[CheckEntry] = Field((), max_length=MOST)
+    """What is asked at the end of each run, each with its table `[[check]]`."""
 
     @field_validator("name")
     @classmethod
@@ -235,6 +257,11 @@ class ProbeSettings:
             patience=file.patience,
             hide=frozenset(file.hide),
             reads=file.reads,
+            meant=file.meant,
+            checks=tuple(
+                Check(entry.store or _first_store(file), entry.sql, self._words("check.command", entry.command))
+                for entry in file.check
+            ),
         )
         self.stores = tuple(self._stores())
         self._check_copies_are_named()
@@ -272,6 +299,7 @@ class ProbeSettings:
         for what, words in (("whether it is done", agent.done), ("whether it says so", agent.said_done)):
             if words and not isinstance(words, str):
                 yield what, words
+        yield from (("a check", check.command) for check in self.subject.checks if check.command)
         servers = [server for config in self.subject.configs for server in config.servers if server.command]
         yield from ((f"the MCP server {server.name}", server.command) for server in servers)
         yield from ((f"the service {service.name}", service.command) for service in self.subject.services if service.command)
@@ -425,8 +453,13 @@ def _store_name(kind: StoreKind, where: str) -> str:
     return path if re.fullmatch(r"[\w-]+", path) else "postgres"
 
 
+def _first_store(file: ProbeFile) -> str:
+    entry = file.store[0]
+    return entry.name or _store_name(entry.kind, entry.place)
+
+
 def _keys_beside(place: str) -> Sequence[str]:
-    entries: Sequence[type[BaseModel]] = (StoreEntry, ServiceEntry, ModelSourceEntry, McpEntry)
-    tables = dict(zip(("store", "service", "model", "mcp"), entries, strict=True))
+    entries: Sequence[type[BaseModel]] = (StoreEntry, ServiceEntry, ModelSourceEntry, McpEntry, CheckEntry)
+    tables = dict(zip(("store", "service", "model", "mcp", "check"), entries, strict=True))
     table, _, key = place.partition(".")
     return list((tables.get(table, ProbeFile) if key else ProbeFile).model_fields)

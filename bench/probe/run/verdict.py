@@ -41,6 +41,7 @@ def judge(clean: Clean, course: AgentCourse, call: str = "", point: StrikePoint 
         by="journal" if unseen else "witness",
         absorbed=absorbed,
         half_way=course.half_way,
+        checks=course.checks,
     )
     verdict, why = _verdict(clean, course, judged, struck, comparison.unsure)
     return replace(judged, verdict=verdict, why=why, findings=() if verdict == "no_verdict" and unseen else judged.findings)

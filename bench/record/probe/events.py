@@ -189,6 +189,7 @@ class CellJudged:
     printed     digest of the end of what it printed
     absorbed    how many calls were done more often than the rows show
     half_way    whether the agent gave up while a part of its effects stood: it was then started once more, and judged
+    checks      digests of what the owner's checks answered
     voids       of a control that is not `same`: plan and repetition of the cells that lose their verdicts by it
     mended      what the gateway mended in this run
     """
@@ -206,6 +207,7 @@ class CellJudged:
     by: JudgedBy = "witness"
     absorbed: Count = 0
     half_way: bool = False
+    checks: Many[str] = ()
     voids: Many[tuple[str, Count]] = ()
     mended: Many[GatewayMend] = ()
     kind: Literal["cell"] = "cell"

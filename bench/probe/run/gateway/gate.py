@@ -22,13 +22,16 @@ malformed, rate_limit   the same of a model's request: a reply that is no reply;
 answer     it is not passed on, and `LiveCall.instead` is the answer
 drop       it is not passed on, and nothing is answered: the agent was killed
 """
-AnswerFate = Literal["give", "break", "silence", "late", "stale", "empty", "garbled", "too_large", "cut_off", "half", "drop"]
+AnswerFate = Literal[
+    "give", "break", "silence", "error", "late", "stale", "empty", "garbled", "too_large", "cut_off", "half", "drop"
+]
 """What becomes of an answer that the server gave.
 
 give       it is given as it came
 break      the connection is broken instead
 silence    nothing is given until the client disconnects, cancels, or asks again, or until `patience` ends. Then, if it still
            waits, the door notes "it waits longer" (`Gate.waits_longer`) and gives the answer
+error      an error stands in its place, as a proxy or a broken server answers after the call was done (HTTP 504, `isError`)
 late       as silence, and then the answer is given if the connection still stands
 stale      the answer that this read had before the last effect is given (`LiveCall.instead`)
 empty, garbled, too_large   what stands for the answer of a read

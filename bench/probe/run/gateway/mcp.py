@@ -237,7 +237,9 @@ def error_answer(call: LiveCall) -> bytes:
 
 
 def changed_answer(call: LiveCall, message: RpcMessage, after: AnswerFate) -> bytes:
-    """Return the answer of a read after a change: `stale`, `empty`, `garbled` or `too_large`."""
+    """Return what is answered instead: an `error`, or for a read `stale`, `empty`, `garbled` or `too_large`."""
+    if after == "error":
+        return error_answer(call)
     if after == "stale" and call.instead is not None:
         for earlier in messages_of(call.instead):
             return text_of({**earlier.body, "id": message.body["id"]})

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from bench.common.errors import ConfigError, one_line
+from bench.common.errors import ConfigError, nearest, one_line
 from bench.probe.run.witness import folder, sqlite
 from bench.probe.run.witness.folder import FolderStore
 from bench.probe.run.witness.ignored import Ignored
@@ -144,6 +144,18 @@ class Stores:
         raise ConfigError(
             f"stores {names}: they still changed after {seconds:.0f} s; end what writes to them, or raise `settle`"
         )
+
+    async def query(self, name: str, sql: str) -> str:
+        """Return what a query of the owner's answers on the copy of a store, as text.
+
+        Raises:
+            ConfigError: There is no such store, its kind takes no SQL, or the query fails.
+        """
+        store = next((store for store in self._stores if store.name == name), None)
+        if not isinstance(store, SqliteStore | PostgresStore):
+            takes = [each.name for each in self._stores if isinstance(each, SqliteStore | PostgresStore)]
+            raise ConfigError(f"check: no store {name!r} takes SQL; {nearest(name, takes)}")
+        return repr(await _in_thread(store.query, sql))
 
     async def changed(self) -> list[str]:
         """Return the names of the owner's stores that have changed since they were copied.
