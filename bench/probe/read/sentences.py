@@ -37,6 +37,7 @@ WHEN: Mapping[StrikePoint, str] = {
     "stream_before": "the stream of {} breaks before its first event",
     "stream_half": "the stream of {} breaks after half of it",
 }
+DONE_THEN_ERROR = "{} is done and an error is its answer"
 SIGNS: Mapping[CellVerdict, tuple[str, str]] = {
     "doubled": ("✕", "doubled"),
     "extra": ("✕", "extra"),
@@ -186,7 +187,8 @@ def when(judged: CellJudged, calls: Iterable[GatewayCall], texts: Mapping[str, s
     if not judged.point:
         return "nothing is struck"
     asked = next((_short_arguments(texts.get(call.arguments, "")) for call in calls if call.number == judged.struck), "")
-    return WHEN[judged.point].format(f"{judged.call}{f' ({asked})' if asked else ''}")
+    happened = DONE_THEN_ERROR if (judged.point, judged.form) == ("lost", "error") else WHEN[judged.point]
+    return happened.format(f"{judged.call}{f' ({asked})' if asked else ''}")
 
 
 def _short_arguments(arguments: str) -> str:
@@ -271,7 +273,8 @@ def outcome(probe: ProbeRead) -> str:
         judged = worst.judged
         assert judged is not None
         again = f"in {worst.damaged} of {plural(len(worst.runs), 'run')}{'' if worst.is_proven else _interval(worst)}"
-        where = f"{len(probe.damaged)} of {plural(cells, 'cell')}"
+        tools = sum(cell.is_tools for cell in probe.damaged)
+        where = f"{len(probe.damaged) - tools or tools} of {plural(cells, 'cell')}"
         done = when(judged, of_kind(worst.worst.events, GatewayCall), probe.texts)
         whose = f"a tool of {name}, which got one call twice," if worst.is_tools else name
         return f"{whose} does damage in {where}: when {done}, {what(judged)}, {again}"

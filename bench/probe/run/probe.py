@@ -262,6 +262,9 @@ class Probe:
         if not mended:
             return run_of(plan, repetition, course, judge(self.clean, course, cell.call, cell.point, cell.form))
         judged = judge(self.clean, course, cell.call)
+        if judged.is_damage and "memory" in mended and (left := _unanswered(course)):
+            why = f"{left} was under way when the agent died, so the journal does not know whether it was done"
+            judged = replace(judged, verdict="no_verdict", findings=(), why=why)
         return run_of(plan, repetition, course, replace(judged, point=cell.point, form=cell.form, mended=mended))
 
     def _damaged(self, cell: ProbeCell) -> bool:
@@ -336,6 +339,13 @@ class Probe:
 
     def _is_over(self) -> bool:
         return self._until is not None and monotonic() > self._until
+
+
+def _unanswered(course: AgentCourse) -> str:
+    """Return a call that was passed on in a life that ended, and that its server never answered; "" if there is none."""
+    last = max((call.life for call in course.calls), default=1)
+    under_way = (call for call in course.calls if call.life < last and call.passed_on is not None and call.answered is None)
+    return next((call.name for call in under_way if call.door_kind != "model" and call.call_class != "read"), "")
 
 
 def _shared(subject: Subject) -> str:

@@ -149,9 +149,13 @@ class Worker:
                 )
 
             async def live_again() -> None:
+                agent, words = self._subject.agent, self._subject.agent.resume
+                if mends and strike and mends.forgets_after(strike.point):
+                    await self._stores.forget()
+                    words = agent.start
                 striker.start_again()
                 self._gateway.life += 1
-                await self._live(self._subject.agent.resume, environment, life, journal, texts)
+                await self._live(words, environment, life, journal, texts)
 
             try:
                 await self._live(self._subject.agent.start, environment, life, journal, texts)

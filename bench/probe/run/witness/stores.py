@@ -115,6 +115,16 @@ class Stores:
         for store in self._stores:
             await _in_thread(store.reset)
 
+    async def forget(self) -> None:
+        """Bring what the agent knows back to its first state, and leave all other stores as they are.
+
+        Raises:
+            ConfigError: A copy cannot be reset.
+        """
+        for store in self._stores:
+            if isinstance(store, MemoryStore):
+                await _in_thread(store.reset)
+
     async def read(self) -> StoreReading:
         """Return one reading of all stores, relative to their first states.
 
