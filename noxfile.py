@@ -34,9 +34,9 @@ PYPROJECT = nox.project.load_toml("pyproject.toml")
 
 
 def install(session: nox.Session, *groups: str, extra: str = "") -> None:
-    """Install the checkout itself, and what these dependency groups name, in the versions that the constraints pin."""
+    """Install the checkout, `code/` beside it, and what these dependency groups name, in the versions of the constraints."""
     packages = [package for group in groups for package in nox.project.dependency_groups(PYPROJECT, group)]
-    session.install(*CONSTRAINTS, "-e", f".[{extra}]" if extra else ".", *packages)
+    session.install(*CONSTRAINTS, "-e", f".[{extra}]" if extra else ".", "-e", "./code", *packages)
 
 
 def instances_of(run: str) -> int:
@@ -223,7 +223,7 @@ def docs_examples(session: nox.Session) -> None:
 def package(session: nox.Session) -> None:
     """The wheel and the sdist, into build/dist; the wheel in a fresh environment, outside of the checkout, does its job.
 
-    So do the parts of a package that is installed beside it.
+    So do the parts of a package that is installed beside it, and `bench code`.
 
     Nothing is installed whose digest is not in requirements.lock.
     """
@@ -232,7 +232,7 @@ def package(session: nox.Session) -> None:
     session.run("python", "-m", "build", "--no-isolation", "--outdir", "build/dist", silent=True)
     [wheel] = Path("build/dist").glob("*.whl")
     session.install("--no-deps", "--no-index", str(wheel))
-    session.install("--no-deps", "--no-index", "--no-build-isolation", "tests/plugin_package")
+    session.install("--no-deps", "--no-index", "--no-build-isolation", "tests/plugin_package", "./code")
     session.run("python", "-m", "pip", "check")
     session.run("pytest", "-n", "0", "tests/package", *session.posargs, env={"BENCH_PACKAGE": "build/dist"})
 
@@ -289,7 +289,7 @@ def studies(session: nox.Session) -> None:
 def programs(session: nox.Session) -> None:
     """Ten thousand generated programs, each edited: what `bench code` keeps and runs again is what a full run gives."""
     install(session)
-    session.run("python", "-m", "programs", *session.posargs, env={"PYTHONPATH": "tests/support"})
+    session.run("python", "-m", "programs", *session.posargs, env={"PYTHONPATH": "code/bench_code_tests/support"})
 
 
 @nox.session
@@ -299,8 +299,8 @@ def impact(session: nox.Session) -> None:
     25 edits of each package. Fewer: nox -s impact -- --edits 5 --rounds 1. A second call goes on where a first was ended.
     """
     session.install(*CONSTRAINTS, *nox.project.dependency_groups(PYPROJECT, "impact"))
-    session.install("--no-deps", ".")
-    session.run("python", "-m", "impact", *session.posargs, env={"PYTHONPATH": "tools"})
+    session.install("--no-deps", ".", "./code")
+    session.run("python", "-m", "impact", *session.posargs, env={"PYTHONPATH": "code/tools"})
 
 
 @nox.session

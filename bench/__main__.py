@@ -14,7 +14,7 @@ def main() -> None:
     try:
         command = _code_command() if sys.argv[1:2] == ["code"] else _whole_command()
     except ModuleNotFoundError as error:
-        needed = "`bench code` needs typer and pytest; all other commands need: pip install recovery-bench"
+        needed = "`bench code` needs bench-code, typer and pytest; all other commands need: pip install recovery-bench"
         print(f"bench: {error.name} is not installed; {needed}", file=sys.stderr)
         sys.exit(2)
     if heard:
@@ -24,7 +24,7 @@ def main() -> None:
 
 def _code_command() -> Callable[[], None]:
     """Return `bench code`, which can be installed without what the other commands need."""
-    from bench.cli.code_command import main  # noqa: PLC0415
+    from bench_code.command import main  # noqa: PLC0415
 
     return main
 

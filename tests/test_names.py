@@ -13,12 +13,16 @@ import pytest
 ROOT = Path(__file__).parents[1]
 CODE = [
     path
-    for path in sorted([*ROOT.glob("bench/**/*.py"), *ROOT.glob("studies/**/*.py")])
+    for path in sorted([*ROOT.glob("bench/**/*.py"), *ROOT.glob("code/src/**/*.py"), *ROOT.glob("studies/**/*.py")])
     if "templates" not in path.parts  # a template is a user's own pack
 ]
 IN_IDS = ("tests/support/packs", "tests/support/worlds")
 """Packs whose code stands in the ids of trials; a name of theirs stays."""
-TESTS = [path for path in sorted(ROOT.glob("tests/**/*.py")) if not path.relative_to(ROOT).as_posix().startswith(IN_IDS)]
+TESTS = [
+    path
+    for path in sorted([*ROOT.glob("tests/**/*.py"), *ROOT.glob("code/bench_code_tests/**/*.py")])
+    if not path.relative_to(ROOT).as_posix().startswith(IN_IDS)
+]
 EMPTY = frozenset({"one", "own", "found", "said"})
 LEANING = frozenset({"Of", "Those", "That", "It", "It,"})
 RECORDED = {("bench/record/worlds/events.py", "said")}

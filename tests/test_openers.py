@@ -18,7 +18,10 @@ ADVICE = (
 
 
 def test_each_opener_of_files_is_known_with_whose_they_are() -> None:
-    files = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in sorted(ROOT.glob("bench/**/*.py"))}
+    files = {
+        path.relative_to(ROOT).as_posix(): path.read_text("utf-8")
+        for path in sorted([*ROOT.glob("bench/**/*.py"), *ROOT.glob("code/src/**/*.py")])
+    }
     code = {path: result for path, text in files.items() if (result := calls_in(text, OPENERS))}
     table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
     assert sum(map(Counter.total, code.values())) > 100

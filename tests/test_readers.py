@@ -12,7 +12,9 @@ from readers import readers_in
 
 ROOT = Path(__file__).parents[1]
 TABLE = Path(__file__).with_name("readers.toml")
-CODE = sorted([*ROOT.glob("bench/**/*.py"), *ROOT.glob("scenarios/*/*.py"), *ROOT.glob("studies/**/*.py")])
+CODE = sorted(
+    path for folder in ("bench/**", "code/src/**", "scenarios/*", "studies/**") for path in ROOT.glob(f"{folder}/*.py")
+)
 ADVICE = "correct that, with what it reads; where a model's text may come there, with its bound and why that does"
 
 

@@ -8,8 +8,8 @@ import pytest
 from repositories import impact, repository, write
 from trials import ROOTS
 
-from bench.codebase import ExecutionState
 from bench.run.packs import load_pack
+from bench_code import ExecutionState
 from studies.retesting.patch_loop.arms import ARMS, RetestArm
 from studies.retesting.patch_loop.case import LineChange, RepairCase, case_of
 from studies.retesting.patch_loop.loop import run_loop

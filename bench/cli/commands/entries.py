@@ -9,7 +9,6 @@ COMMANDS = (
     CommandPart("trace", "bench.cli.trace:trace"),
     CommandPart("check", "bench.cli.authoring.commands:check"),
     CommandPart("new", "bench.cli.authoring.commands:new_app"),
-    CommandPart("code", "bench.codebase.cli:app"),
     CommandPart("export", "bench.cli.commands.export:export"),
     CommandPart("import", "bench.cli.commands.export:import_"),
     CommandPart("reexecute", "bench.cli.commands.reexecute:reexecute"),

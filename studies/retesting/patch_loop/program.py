@@ -1,6 +1,6 @@
 """Runs in the sandbox: parses and imports a repository that is given as texts, and reports what each call returned and ran.
 
-It imports Python's standard library, and `bench.codebase.units`, which does the same and is sent along. So a model's code is
+It imports Python's standard library, and `bench_code.units`, which does the same and is sent along. So a model's code is
 never parsed or run outside the sandbox.
 """
 
@@ -18,7 +18,7 @@ from pathlib import PurePosixPath
 from types import ModuleType
 from typing import Any
 
-from bench.codebase.units import Function, Module, parse
+from bench_code.units import Function, Module, parse
 
 
 def main(job: dict[str, Any]) -> dict[str, Any]:

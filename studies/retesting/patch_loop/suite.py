@@ -14,13 +14,13 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from bench.codebase import units
-from bench.codebase.record import ABSENT, Fact
-from bench.codebase.units import digest
 from bench.common.bounds import Lookup, Many
 from bench.run.sandbox import Limits, run_python
 from bench.run.sandbox.cases import same
 from bench.scenario import Json
+from bench_code import units
+from bench_code.record import ABSENT, Fact
+from bench_code.units import digest
 
 from . import program
 

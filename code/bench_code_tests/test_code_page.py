@@ -1,0 +1,77 @@
+"""What the page on code that agents change says of results stands in the tables of two reports, impact and retesting."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bench import load_run
+from bench.record.reading import read_responses
+from impact.report import report
+from impact.rows import parts_in
+from impact.sentences import results
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "reports" / "impact"
+ROWS = parts_in(FOLDER)
+
+
+def test_the_page_says_what_the_rows_say() -> None:
+    page = " ".join((ROOT / "docs" / "code.md").read_text(encoding="utf-8").split())
+    assert [sentence for sentence in results(ROWS) if sentence not in page] == []
+
+
+def test_the_report_is_made_of_the_rows() -> None:
+    assert (FOLDER / "report.md").read_text(encoding="utf-8") == report(ROWS)
+
+
+def test_what_the_page_says_of_beliefs_about_tests_stands_in_the_studys_table() -> None:
+    lines = (
+        (ROOT / "reports" / "retesting-simulated" / "tables" / "study-retesting.md").read_text(encoding="utf-8").splitlines()
+    )
+    names, _, *cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    rows = {(row[0], row[1]): dict(zip(names, row, strict=True)) for row in cells}
+    selective, everything, declared = (rows["none", arm] for arm in ("selective", "rerun_everything", "declared"))
+    flaky, stale = rows["flaky", "selective"], rows["stale_cache", "notebook"]
+    solved, beside = (row["Solved"].split(" ")[0].replace("/", " of ") for row in (selective, everything))
+    assert solved == beside
+    page = " ".join((ROOT / "docs" / "retesting.md").read_text(encoding="utf-8").split())
+    misled = flaky["Cases with a wrong belief"].split(" ")[0].replace("/", " of ")
+    expected = (
+        f"`selective` saves {selective['Executions saved']} runs of tests a case",
+        f"solves what `rerun_everything` solves: {solved}. It believed no wrong pass in {selective['Wrong beliefs'][5:]}.",
+        f"Whole files cost {rows['none', 'regenerate']['Tokens']} tokens a case, and edits {everything['Tokens']}.",
+        f"can be told from none, {declared['Executions saved']}.",
+        f"`declared` gave up on {declared['Gave up']} cases",
+        f"hands in a wrong repair at once, in {stale['Wrong']} of 120 cases.",
+        f"a wrong belief in {misled} cases and gave up on {flaky['Gave up']}.",
+    )
+    assert selective["Wrong beliefs"].startswith("0 of ")
+    assert [sentence for sentence in expected if sentence not in page] == []
+
+
+def test_what_the_page_says_of_a_models_patches_stands_in_the_table_of_the_arms() -> None:
+    lines = (ROOT / "reports" / "patching_arms" / "tables" / "study-patching-arms.md").read_text(encoding="utf-8").splitlines()
+    names, _, *cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    rows = {(row[0], row[1]): dict(zip(names, row, strict=True)) for row in cells}
+    page = " ".join((ROOT / "docs" / "retesting.md").read_text(encoding="utf-8").split())
+    edits, whole = rows["edits", "selective"], rows["whole files", "selective"]
+    wrong = {
+        name: [rows[form, name]["Wrong beliefs"] for form in ("edits", "whole files")] for name in ("declared", "notebook")
+    }
+    assert {row["Solved"].split(" ")[0] for row in rows.values()} == {"0/12"}
+    assert [edits["Wrong beliefs"], whole["Wrong beliefs"]] == ["0 of 20", "0 of 17"]
+    expected = (
+        f"Of its edits, {edits['Patches that fit']} could be applied. Of its whole files, {whole['Patches that fit']} could.",
+        f"In edits `selective` saved {edits['Executions saved']} runs of tests a case",
+        f"of the {rows['edits', 'rerun_everything']['Executions']} that `rerun_everything` makes",
+        f"saved no runs that can be told from none, {whole['Executions saved']}.",
+        "`selective` believed no wrong pass in 20 and in 17.",
+        f"`declared` believed {' and '.join(wrong['declared'])} wrongly, and `notebook` {' and '.join(wrong['notebook'])}.",
+    )
+    assert [sentence for sentence in expected if sentence not in page] == []
+    folder = ROOT / "results" / "patching-qwen2.5-coder-1.5b-instruct"
+    run = load_run(folder)
+    asked = sum(not response.reused for response in read_responses(folder))
+    assert asked == run.trials["calls"].sum()
+    count = f"gave {asked} replies in {len(run.trials)} trials"
+    assert count in page

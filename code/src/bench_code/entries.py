@@ -1,0 +1,5 @@
+"""The command that this package adds to `bench`."""
+
+from bench.cli.command_part import CommandPart
+
+COMMAND = CommandPart("code", "bench_code.cli:app")

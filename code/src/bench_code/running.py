@@ -1,0 +1,124 @@
+"""Runs what must run again: tests with pytest, and each script, step of a pipeline or document in a process of its own."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from bench_code.git import CodeError
+from bench_code.store import Kept
+from bench_code.validity import decide
+from bench_code.workspace import Workspace
+
+GRACE = 60.0
+"""Seconds in which an interrupted session must end and keep its results."""
+STANDARD_ERROR = 2
+
+
+@dataclass(frozen=True)
+class Runnable:
+    """A script, a step or a document that can be executed.
+
+    kind       "script" and "step" run a Python file; "document" runs the examples in a text
+    name       its name in the state
+    path       the file, relative to the top of the tree
+    arguments  the arguments of the script or step
+    """
+
+    kind: Literal["script", "step", "document"]
+    name: str
+    path: str
+    arguments: tuple[str, ...] = ()
+
+
+def run_tests(
+    state: Workspace,
+    arguments: Sequence[str] = (),
+    mode: str = "select",
+    limit: float | None = None,
+    report: Path | None = None,
+) -> int:
+    """Run the tests that must run again, with pytest.
+
+    Args:
+        state: The execution state of the repository.
+        arguments: The arguments of pytest: files, folders and options.
+        mode: "select" runs the tests that are invalid. "usual" and "reversed" run and record all tests in this order.
+        limit: Seconds after which the session is interrupted. The results of tests that have ended by then are kept.
+        report: A file for what ran, what was kept and what failed, as JSON. What pytest prints then goes to standard error.
+
+    Returns:
+        The exit code of pytest; 1 if a kept result is a failure.
+
+    Raises:
+        CodeError: pytest is not installed, or the limit was reached.
+    """
+    if importlib.util.find_spec("pytest") is None:
+        raise CodeError("pytest is not installed; install it beside bench")
+    options = ["--bench-impact" if mode == "select" else f"--bench-record={mode}"]
+    options += [f"--bench-json={report}"] if report else []
+    command = (sys.executable, "-m", "bench_code.session", "-p", "bench_code.plugin", *options, *arguments)
+    return _watched(command, state, limit, STANDARD_ERROR if report else None)
+
+
+def _watched(command: Sequence[str], state: Workspace, limit: float | None, out: int | None = None) -> int:
+    environment = {"PYTHONHASHSEED": "0"} | dict(os.environ)  # the order of a set of texts is the same in each run
+    with subprocess.Popen(command, cwd=state.root, env=environment, stdout=out, start_new_session=True) as process:
+        try:
+            return process.wait(limit)
+        except subprocess.TimeoutExpired:
+            kept = "what was complete by then is kept" if _end(process) else "none of its results are kept"
+            raise CodeError(f"not done after {limit:g} s, and ended; {kept}") from None
+        except KeyboardInterrupt:
+            _end(process)
+            raise
+
+
+def _end(process: subprocess.Popen[bytes]) -> bool:
+    """Interrupt a session. Return False if it does not end by itself, so that it keeps nothing."""
+    os.killpg(process.pid, signal.SIGINT)
+    try:
+        process.wait(GRACE)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        return False
+    return True
+
+
+def run_all(state: Workspace, runnables: Sequence[Runnable], limit: float | None = None) -> list[tuple[Kept, bool]]:
+    """Run in their order those scripts, steps and documents whose last result no longer holds.
+
+    A step that runs again and writes the same files invalidates nothing after it.
+
+    Args:
+        state: The execution state of the repository.
+        runnables: The scripts, steps and documents.
+        limit: Seconds after which a process is ended.
+
+    Returns:
+        For each of them its result, and whether the result was kept from an earlier run.
+
+    Raises:
+        CodeError: A file does not exist, or a process was ended or left no result.
+    """
+    results = []
+    for each in runnables:
+        if not (state.root / each.path).is_file():
+            raise CodeError(f"there is no file {each.path}, which {each.kind} {each.name} runs")
+        layout = " ".join((each.path, *each.arguments))
+        kept = decide(state.store, state.present(), layout, (each.kind,)).kept.get(each.name)
+        if kept is None:
+            command = (sys.executable, "-m", "bench_code.execute", str(state.root), each.kind, each.name, each.path)
+            _watched((*command, *each.arguments), state, limit)
+        executions = [execution for execution in state.store.executions(layout, each.name) if execution.kind == each.kind]
+        if not executions:
+            raise CodeError(f"{each.kind} {each.name} ended without a result; run {each.path} by hand to see why")
+        results.append((executions[-1] if kept is None else kept, kept is not None))
+    return results

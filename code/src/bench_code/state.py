@@ -1,0 +1,330 @@
+"""The execution state of a repository: what ran when, on which versions, what it depended on, and what must run again."""
+
+from __future__ import annotations
+
+import fnmatch
+import itertools
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench_code import patches, running
+from bench_code import portfolio as portfolios
+from bench_code.effects import acting, may_load
+from bench_code.git import CodeError
+from bench_code.graph import users_of
+from bench_code.patches import Patch
+from bench_code.record import ABSENT, UNRECORDED, Fact
+from bench_code.store import Kept
+from bench_code.validity import StoredReach, ValidityDecision, decide, same_effects_in
+from bench_code.workspace import Workspace, WorkspaceStep
+
+
+class ExecutionState(Workspace):
+    """Answers questions about a repository's executions, runs what must run again, and applies patches.
+
+    Attributes:
+        root: The top of the working tree.
+        repository: The git repository.
+        store: The file that holds the state.
+    """
+
+    # Steps
+
+    def steps(self) -> list[WorkspaceStep]:
+        """Return all steps.
+
+        Returns:
+            The steps, oldest first.
+        """
+        return [WorkspaceStep(*row) for row in self.store.rows("SELECT id, at, tree, kind, note FROM steps ORDER BY id")]
+
+    def at(self, step: int) -> dict[str, str]:
+        """Return the versions of the code at a step.
+
+        Args:
+            step: The number of a step.
+
+        Returns:
+            The digest of each artifact's version at that step. `content(step, path)` returns the code itself.
+
+        Raises:
+            CodeError: There is no step of this number.
+        """
+        self.named_step(step)
+        query = "SELECT artifact, digest FROM versions WHERE step <= ? ORDER BY step"
+        return {artifact: value for artifact, value in dict(self.store.rows(query, step)).items() if value != "absent"}
+
+    def content(self, step: int, path: str) -> bytes:
+        """Return the content of a file at a step.
+
+        Args:
+            step: The number of a step.
+            path: The file, relative to the top of the tree.
+
+        Returns:
+            The content.
+
+        Raises:
+            CodeError: There is no step of this number, or the file did not exist at that step.
+        """
+        blob = self.repository.blob_at(self.named_step(step).tree, path)
+        if not blob:
+            raise CodeError(f"{path} was not there at step {step}")
+        return self.repository.content(blob)
+
+    # Patches
+
+    propose = patches.propose
+    note_changes = patches.note_changes
+    patch = patches.patch_of
+    apply = patches.apply
+    revert = patches.revert
+    back = patches.back
+    prune = patches.prune
+
+    def turned_by(self, name: str) -> list[Patch]:
+        """Return the patches after which an execution last changed its outcome.
+
+        Args:
+            name: A test's node id, or the name of a script, step or document.
+
+        Returns:
+            The patches between the two runs with different outcomes; none if the outcome never changed.
+
+        Raises:
+            CodeError: Nothing of this name ever ran.
+        """
+        runs = self.store.executions(name=self.last(name).name)
+        for before, after in reversed(list(itertools.pairwise(runs))):
+            if before.outcome != after.outcome:
+                query = "SELECT DISTINCT patch FROM versions WHERE step > ? AND step <= ? AND patch IS NOT NULL ORDER BY patch"
+                return [self.patch(number) for (number,) in self.store.rows(query, before.step, after.step)]
+        return []
+
+    # Portfolios
+
+    declare = portfolios.declare
+    confirm = portfolios.confirm
+    stale = portfolios.stale
+
+    # Executions
+
+    def decide(self, layout: str = "", kinds: Sequence[str] = ("test",)) -> ValidityDecision:
+        """Decide which results hold in the present tree, and which executions must run again.
+
+        Args:
+            layout: The options under which the executions ran.
+            kinds: The kinds of executions to judge: "test", "script", "step" and "document".
+
+        Returns:
+            The decision.
+        """
+        return decide(self.store, self.present(), layout, kinds)
+
+    def is_inert(self, file: Path) -> bool:
+        """Return whether collecting a file of tests does nothing but bind names and import.
+
+        Args:
+            file: The file.
+
+        Returns:
+            Whether tests of other files cannot tell if it was collected.
+        """
+        module = self.present().module(os.path.relpath(file, self.root))
+        surface = self.store.surface(module.skeleton) if module is not None else None
+        return surface is not None and not acting(surface)
+
+    def has_new_effects(self, patterns: Sequence[str], folders: Sequence[Path]) -> bool:
+        """Return whether a file of tests, which no execution knows, may do more than bind names while it is collected.
+
+        Args:
+            patterns: The patterns of the names of files of tests.
+            folders: The folders and files from which tests are collected.
+
+        Returns:
+            Whether tests of other files may see what it does.
+        """
+        known = {fact.name for fact in self.store.facts().values() if fact.kind == "effects" and fact.value != ABSENT}
+        tree = self.present().python_files()
+        collected = [each for each in tree - known if any((self.root / each).is_relative_to(folder) for folder in folders)]
+        for path in collected:
+            if any(fnmatch.fnmatch(os.path.basename(path), pattern) for pattern in patterns):
+                module = self.present().module(path)
+                surface = self.store.surface(module.skeleton) if module is not None else None
+                imports = () if surface is None else (each for each in surface.statements if each.kind == "import")
+                if surface is None or acting(surface) or any(may_load(each, known, tree) for each in imports):
+                    return True
+        return False
+
+    run = running.run_tests
+    run_all = running.run_all
+
+    def invalid(self) -> list[str]:
+        """Return the executions of all layouts that must run again in the present tree.
+
+        Returns:
+            Their names, in the order in which they last ran.
+        """
+        kinds = ("test", "script", "step", "document")
+        layouts = [layout for (layout,) in self.store.rows("SELECT DISTINCT layout FROM executions")]
+        present = self.present()
+        return [name for layout in layouts for name in decide(self.store, present, layout, kinds).invalid]
+
+    def outcomes_at(self, step: int) -> dict[str, int]:
+        """Count what ran at a step by outcome; what ran several times counts once, by its last outcome.
+
+        Args:
+            step: The number of a step.
+
+        Returns:
+            The numbers by outcome; empty if nothing ran.
+        """
+        last = "SELECT MAX(id) FROM executions WHERE step = ? GROUP BY kind, name"
+        return dict(self.store.rows(f"SELECT outcome, COUNT(*) FROM executions WHERE id IN ({last}) GROUP BY outcome", step))
+
+    def ran(self, step: int) -> tuple[list[Kept], dict[str, str]]:
+        """Return what ran at a step.
+
+        Args:
+            step: The number of a step.
+
+        Returns:
+            The executions, and the version of each function that ran in them.
+
+        Raises:
+            CodeError: There is no step of this number.
+        """
+        self.named_step(step)
+        executions = [each for each in self.store.executions() if each.step == step]
+        facts = {fact for each in executions for _, _, fact in self.store.facts_of(each.id)}
+        return executions, {fact.name: fact.value for fact in sorted(facts) if fact.kind == "body"}
+
+    def needs(self, name: str | None = None) -> dict[str, list[Fact]]:
+        """Return what executions depended on when they last ran: the graph of the repository's executions.
+
+        Args:
+            name: A test's node id, or the name of a script, step or document; None for all.
+
+        Returns:
+            The facts of each execution, by its name.
+
+        Raises:
+            CodeError: Nothing of this name ever ran.
+        """
+        last = {each.name: each.id for each in ([self.last(name)] if name else self.store.executions(recorded=True))}
+        return {each: sorted({fact for _, _, fact in self.store.facts_of(id_)}) for each, id_ in last.items()}
+
+    def executions(self, name: str | None = None) -> list[Kept]:
+        """Return the executions so far.
+
+        Args:
+            name: A test's node id, or the name of a script, step or document; None for all.
+
+        Returns:
+            The executions, oldest first.
+        """
+        return self.store.executions(name=name)
+
+    def why(self, name: str) -> list[Fact]:
+        """Return why an execution must run again.
+
+        Args:
+            name: A test's node id, or the name of a script, step or document.
+
+        Returns:
+            The facts that its last execution relied on and that no longer hold; none if a result of it is kept.
+
+        Raises:
+            CodeError: Nothing of this name ever ran.
+        """
+        if self.kept(name) is not None:
+            return []
+        last = self.last(name)
+        present = self.present()
+        stale = present.stale({fact for _, _, fact in self.store.facts_of(last.id)})
+        stale -= same_effects_in(self.store, present, {fact for _, _, fact in self.store.facts_of(last.id)}, stale)
+        reach = StoredReach(self.store, present, stale)
+        if last.kind == "test" and not reach.touches_execution(last.id):
+            stale -= reach.named
+        return sorted(stale)
+
+    def kept(self, name: str) -> Kept | None:
+        """Return the result of an execution that a run with the options of the last one would keep.
+
+        Args:
+            name: A test's node id, or the name of a script, step or document.
+
+        Returns:
+            The result, which can be older than the last; None if the execution must run again.
+
+        Raises:
+            CodeError: Nothing of this name ever ran.
+        """
+        last = self.last(name)
+        [(layout,)] = self.store.rows("SELECT layout FROM executions WHERE id = ?", last.id)
+        return self.decide(layout, (last.kind,)).kept.get(last.name)
+
+    def last(self, name: str) -> Kept:
+        """Return the last recorded execution of a test. If none was recorded, return its last unrecorded one.
+
+        Args:
+            name: A test's node id, or the name of a script, step or document.
+
+        Returns:
+            The execution.
+
+        Raises:
+            CodeError: Nothing of this name ever ran.
+        """
+        path, separator, inner = name.partition("::")
+        executions = self.store.executions(name=name) or self.store.executions(name=os.path.normpath(path) + separator + inner)
+        if not executions:
+            raise CodeError(f"nothing named '{name}' has run here; `bench code log` shows what has")
+        return ([each for each in executions if each.volatile != UNRECORDED] or executions)[-1]
+
+    def reachable_from(self, artifact: str) -> list[str]:
+        """Return the artifacts that refer to an artifact, directly or through others, by the static graph alone.
+
+        Args:
+            artifact: `path::function`, `path::Class` or a path.
+
+        Returns:
+            The artifacts, sorted.
+        """
+        paths = self.repository.ask("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.py").split(b"\0")
+        files = {os.fsdecode(path): (self.root / os.fsdecode(path)) for path in paths if path}
+        texts = {path: file.read_text("utf-8", "replace") for path, file in files.items() if file.is_file()}
+        return users_of(texts, artifact)
+
+    def impact(self, artifact: str) -> list[str]:
+        """Return what must run again if an artifact is made anew.
+
+        Args:
+            artifact: `path::function`, `path::Class.method`, or the path of a file.
+
+        Returns:
+            The names of the executions, in the order in which they last ran. For code that no execution ran there are none;
+            `reachable_from` answers for it.
+
+        Raises:
+            CodeError: There is no such file, or the file has no such function or class.
+        """
+        path, _, inner = artifact.partition("::")
+        path = os.path.normpath(path)
+        if not os.path.exists(self.root / path):
+            raise CodeError(f"there is no file {path}; name an artifact as path::function")
+        module = self.present().module(path) if path.endswith(".py") else None
+        if inner and module is None:
+            raise CodeError(f"{path} is no file of Python's; give its path alone")
+        if inner and module and inner not in {unit.name for unit in module.units}:
+            raise CodeError(module.why_not(path, inner))
+        names = {f"{path}::{inner}"} if inner and module and inner in module.bodies else {path}
+        wanted = [
+            id_
+            for id_, fact in self.store.facts().items()
+            if fact.name in names or (not inner and fact.name.startswith(f"{path}::"))
+        ]
+        bad = self.store.executions_on(wanted)
+        last = {execution.name: execution.id for execution in self.store.executions(recorded=True)}
+        return [name for name, id_ in last.items() if id_ in bad]

@@ -1,0 +1,264 @@
+"""Stores the execution state: steps, versions, patches, executions and what they depend on.
+
+The store is one SQLite file under git's common directory, so that it makes no tree dirty and all worktrees share it. Contents
+are stored as objects of git.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bench_code.record import UNRECORDED, Execution, Fact, Record
+from bench_code.state_file import StateFile
+from bench_code.surface import Surface, TopStatement, surface_of
+from bench_code.units import Module, Unit, digest, parse
+
+READING = f"6 {sys.version}"
+"""How a text is read: a number that grows with each change of that, and Python's version, as syntax trees differ by it."""
+UNUSED = (
+    "DELETE FROM made_in WHERE step NOT IN (SELECT id FROM steps)",
+    "DELETE FROM messages WHERE execution NOT IN (SELECT id FROM executions)",
+    "DELETE FROM depends WHERE execution NOT IN (SELECT id FROM executions)",
+    "DELETE FROM records WHERE id NOT IN (SELECT record FROM depends)",
+    "DELETE FROM record_facts WHERE record NOT IN (SELECT id FROM records)",
+    "DELETE FROM facts WHERE id NOT IN (SELECT fact FROM record_facts)",
+    "DELETE FROM modules",
+    "DELETE FROM unread WHERE skeleton NOT IN (SELECT value FROM facts)",
+    "DELETE FROM surfaces WHERE skeleton NOT IN (SELECT key_of(value) FROM facts)",
+    "DELETE FROM mentions WHERE body NOT IN (SELECT key_of(value) FROM facts)",
+)
+"""Statements that drop what no step and no execution refers to. A text that is still there is parsed anew."""
+MODULE = (str, [(str, str, int, int, str)], str)
+STATEMENTS = [(str, [str], [str], str, str, [(str, str)])]
+"""The shapes of what is stored as JSON."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A stored execution, with the step at which it ran."""
+
+    id: int
+    step: int
+    at: float
+    kind: str
+    name: str
+    outcome: str
+    detail: str
+    seconds: float
+    volatile: str
+
+
+KEPT = "id, step, at, kind, name, outcome, detail, seconds, volatile"
+
+
+class ExecutionStore(StateFile):
+    """The steps, versions and executions in the file of a repository's state."""
+
+    # Steps and versions
+
+    def last_step(self) -> tuple[int, str]:
+        """Return the number and the tree of the last step; (0, "") if there is no step yet."""
+        rows = self.rows("SELECT id, tree FROM steps ORDER BY id DESC LIMIT 1")
+        return tuple(rows[0]) if rows else (0, "")
+
+    def patched_tree(self, folder: str) -> str:
+        """Return the tree with which the next patch of a worktree is compared; "" if the worktree has no step yet."""
+        rows = self.rows("SELECT patched FROM worktrees WHERE folder = ?", folder)
+        return str(rows[0][0]) if rows else ""
+
+    def message(self, execution: int) -> str:
+        """Return what pytest wrote of an execution that failed; "" if it did not fail."""
+        rows = self.rows("SELECT text FROM messages WHERE execution = ?", execution)
+        return str(rows[0][0]) if rows else ""
+
+    def add_step(self, tree: str, kind: str, note: str, folder: str) -> int:
+        """Add a step of a worktree in the present transaction, and return its number."""
+        cursor = self.db.execute("INSERT INTO steps(at, tree, kind, note) VALUES (?, ?, ?, ?)", (time.time(), tree, kind, note))
+        self.db.execute("INSERT INTO made_in VALUES (?, ?)", (cursor.lastrowid, folder))
+        return int(cursor.lastrowid or 0)
+
+    def drop_before(self, step: int) -> tuple[int, int]:
+        """Drop the steps before a step, and the executions before it that a later execution of the same name replaced.
+
+        Returns:
+            The number of the dropped steps, and of the dropped executions.
+        """
+        last = f"SELECT MAX(id) FROM executions GROUP BY layout, kind, name, volatile = '{UNRECORDED}'"
+        later = "SELECT 1 FROM versions AS l WHERE l.artifact = versions.artifact AND l.step > versions.step AND l.step <= ?"
+        self.db.create_function("key_of", 1, _key_of)
+        with self.writing():
+            steps = self.db.execute("DELETE FROM steps WHERE id < ?", (step,)).rowcount
+            executions = self.db.execute(f"DELETE FROM executions WHERE step < ? AND id NOT IN ({last})", (step,)).rowcount
+            self.db.execute(f"DELETE FROM versions WHERE EXISTS ({later})", (step,))
+            for statement in UNUSED:
+                self.db.execute(statement)
+        self.rows("VACUUM")
+        self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        return steps, executions
+
+    def add_versions(self, step: int, patch: int | None, versions: Iterable[tuple[str, str, str]]) -> None:
+        """Add versions that hold from a step on, in the present transaction: artifacts, kinds and digests."""
+        rows = [(artifact, kind, value, step, patch) for artifact, kind, value in versions]
+        self.db.executemany("INSERT INTO versions VALUES (?, ?, ?, ?, ?)", rows)
+
+    def credit_versions(self, patch: int, folder: str, base: str, paths: Iterable[str]) -> None:
+        """Note in the present transaction that a patch made what runs in a worktree have noted of these files since a tree."""
+        began = "SELECT COALESCE(MAX(step), 0) FROM made_in JOIN steps ON id = step WHERE folder = ? AND tree = ?"
+        theirs = f"SELECT step FROM made_in WHERE folder = ? AND step > ({began})"
+        path = "substr(artifact, 1, instr(artifact || '::', '::') - 1)"
+        query = f"UPDATE versions SET patch = ? WHERE patch IS NULL AND {path} = ? AND step IN ({theirs})"
+        self.db.executemany(query, [(patch, each, folder, folder, base) for each in paths])
+
+    def module(self, source: bytes) -> Module:
+        """Return the versions in a source text. Each text is parsed once: parsing a whole tree takes longer than deciding.
+
+        A change of how `bench_code.units` makes digests needs another FORMAT; otherwise old digests stay in use.
+        """
+        key = digest(READING.encode() + source)
+        for (known,) in self.rows("SELECT parsed FROM modules WHERE source = ?", key):
+            skeleton, units, broken = self.parsed(known, MODULE)
+            return Module(skeleton, tuple(Unit(*unit) for unit in units), broken)
+        module = parse(source)
+        units = [(unit.name, unit.kind, unit.first, unit.last, unit.digest) for unit in module.units]
+        with self.writing():
+            self.db.execute(
+                "INSERT OR IGNORE INTO modules VALUES (?, ?)", (key, json.dumps([module.skeleton, units, module.broken]))
+            )
+            self.db.execute("INSERT OR IGNORE INTO unread VALUES (?, ?, ?)", (key, module.skeleton, source))
+        return module
+
+    def is_known(self, skeleton: str) -> bool:
+        """Return whether a text with this skeleton was parsed, so that its surface can be read."""
+        query = "SELECT 1 FROM unread WHERE skeleton = ? UNION ALL SELECT 1 FROM surfaces WHERE skeleton = ?"
+        return bool(self.rows(query, skeleton, _key_of(skeleton)))
+
+    def _read_names(self, where: str, *values: object) -> None:
+        """Read which names the unread texts mention. This takes as long as parsing, so only a changed skeleton causes it."""
+        for source, skeleton, text in self.rows(f"SELECT source, skeleton, text FROM unread WHERE {where}", *values):
+            surface = surface_of(text)
+            read = surface.statements if surface is not None else ()
+            statements = [
+                (each.kind, sorted(each.binds), sorted(each.mentions), each.digest, each.imports, each.parts) for each in read
+            ]
+            names = {} if surface is None else surface.bodies
+            bodies = [(_key_of(body), " ".join(sorted(mentioned))) for body, mentioned in names.items()]
+            with self.writing():
+                if surface is not None:
+                    self.db.execute("INSERT OR IGNORE INTO surfaces VALUES (?, ?)", (_key_of(skeleton), json.dumps(statements)))
+                self.db.executemany("INSERT OR IGNORE INTO mentions VALUES (?, ?)", bodies)
+                self.db.execute("DELETE FROM unread WHERE source = ?", (source,))
+
+    def surface(self, skeleton: str) -> Surface | None:
+        """Return the surface of a skeleton, by its digest; None if no module with it was parsed, or if it has no surface."""
+        self._read_names("skeleton = ?", skeleton)
+        for (known,) in self.rows("SELECT statements FROM surfaces WHERE skeleton = ?", _key_of(skeleton)):
+            statements = self.parsed(known, STATEMENTS)
+            read = (
+                TopStatement(kind, frozenset(binds), frozenset(mentions), of, imports, tuple(map(tuple, parts)))
+                for kind, binds, mentions, of, imports, parts in statements
+            )
+            return Surface(tuple(read), {})
+        return None
+
+    def mentioned_by(self, body: str) -> frozenset[str] | None:
+        """Return the names that a function's body mentions, by the body's digest; None if the body was not parsed."""
+        query = "SELECT names FROM mentions WHERE body = ?"
+        rows = self.rows(query, _key_of(body))
+        if not rows:
+            self._read_names("1")
+            rows = self.rows(query, _key_of(body))
+        return frozenset(rows[0][0].split(" ")) if rows else None
+
+    # Executions
+
+    def save(self, step: int, layout: str, executions: Sequence[Execution]) -> None:
+        """Store executions with their dependencies, in the order in which they ran."""
+        with self.writing():
+            records = self._record_ids({record for execution in executions for record in execution.records})
+            for place, execution in enumerate(executions):
+                values = (step, time.time(), layout, place, execution.kind, execution.name)
+                outcome = (execution.outcome, execution.detail, execution.seconds, execution.volatile)
+                marks = ",".join("?" * len(values + outcome))
+                columns = "step, at, layout, place, kind, name, outcome, detail, seconds, volatile"
+                made = self.db.execute(f"INSERT INTO executions({columns}) VALUES ({marks})", values + outcome).lastrowid
+                if execution.message:
+                    self.db.execute("INSERT INTO messages VALUES (?, ?)", (made, execution.message))
+                depends = {(made, records[record]) for record in execution.records}
+                self.db.executemany("INSERT INTO depends(execution, record) VALUES (?, ?)", depends)
+
+    def _record_ids(self, records: set[Record]) -> dict[Record, int]:
+        facts = set[Fact]().union(*(record.facts for record in records))
+        self.db.executemany("INSERT OR IGNORE INTO facts(kind, name, value) VALUES (?, ?, ?)", facts)
+        ids = {Fact(kind, name, value): id_ for id_, kind, name, value in self.rows("SELECT id, kind, name, value FROM facts")}
+        keyed = []
+        for record in records:
+            relied = sorted([ids[fact] for fact in record.facts])
+            keyed.append((record, digest(json.dumps([record.kind, record.name, relied])), json.dumps(relied)))
+        made = [(key, record.kind, record.name) for record, key, _ in keyed]
+        self.db.executemany("INSERT OR IGNORE INTO records(digest, kind, name) VALUES (?, ?, ?)", made)
+        query = "INSERT OR IGNORE INTO record_facts SELECT records.id, value FROM records, json_each(?) WHERE digest = ?"
+        self.db.executemany(query, [(relied, key) for _, key, relied in keyed])
+        known = dict(self.rows("SELECT digest, id FROM records"))
+        return {record: known[key] for record, key, _ in keyed}
+
+    def facts(self) -> dict[int, Fact]:
+        """Return all facts that executions relied on, by their numbers."""
+        return {id_: Fact(kind, name, value) for id_, kind, name, value in self.rows("SELECT id, kind, name, value FROM facts")}
+
+    def ran_in_imports(self) -> dict[str, set[str]]:
+        """Return the functions that ever ran while modules were imported or collected: for each path their qualified names."""
+        ran: dict[str, set[str]] = {}
+        query = (
+            "SELECT DISTINCT f.name FROM records r JOIN record_facts rf ON rf.record = r.id JOIN facts f ON f.id = rf.fact "
+            "WHERE r.kind = 'state' AND f.kind = 'body'"
+        )
+        for (name,) in self.rows(query):
+            path, _, function = name.partition("#")[0].partition("::")
+            ran.setdefault(path, set()).add(function)
+        return ran
+
+    def executions_on(self, facts: Iterable[int]) -> set[int]:
+        """Return the executions that depend on any of these facts."""
+        reached: set[int] = set()
+        query = "SELECT DISTINCT execution FROM record_facts JOIN depends USING (record) WHERE fact IN ({})"
+        wanted = list(facts)
+        for at in range(0, len(wanted), 500):
+            chunk = wanted[at : at + 500]
+            reached |= {row[0] for row in self.rows(query.format(",".join("?" * len(chunk))), *chunk)}
+        return reached
+
+    def executions(self, layout: str | None = None, name: str | None = None, recorded: bool = False) -> list[Kept]:
+        """Return the executions of a layout and a name, oldest first. Without them all are returned; or those that were
+        recorded, whose dependencies are known."""
+        given = [(column, value) for column, value in (("layout", layout), ("name", name)) if value is not None]
+        where = " AND ".join(f"{column} = ?" for column, _ in given) or "1"
+        where += f" AND volatile != '{UNRECORDED}'" if recorded else ""
+        query = f"SELECT {KEPT} FROM executions WHERE {where} ORDER BY id"
+        return [Kept(*row) for row in self.rows(query, *(value for _, value in given))]
+
+    def record_ids(self, execution: int) -> list[int]:
+        """Return the numbers of the records that an execution depends on."""
+        return [id_ for (id_,) in self.rows("SELECT record FROM depends WHERE execution = ?", execution)]
+
+    def record(self, id_: int) -> Record:
+        """Return a record by its number."""
+        [(kind, name)] = self.rows("SELECT kind, name FROM records WHERE id = ?", id_)
+        query = "SELECT f.kind, f.name, f.value FROM record_facts JOIN facts f ON f.id = fact WHERE record = ?"
+        return Record(kind, name, frozenset(Fact(*fact) for fact in self.rows(query, id_)))
+
+    def facts_of(self, execution: int) -> list[tuple[str, str, Fact]]:
+        """Return the facts that an execution depended on, each with the kind and the name of its record."""
+        query = (
+            "SELECT r.kind, r.name, f.kind, f.name, f.value FROM depends d JOIN records r ON r.id = d.record "
+            "JOIN record_facts rf ON rf.record = r.id JOIN facts f ON f.id = rf.fact WHERE d.execution = ?"
+        )
+        return [(kind, name, Fact(*fact)) for kind, name, *fact in self.rows(query, execution)]
+
+
+def _key_of(version: str) -> str:
+    """Return the key under which the names in a skeleton or a body are stored."""
+    return digest(READING + version)

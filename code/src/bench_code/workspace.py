@@ -1,0 +1,183 @@
+"""Keeps the versions of a repository's tree. Each step notes the tree and the versions of all artifacts that changed."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from bench_code.git import CodeError, Repository
+from bench_code.orders import compare_orders, with_known_sharing
+from bench_code.present import Present
+from bench_code.record import ABSENT, Execution
+from bench_code.store import ExecutionStore
+from bench_code.units import digest
+
+FOLDER = "bench-code"
+"""The name of the state's folder under git's common directory."""
+DOCUMENTS = (".md", ".rst", ".txt")
+
+
+@dataclass(frozen=True)
+class WorkspaceStep:
+    """A noted tree of the repository.
+
+    id     the step's number
+    at     when the tree was noted, in seconds since 1970
+    tree   the id of the tree in git
+    kind   why it was noted: "run", "apply", "revert" or another word
+    note   what the log shows of it
+    """
+
+    id: int
+    at: float
+    tree: str
+    kind: str
+    note: str
+
+
+class Workspace:
+    """The steps and the stored executions of a repository.
+
+    Attributes:
+        root: The top of the working tree.
+        repository: The git repository.
+        store: The file that holds the state.
+    """
+
+    def __init__(self, repository: Repository):
+        self.repository, self.root = repository, repository.root
+        self.store = ExecutionStore(repository.common / FOLDER / "state.db")
+
+    @classmethod
+    def open(cls, folder: str | Path = ".") -> Self:
+        """Return the state of the repository that contains a folder. A new state is empty.
+
+        Args:
+            folder: A folder of a git repository.
+
+        Returns:
+            The state.
+
+        Raises:
+            CodeError: The folder lies in no git repository, or its state cannot be read.
+        """
+        return cls(Repository.at(Path(folder)))
+
+    # Steps
+
+    def step(self, kind: str, note: str = "", patch: int | None = None) -> int:
+        """Note the present tree, with uncommitted changes, and the versions of all artifacts that changed since the last step.
+
+        Args:
+            kind: Why it is noted: "run", "apply", "revert" or a word of your own.
+            note: What the log shows of it.
+            patch: The number of the patch that made these versions.
+
+        Returns:
+            The step's number. A run on an unchanged tree makes no step: the number is that of the last.
+        """
+        tree = self.repository.snapshot()
+        last, before = self.store.last_step()
+        patched = self.store.patched_tree(str(self.root))
+        if tree == before and kind == "run" and patched:
+            return last
+        self.repository.commit(tree, f"{kind} {note}".strip())
+        versions = [version for path in self.repository.changed(before, tree) for version in self.versions_of(path)]
+        changed = set(self.repository.changed(patched or before, tree))  # another worktree may have made the last step
+        with self.store.writing():
+            step = self.store.add_step(tree, kind, note, str(self.root))
+            new = list(self._new(versions))
+            theirs = [version for version in new if version[0].partition("::")[0] in changed]
+            self.store.add_versions(step, patch, theirs)
+            self.store.add_versions(step, None, [version for version in new if version not in theirs])
+            if kind != "run" or not patched:
+                base = tree if kind != "run" else self.repository.first_tree() or tree
+                self.store.db.execute("INSERT OR REPLACE INTO worktrees VALUES (?, ?)", (str(self.root), base))
+        return step
+
+    def present(self) -> Present:
+        """Return the present tree. A source text that was parsed before is not parsed again."""
+        return Present(self.root, parse=self.store.module)
+
+    def drop_outdated_bytecode(self) -> None:
+        """Delete the compiled files of the tree that are not newer than their source; the function of this name says why."""
+        listing = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.py")
+        for path in {self.root / os.fsdecode(name) for name in self.repository.ask(*listing).split(b"\0") if name}:
+            drop_outdated_bytecode(path)
+
+    def _new(self, versions: Sequence[tuple[str, str, str]]) -> Iterator[tuple[str, str, str]]:
+        """Yield the versions that differ from the last version of the same artifact."""
+        query = "SELECT digest FROM versions WHERE artifact = ? ORDER BY step DESC LIMIT 1"
+        for artifact, kind, value in versions:
+            if self.store.rows(query, artifact) != [(value,)]:
+                yield artifact, kind, value
+
+    def versions_of(self, path: str) -> Iterator[tuple[str, str, str]]:
+        """Yield the artifacts of a file, each with its kind and the digest of its present version."""
+        file = self.root / path
+        known = self.store.rows("SELECT DISTINCT artifact, kind FROM versions WHERE artifact LIKE ?", f"{path}::%")
+        try:
+            content = file.read_bytes() if file.is_file() else None
+        except OSError as error:
+            raise CodeError(f"{path} cannot be read: {error.strerror}") from None
+        if content is None:
+            yield path, "folder" if file.is_dir() else "gone", "absent"
+        elif not path.endswith(".py"):
+            yield path, "document" if path.endswith(DOCUMENTS) else "data", digest(content)
+        else:
+            module = self.store.module(content)
+            yield path, "module", module.skeleton
+            for unit in module.units:
+                test = unit.name.rpartition(".")[2].startswith("test_") and unit.kind == "function"
+                yield f"{path}::{unit.name}", "test" if test else unit.kind, unit.digest
+            known = [row for row in known if row[0].partition("::")[2] not in {unit.name for unit in module.units}]
+        yield from ((artifact, kind, "absent") for artifact, kind in known)
+
+    def named_step(self, step: int) -> WorkspaceStep:
+        """Return the step of this number. Raises CodeError if there is none."""
+        rows = self.store.rows("SELECT id, at, tree, kind, note FROM steps WHERE id = ?", step)
+        if not rows:
+            raise CodeError(f"there is no step {step}; the last is {self.store.last_step()[0]}")
+        return WorkspaceStep(*rows[0])
+
+    def save(self, step: int, layout: str, executions: Sequence[Execution], reversed_: bool = False) -> None:
+        """Store executions, and add to them what two orders of the same tests have shown them to share.
+
+        Args:
+            step: The step whose tree they ran on.
+            layout: The options under which they ran. A result of one layout never counts in another.
+            executions: The executions, in the order in which they ran.
+            reversed_: Whether the order was the reverse of the usual one.
+        """
+        self._read_modules(executions)
+        if reversed_:
+            executions = compare_orders(self.store, layout, executions)
+        else:
+            executions = with_known_sharing(self.store, self.present(), executions)
+        self.store.save(step, layout, executions)
+
+    def _read_modules(self, executions: Sequence[Execution]) -> None:
+        """Parse the modules that executions rely on and that no step has parsed, because git ignores them."""
+        records = {record for execution in executions for record in execution.records}
+        modules = {(fact.name, fact.value) for record in records for fact in record.facts if fact.kind == "skeleton"}
+        for path, skeleton in sorted(modules):
+            if skeleton != ABSENT and not self.store.is_known(skeleton):
+                with contextlib.suppress(OSError):
+                    self.store.module((self.root / path).read_bytes())
+
+
+def drop_outdated_bytecode(source: Path) -> None:
+    """Delete the compiled files of a source file that are not newer than the source.
+
+    Python compares a compiled file with its source only by size and by time in whole seconds. After an edit within the same
+    second it would run the old code, and the result would be stored for the new code.
+    """
+    for compiled in (source.parent / "__pycache__").glob(f"{glob.escape(source.stem)}.*.pyc"):
+        with contextlib.suppress(OSError):  # the source is gone, or another process was first
+            if compiled.stat().st_mtime_ns <= source.stat().st_mtime_ns:
+                compiled.unlink()
