@@ -144,9 +144,11 @@ def share_gave_up(probe: ProbeRead) -> str:
     false_word = sum(each.said_done and each.is_damage for each in judged)
     gave_up = sum(each.verdict == "gave_up" and not each.half_way for each in judged)
     half_way = sum(each.half_way for each in judged)
+    unsaid = sum(not each.said_done and each.verdict in ("same", "absorbed", "compensated") for each in judged)
     of = plural(len(judged), "cell")
+    failed = f"; in {unsaid} all effects stand and it said that it failed" if unsaid else ""
     again = f"; in {half_way} it gave up half-way, was started once more, and is judged after that" if half_way else ""
-    return f"In {false_word} of {of} the agent said that it was done and did damage; in {gave_up} it gave up{again}."
+    return f"In {false_word} of {of} the agent said that it was done and did damage; in {gave_up} it gave up{again}{failed}."
 
 
 def claims(probe: ProbeRead) -> list[str]:

@@ -194,7 +194,7 @@ class ProbeFile(ConfigEntry):
     default it says so by its exit code 0."""
     limit: float = Field(300.0, gt=0.0)
     """Seconds that all lives of the agent in one run may take together."""
-    settle: float = Field(0.1, gt=0.0, le=60.0)
+    settle: float = Field(0.1, gt=0.0, le=600.0)
     """Seconds between two readings of a store that must be equal."""
     patience: float = Field(10.0, gt=0.0, le=3600.0)
     """Seconds of silence after which a client counts as one that waits longer."""
