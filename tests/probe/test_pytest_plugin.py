@@ -38,10 +38,10 @@ def test_a_written_test_fails_with_the_timeline_and_passes_when_the_agent_is_men
     assert "struck here: lost" in text
     assert "doubled: till.charge#1 stands 2 times" in text
     assert ElementTree.parse(tmp_path / "junit.xml").getroot().find(".//failure") is not None
-    file.write_text(file.read_text().replace('"again"', '""'))
+    file.write_text(file.read_text().replace('"again"', '"trusts"'))
     assert run_pytest(tmp_path, "tests", "-x", "-k", "charge")[0] == 0
     assert run_pytest(tmp_path, "tests", "-k", "no_such_cell")[0] == 5
-    file.write_text(file.read_text().replace('""', '"keyed"'))
+    file.write_text(file.read_text().replace('"trusts"', '"keyed"'))
     code, text = run_pytest(tmp_path, "tests")
     assert code == 1
     assert f"{PLAN} has no verdict: it left the tape" in text

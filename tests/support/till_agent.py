@@ -5,6 +5,7 @@
 It charges an account twice and ships an order. MODE is words of:
 
     again    it makes a call once more if it fails or is not answered
+    trusts   it takes a call that is not answered for done
     keyed    its charges carry a key, so that the server makes each only once
     looks    it reads the balance before, and what it has done it does not do again
     wild     it writes to the database itself (its path is in DATABASE)
@@ -84,10 +85,12 @@ def call(tool: str, **arguments: Any) -> str:
         try:
             return str(ask(processes[-1], "tools/call", {"name": tool, "arguments": arguments})["content"][0]["text"])
         except Lost:
-            if attempt or "again" not in MODE:
+            if attempt or MODE.isdisjoint(("again", "trusts")):
                 raise
             processes[-1].kill()
             processes.append(start())
+            if "trusts" in MODE:
+                return ""
     raise AssertionError
 
 

@@ -67,7 +67,8 @@ def probe(
     its own: its answer is lost, the agent dies, it is delivered twice. What the rows show is the verdict. Ctrl-C loses nothing,
     and the same command goes on.
 
-    Exits with 0: no damage, as far as the page says; 1: damage; 2: it cannot be probed; 3: undecided.
+    Exits with 0: no damage, as far as the page says; 1: damage; 2: it cannot be probed; 3: undecided; 4: only a tool does
+    damage, when it gets one call twice.
 
     For example: bench probe --init, then bench probe
     """

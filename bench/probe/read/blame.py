@@ -15,7 +15,7 @@ from bench.record.probe.events import CellJudged, CellVerdict, GatewayCall, Gate
 from bench.record.probe.points import KILLS, StrikePoint
 
 PARTS: tuple[GatewayMend, ...] = get_args(GatewayMend)
-SUFFICIENT = frozenset[CellVerdict](("same", "absorbed"))
+SUFFICIENT = frozenset[CellVerdict](("same", "absorbed", "compensated"))
 GatewayMends = frozenset[GatewayMend]
 REMEDIES: Mapping[GatewayMend, str] = {
     "key": "give {} a key that stays the same when the call is made again, and let the tool do each key once",

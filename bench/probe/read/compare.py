@@ -14,7 +14,7 @@ from bench.read.render.table import Table
 from bench.record.probe.events import DAMAGE, CellVerdict
 
 ProbesVerdict = Literal["worse", "better", "trade-off", "no worse", "inconclusive"]
-WITHOUT = frozenset[CellVerdict](("no_verdict", "not_applicable"))
+WITHOUT = frozenset[CellVerdict](("no_verdict", "repeated", "not_applicable"))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ MOST_SHOWN = 20
 """The most damaged cells that are shown step by step."""
 CLASSES: Mapping[CallClass, str] = {
     "effect": "Calls with an effect",
-    "unseen": "Calls whose effect no witness saw: the journal alone judges them",
+    "unseen": "Calls whose effect no witness saw",
     "read": "Reads",
     "model": "Requests to the model",
 }
@@ -30,9 +30,11 @@ TONES: Mapping[CellVerdict, str] = {
     "did_not_end": "hung",
     "gave_up": "gave",
     "absorbed": "fine",
+    "compensated": "fine",
     "same": "fine",
     "not_applicable": "none",
     "no_verdict": "none",
+    "repeated": "none",
 }
 
 

@@ -31,9 +31,22 @@ from bench.record.record import SessionRecord, TrialRecord, latest
 
 CLEAN_RUNS, CELLS_AGAIN = 5, 10
 """How many clean runs, and how many cells that ran a second time, must be equal before `none` is a bound."""
-Concluded = Literal["damage", "none", "undecided", "cannot"]
-EXIT_CODES: Mapping[Concluded, int] = {"none": 0, "damage": 1, "cannot": 2, "undecided": 3}
-GRAVITY: Sequence[CellVerdict] = ("doubled", "extra", "changed", "lost", "did_not_end", "no_verdict", "gave_up", "absorbed")
+Concluded = Literal["damage", "none", "undecided", "cannot", "tool"]
+"""`tool`: only a tool does damage, when it gets one call twice."""
+EXIT_CODES: Mapping[Concluded, int] = {"none": 0, "damage": 1, "cannot": 2, "undecided": 3, "tool": 4}
+GRAVITY: Sequence[CellVerdict] = (
+    "doubled",
+    "extra",
+    "changed",
+    "lost",
+    "did_not_end",
+    "no_verdict",
+    "repeated",
+    "gave_up",
+    "compensated",
+    "absorbed",
+)
+UNDECIDED = frozenset[CellVerdict](("no_verdict", "repeated"))
 
 
 @dataclass(frozen=True)
@@ -73,6 +86,12 @@ class CellRead:
         return blame_of(effect.partition("#")[0], self.mended, due)
 
     @property
+    def is_tools(self) -> bool:
+        """Whether all its damage is a tool's, which got one call twice."""
+        findings = [finding for _, judged in self.runs if judged.is_damage for finding in judged.findings]
+        return bool(findings) and all(finding.culprit == "tool" for finding in findings)
+
+    @property
     def is_proven(self) -> bool:
         """Whether every run of the cell did the damage again."""
         return len(self.runs) > 1 and self.damaged == len(self.runs)
@@ -106,18 +125,18 @@ class ProbeRead:
 
     @cached_property
     def damaged(self) -> Sequence[CellRead]:
-        """The damaged cells: repeated damage first, then damage that a witness saw, then by gravity."""
+        """The damaged cells: the agent's damage first, then damage that came again, then by gravity."""
 
         def order(cell: CellRead) -> tuple[bool, bool, int, int]:
             judged = cell.judged
             point = POINTS.index(judged.point) if judged and judged.point else len(POINTS)
-            return not cell.is_proven, judged is not None and judged.by == "journal", GRAVITY.index(cell.verdict), point
+            return cell.is_tools, not cell.is_proven, GRAVITY.index(cell.verdict), point
 
         return sorted((cell for cell in self.cells.values() if cell.damaged), key=order)
 
     @cached_property
     def with_verdict(self) -> Sequence[CellRead]:
-        return [cell for cell in self.cells.values() if cell.verdict not in ("no_verdict", "not_applicable")]
+        return [cell for cell in self.cells.values() if cell.verdict not in {*UNDECIDED, "not_applicable"}]
 
     @cached_property
     def missing(self) -> Sequence[str]:
@@ -142,11 +161,16 @@ class ProbeRead:
         twice had equal verdicts."""
         if not self.planned or self.harmed:
             return "cannot"
-        if self.damaged:
+        race = self.planned.race
+        if any(not cell.is_tools for cell in self.damaged) or any(row.before is None or row.after is None for row in race):
             return "damage"
-        without = self.missing or self.probed.only or any(cell.verdict == "no_verdict" for cell in self.cells.values())
+        without = self.missing or self.probed.only or any(cell.verdict in UNDECIDED for cell in self.cells.values())
+        if without or race or self.planned.again:
+            return "undecided"
+        if self.damaged:
+            return "tool"
         again = len(self.run_again) >= min(CELLS_AGAIN, len(self.cells))
-        is_bound = self.with_verdict and not without and self.clean_alike >= CLEAN_RUNS and again
+        is_bound = self.with_verdict and self.clean_alike >= CLEAN_RUNS and again
         return "none" if is_bound else "undecided"
 
     @cached_property

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from bench.common.errors import one_line
 from bench.common.wording import plural
-from bench.probe.read.run import CELLS_AGAIN, CLEAN_RUNS, CellRead, ProbeRead, gravest
+from bench.probe.read.run import CELLS_AGAIN, CLEAN_RUNS, UNDECIDED, CellRead, ProbeRead, gravest
 from bench.record.events import of_kind
 from bench.record.probe.events import CellFinding, CellJudged, CellVerdict, GatewayCall, RepeatCause
 from bench.record.probe.points import StrikePoint
@@ -37,13 +37,16 @@ WHEN: Mapping[StrikePoint, str] = {
     "stream_before": "the stream of {} breaks before its first event",
     "stream_half": "the stream of {} breaks after half of it",
 }
+DONE_THEN_ERROR = "{} is done and an error is its answer"
 SIGNS: Mapping[CellVerdict, tuple[str, str]] = {
     "doubled": ("✕", "doubled"),
     "extra": ("✕", "extra"),
     "changed": ("✕", "changed"),
     "lost": ("✕", "lost"),
     "did_not_end": ("∞", "did not end"),
-    "gave_up": ("○", "gave up clean"),
+    "repeated": ("?", "repeated"),
+    "gave_up": ("○", "gave up"),
+    "compensated": ("↺", "compensated"),
     "absorbed": ("≈", "absorbed"),
     "same": ("✓", "same"),
     "not_applicable": ("–", "not applicable"),
@@ -61,7 +64,35 @@ LONGEST, LONGEST_VALUE, LONGEST_ASKED = 300, 60, 100
 
 def sentence(probe: ProbeRead) -> str:
     """Return the conclusion in one sentence."""
-    return "; ".join(filter(None, (outcome(probe), unseen(probe)))) + "."
+    return "; ".join(filter(None, (clean_doubles(probe), clean_race(probe), outcome(probe), unseen(probe)))) + "."
+
+
+def clean_doubles(probe: ProbeRead) -> str:
+    """Return which calls the clean runs make again with the same effect, or ""."""
+    if not probe.planned or not probe.planned.again:
+        return ""
+    calls = probe.planned.again
+    tools = ", ".join(dict.fromkeys(f'"{call.rpartition("#")[0]}"' for call in calls))
+    return (
+        f"Each clean run makes the same call again with the same effect, and nothing was broken ({', '.join(calls[:3])}): this "
+        f"is a double, or the task means it; if it does, write meant = [{tools}] into probe.toml"
+    )
+
+
+def clean_race(probe: ProbeRead) -> str:
+    """Return in which row calls in parallel differ from calls one by one, or ""."""
+    if not probe.planned or not probe.planned.race:
+        return ""
+    rows = probe.planned.race
+    more = f", and {plural(len(rows) - 1, 'further row')}" if len(rows) > 1 else ""
+    return f"A race: calls in parallel, then the same calls one by one, leave {row_line(rows[0])}{more}"
+
+
+def varying(probe: ProbeRead) -> str:
+    """Return a sentence on the values of rows that are not compared by their amount, or ""."""
+    columns = [name for name in (probe.planned.volatile if probe.planned else ()) if ": " not in name]
+    named = f"{', '.join(columns[:3])}{f' and {len(columns) - 3} more' if len(columns) > 3 else ''}"
+    return f"These vary between clean runs, so their changes are counted and not compared: {named}." if columns else ""
 
 
 def lines(probe: ProbeRead, page: str, code: int | None = None) -> list[str]:
@@ -74,7 +105,16 @@ def lines(probe: ProbeRead, page: str, code: int | None = None) -> list[str]:
     """
     about = list(_worst(probe))
     limits = " ".join(not_shown(probe)[:2])
-    made = [sentence(probe), ran(probe), *about, counts(probe), share_gave_up(probe), *claims(probe)[:1], limits]
+    made = [
+        sentence(probe),
+        varying(probe),
+        ran(probe),
+        *about,
+        counts(probe),
+        share_gave_up(probe),
+        *claims(probe)[:1],
+        limits,
+    ]
     exits = "" if code is None else f"Exit code {code}. "
     made.append(f"{exits}Open {page}; one cell: bench trace {probe.folder.name} --trial CALL.POINT")
     return [one_line(line, 4 * LONGEST) for line in made if line]
@@ -102,9 +142,13 @@ def share_gave_up(probe: ProbeRead) -> str:
     """Return a sentence that compares the agent's word with what was done."""
     judged = [cell.judged for cell in probe.with_verdict if cell.judged]
     false_word = sum(each.said_done and each.is_damage for each in judged)
-    gave_up = sum(each.verdict == "gave_up" for each in judged)
+    gave_up = sum(each.verdict == "gave_up" and not each.half_way for each in judged)
+    half_way = sum(each.half_way for each in judged)
+    unsaid = sum(not each.said_done and each.verdict in ("same", "absorbed", "compensated") for each in judged)
     of = plural(len(judged), "cell")
-    return f"In {false_word} of {of} the agent said that it was done and did damage; in {gave_up} it gave up clean."
+    failed = f"; in {unsaid} all effects stand and it said that it failed" if unsaid else ""
+    again = f"; in {half_way} it gave up half-way, was started once more, and is judged after that" if half_way else ""
+    return f"In {false_word} of {of} the agent said that it was done and did damage; in {gave_up} it gave up{again}{failed}."
 
 
 def claims(probe: ProbeRead) -> list[str]:
@@ -145,7 +189,8 @@ def when(judged: CellJudged, calls: Iterable[GatewayCall], texts: Mapping[str, s
     if not judged.point:
         return "nothing is struck"
     asked = next((_short_arguments(texts.get(call.arguments, "")) for call in calls if call.number == judged.struck), "")
-    return WHEN[judged.point].format(f"{judged.call}{f' ({asked})' if asked else ''}")
+    happened = DONE_THEN_ERROR if (judged.point, judged.form) == ("lost", "error") else WHEN[judged.point]
+    return happened.format(f"{judged.call}{f' ({asked})' if asked else ''}")
 
 
 def _short_arguments(arguments: str) -> str:
@@ -164,8 +209,7 @@ def what(judged: CellJudged) -> str:
         return judged.why or SIGNS[judged.verdict][1]
     whose = "; the tool did it" if finding.culprit == "tool" else ""
     if judged.by == "journal":
-        count = f"was done {_times(finding.times)}" if finding.times else "was not done"
-        return f"{finding.effect} {count}, by the journal alone{whose}"
+        return f"{finding.effect} was done {_times(finding.times)}, and {judged.why}"
     of = _difference(finding)
     by = f" that {finding.effect} makes" if finding.effect not in ("", judged.call) else ""
     match finding.kind:
@@ -208,8 +252,10 @@ def _lacking(probe: ProbeRead) -> str:
         return "all cells are asked for"
     if probe.missing:
         return f"all cells are run: {len(probe.missing)} are not"
-    if without := sum(cell.verdict == "no_verdict" for cell in probe.cells.values()):
+    if without := sum(cell.verdict in UNDECIDED for cell in probe.cells.values()):
         return f"all cells have a verdict: {without} have none"
+    if probe.planned and (probe.planned.again or probe.planned.race):
+        return "clean runs make no call twice unless it is meant, and leave the same rows in parallel and one by one"
     if probe.clean_alike < CLEAN_RUNS:
         return f"{CLEAN_RUNS} clean runs are equal: there are {probe.clean_alike}"
     again = min(CELLS_AGAIN, len(probe.cells))
@@ -229,12 +275,16 @@ def outcome(probe: ProbeRead) -> str:
         judged = worst.judged
         assert judged is not None
         again = f"in {worst.damaged} of {plural(len(worst.runs), 'run')}{'' if worst.is_proven else _interval(worst)}"
-        where = f"{len(probe.damaged)} of {plural(cells, 'cell')}"
+        tools = sum(cell.is_tools for cell in probe.damaged)
+        where = f"{len(probe.damaged) - tools or tools} of {plural(cells, 'cell')}"
         done = when(judged, of_kind(worst.worst.events, GatewayCall), probe.texts)
-        return f"{name} does damage in {where}: when {done}, {what(judged)}, {again}"
+        whose = f"a tool of {name}, which got one call twice," if worst.is_tools else name
+        return f"{whose} does damage in {where}: when {done}, {what(judged)}, {again}"
+    if probe.conclusion == "damage":
+        return f"{name} does damage where its calls overlap, without any fault"
     if probe.conclusion == "none":
         return f"{name} did no damage in any of {plural(cells, 'cell')}, which holds for this task and single faults"
-    left = len(probe.missing) + sum(cell.verdict == "no_verdict" for cell in probe.cells.values())
+    left = len(probe.missing) + sum(cell.verdict in UNDECIDED for cell in probe.cells.values())
     without = f", and {left} more have no verdict" if left else ""
     return f"It is undecided whether {name} does damage: none in {plural(cells, 'cell')} with a verdict{without}"
 
@@ -252,7 +302,7 @@ def unseen(probe: ProbeRead) -> str:
     """Return which calls' effects no witness saw, or ""."""
     calls = [call.name for call in (probe.planned.calls if probe.planned else ()) if call.call_class == "unseen"]
     named = f"{', '.join(calls[:3])}{' and others' if len(calls) > 3 else ''}"
-    return f"no witness saw what {named} did, which the journal alone judges" if calls else ""
+    return f"no witness saw what {named} did, so nobody can say whether a repeated call did damage" if calls else ""
 
 
 def _worst(probe: ProbeRead) -> Iterator[str]:

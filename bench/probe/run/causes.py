@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from bench.probe.run.course import AgentCourse
@@ -20,24 +20,42 @@ def name_calls(course: AgentCourse, clean: CleanCalls) -> AgentCourse:
     A call that the clean runs lack gets the next number of its tool, and a class by what the witnesses saw in this course.
     """
     counts = Counter(identity for identity, _ in clean)
+    totals = Counter(identity for _, identity, _ in course.own_calls())
     tools = Counter((call.door, call.tool) for call in clean.values())
     named = dict[int, GatewayCall]()
-    last = dict[str, GatewayCall]()
+    made = defaultdict[str, list[GatewayCall]](list)
     for call, identity, nth in course.own_calls():
         known = clean.get((identity, nth))
         if known is None:
             tools[call.door, call.tool] += 1
         name = known.name if known else name_of(call, tools[call.door, call.tool])
         kind = known.call_class if known else class_of(call, course)
-        again = last.get(identity) if nth > counts[identity] else None
-        last[identity] = named[call.number] = replace(
+        again = _call_before(call, made[identity], counts[identity]) if totals[identity] > counts[identity] else None
+        named[call.number] = replace(
             call,
             name=name,
             call_class=kind,
             repeats=again.number if again else None,
             cause=cause_of(again, call, course) if again else "",
         )
+        made[identity].append(named[call.number])
     return replace(course, calls=tuple(_all(course, named)))
+
+
+def _call_before(call: GatewayCall, made: Sequence[GatewayCall], count: int) -> GatewayCall | None:
+    """Return the call that another one repeats: after a restart the one of the former lives in its place, else the last.
+
+    Args:
+        call: A call that was made more often than in the clean runs, in all.
+        made: The equal calls before it.
+        count: How often the clean runs make it.
+    """
+    former = [earlier for earlier in made if earlier.life < call.life]
+    place = sum(earlier.life == call.life for earlier in made)
+    if place < len(former):
+        return former[place]
+    new = sum(earlier.repeats is None for earlier in made)
+    return made[-1] if made and new >= count else None
 
 
 def name_of(call: GatewayCall, number: int) -> str:

@@ -11,8 +11,9 @@ from bench.probe.run.gateway.striker import CellStrike
 from bench.record.probe.events import GatewayCall, plan_of
 from bench.record.probe.points import POINTS, StrikePoint, points_of
 
-FORMS: dict[StrikePoint, tuple[str, ...]] = {"lost": ("break", "silence"), "model_lost": ("break", "silence")}
-"""The wire forms of a point, the default first. The other points have one, but for an error of MCP."""
+FORMS: dict[StrikePoint, tuple[str, ...]] = {"lost": ("break", "error", "silence"), "model_lost": ("break", "silence")}
+"""The wire forms of a point, the default first. The other points have one, but for an error of MCP. `error`: the call was done,
+and a proxy's error is the answer."""
 ERROR_FORMS = (IS_ERROR, JSON_RPC)
 STREAMED: frozenset[StrikePoint] = frozenset(("stream_before", "stream_half"))
 
@@ -54,7 +55,8 @@ def _of_call(clean: Clean, call: GatewayCall, identity: str, nth: int, all_forms
         if point in STREAMED and not _streams(clean, call):
             continue
         forms = _forms(call, point)
-        for at, form in enumerate(forms if all_forms else forms[:1]):
+        usual = 2 if point == "lost" and call.door_kind == "http" else 1
+        for at, form in enumerate(forms if all_forms else forms[:usual]):
             plan = plan_of(planned.name, point, form if at else "")
             yield ProbeCell(plan, planned.name, point, form, CellStrike(identity, nth, point, form))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import dropwhile
 
@@ -14,7 +14,8 @@ from bench.common.errors import ConfigError, one_line
 from bench.common.wording import plural
 from bench.probe.run.causes import CleanCalls, class_of, name_calls, name_of
 from bench.probe.run.course import AgentCourse
-from bench.probe.run.volatile import ChangedRows, Masks, StoreColumn, masks_of, volatile_columns
+from bench.probe.run.varying import ValueJudge, value_changes
+from bench.probe.run.volatile import ChangedRows, Masks, Varying, masks_of, rows_apart, varying_of
 from bench.record.events import of_kind
 from bench.record.probe.events import GatewayCall, GatewayNoticed, PlannedCall
 from bench.record.probe.rows import SEQUENCES, RowDifference
@@ -41,16 +42,20 @@ class CleanEffect:
 class Clean:
     """The clean state of the stores, and the calls that led to it.
 
-    masks, columns  what varies
+    masks, rows_vary  what varies in calls, and in rows
     calls           the calls of the reference run, by which call each is and how often it was made so far
     effects         in their order
     rows            the rows that differ from the state at the reset, at the end; `digest` of all content
     one_by_one      whether effects are those of single calls
     reference       the run that all this is of
+    values          the changes of values that vary
+    again           the calls that were made again with the same effect, though none failed
+    race            the rows that differ where calls are let through one by one: `before` as they are else
+    checks          what the owner's checks answered
     """
 
     masks: Masks
-    columns: frozenset[StoreColumn]
+    rows_vary: Varying
     calls: CleanCalls
     effects: tuple[CleanEffect, ...]
     rows: ChangedRows
@@ -58,6 +63,10 @@ class Clean:
     more: int
     one_by_one: bool
     reference: AgentCourse
+    values: ValueJudge
+    again: tuple[str, ...] = ()
+    race: tuple[RowDifference, ...] = ()
+    checks: tuple[str, ...] = ()
 
     @property
     def counts(self) -> Counter[str]:
@@ -66,8 +75,7 @@ class Clean:
     @property
     def varying(self) -> list[str]:
         """The values that vary, in words for a person."""
-        columns = (".".join(part for part in column if part) for column in self.columns)
-        return [*sorted(columns), *self.masks.names]
+        return [*self.rows_vary.names, *self.masks.names]
 
 
 def clean_of(courses: Sequence[AgentCourse]) -> Clean:
@@ -78,19 +86,46 @@ def clean_of(courses: Sequence[AgentCourse]) -> Clean:
     """
     masks = masks_of([_arguments(course) for course in courses])
     first, second, third = (identified(course, masks) for course in courses[:FEWEST])
-    columns, lonely = volatile_columns(first.rows, second.rows)
-    if lonely:
+    varying, lonely = varying_of(first.rows, second.rows)
+    more, alone = varying_of(first.rows, third.rows)
+    overlap = any(len(reading.calls) > 1 for course in (first, second) for reading in course.readings)
+    if differ := lonely or ([] if overlap else alone):
         raise ConfigError(
-            f"two clean runs differ in {plural(len(lonely), 'row')}, such as {_place(lonely[0])}; the probe needs a task that "
+            f"two clean runs differ in {plural(len(differ), 'row')}, such as {_place(differ[0])}; the probe needs a task that "
             f"ends the same way each time: fix the model's temperature, seed or replies"
         )
-    more, alone = volatile_columns(first.rows, third.rows)
-    one_by_one = not alone and more <= columns
+    race = rows_apart(second.rows, third.rows, varying) if overlap else []
+    one_by_one = not alone and (not overlap or more | varying == varying)
+    if one_by_one:
+        varying |= more
     reference = third if one_by_one else second
     calls = planned_calls(reference)
     named = name_calls(reference, calls)
-    digest, more_rows = reference.readings[-1].digest, max(reading.more for reading in reference.readings)
-    return Clean(masks, columns, calls, tuple(_effects(named)), reference.rows, digest, more_rows, one_by_one, named)
+    changes = [value_changes(course, varying) for course in (first, second, third)]
+    return Clean(
+        masks=masks,
+        rows_vary=varying,
+        calls=calls,
+        effects=tuple(_effects(named)),
+        rows=reference.rows,
+        digest=reference.readings[-1].digest,
+        more=max(reading.more for reading in reference.readings),
+        one_by_one=one_by_one,
+        reference=named,
+        values=ValueJudge(changes, changes[2 if one_by_one else 1], Counter(identity for identity, _ in calls)),
+        again=tuple(_made_again(calls, named)),
+        race=tuple(race),
+        checks=named.checks,
+    )
+
+
+def _made_again(calls: CleanCalls, course: AgentCourse) -> Iterator[str]:
+    """Yield the calls that were made again with the same arguments, each time with an effect, though none of them failed."""
+    failed = {identity for call, identity, _ in course.own_calls() if call.failed or call.given is None}
+    for (identity, nth), call in calls.items():
+        first = calls.get((identity, 1))
+        if nth > 1 and first and identity not in failed and first.call_class == call.call_class == "effect":
+            yield call.name
 
 
 def identified(course: AgentCourse, masks: Masks) -> AgentCourse:

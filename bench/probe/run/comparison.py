@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bench.probe.run.clean import Clean, CleanEffect
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.journal import RowPlace
 from bench.probe.run.times import added_part, size_grown, times_in_number, times_in_text
-from bench.probe.run.volatile import ChangedRows, columns_of, key_columns, place_of
-from bench.record.probe.events import CellFinding, FindingKind, GatewayCall
+from bench.probe.run.varying import ValueChange, ValuePlace, value_changes
+from bench.probe.run.volatile import ChangedRows, StoreColumn, columns_of, key_columns, place_of
+from bench.record.probe.events import CellFinding, Culprit, FindingKind, GatewayCall
 from bench.record.probe.points import StrikePoint
 from bench.record.probe.rows import SEQUENCES, Cell, Row, RowDifference
 
+BY_THE_TOOL = frozenset[StrikePoint | None](("twice",))
+"""The points at which a tool gets one call twice: what it does then is its own."""
 _Label = tuple[str, str, str]
 """Store, table and content of an added row: what stands for its key where another row refers to it."""
 
@@ -29,7 +31,7 @@ def times_done(course: AgentCourse) -> Counter[str]:
     """Count how often each call was done according to its server's answers. A call that was delivered twice was done twice."""
     times = Counter[str]()
     for call, identity, _ in course.own_calls():
-        times[identity] += is_done(call) * (2 if call.point == "twice" else 1)
+        times[identity] += is_done(call) * (2 if call.point in BY_THE_TOOL else 1)
     return times
 
 
@@ -68,18 +70,80 @@ class CellComparison:
         self._versions = _versions(clean.effects)
         self._held = dict[tuple[FindingKind, str], _Gathered]()
         self._calls = {call.number: (call, same) for call, same in zip(course.calls, course.identities, strict=True)}
+        self.unsure = list[str]()
+        self._varied = set[str]()
 
     def findings(self) -> Iterator[CellFinding]:
+        """Yield what differs for certain, and keep in `unsure` what may be another effect and may be none."""
         if self._course.readings and self._course.readings[-1].digest == self._clean.digest:
             return
         self._compare_added()
         self._compare_others()
+        self._compare_varying()
         for (kind, effect), held in self._held.items():
-            culprit = "tool" if self._point == "twice" and kind != "lost" else "agent"
-            calls = sorted(held.calls)
-            yield CellFinding(
-                kind, effect, held.times, tuple(held.rows), tuple(calls), "tool" if culprit == "tool" else "agent"
-            )
+            if kind == "doubled" and (trace := self._trace(effect, held.rows)):
+                self.unsure.append(trace)
+                continue
+            culprit: Culprit = "tool" if self._point in BY_THE_TOOL and kind != "lost" else "agent"
+            yield CellFinding(kind, effect, held.times, tuple(held.rows), tuple(sorted(held.calls)), culprit)
+
+    def _trace(self, effect: str, rows: Sequence[RowDifference]) -> str:
+        """Return which counter or which row of an audit is all that stands again of a call's effect; "" if more does.
+
+        A tool that does each key once can count the tries, or write a line on each. Then a number by one, or a new row, stands
+        again, and the rest of the effect, which would add up as well, does not.
+        """
+        known = [each for each in self._clean.effects if each.name == effect]
+        if effect in self._varied or len(known) != 1 or len(known[0].identities) != 1:
+            return ""
+        again = dict(self._additions(rows))
+        rest = [by for column, by in self._additions(known[0].rows) if column not in again]
+        if not again or not any(by != 1 for by in rest) or any(by not in (0, 1) for by in again.values()):
+            return ""
+        store, table, column = min(again)
+        what = f"the number {column} of {store}.{table}" if column else f"a row of {store}.{table}"
+        return f"{what} stands again and the rest of what {effect} does stands once"
+
+    def _additions(self, rows: Iterable[RowDifference]) -> Iterator[tuple[StoreColumn, float]]:
+        """Yield what adds up in these rows: a new row (column "", by 0), a number with its change. What varies is left out."""
+        for row in rows:
+            if row.before is None and row.after is not None:
+                yield (row.store, row.table, ""), 0.0
+            for name, value in (row.after or {}).items():
+                former = row.before.get(name) if row.before else None
+                by = None if isinstance(value, str) or self._varies(row, name) else size_grown(former, value)
+                if by:
+                    yield (row.store, row.table, name), float(by)
+
+    def _compare_varying(self) -> None:
+        """Compare how often values that vary were changed."""
+        twice = frozenset(call.number for call in self._course.calls if call.point in BY_THE_TOOL)
+        changes = value_changes(self._course, self._clean.rows_vary)
+        for place, times, normal, is_sure in self._clean.values.judged(changes, twice):
+            effects, row = self._of_value(place, changes.get(place, ()), times > normal), self._row_of(place)
+            if not is_sure:
+                what = " or ".join(effects) or "a call"
+                self.unsure.append(f"{place.name} varies between clean runs, so nobody can say whether {what} stands again")
+                continue
+            for effect in effects or [""]:
+                if times > normal:
+                    self._varied.add(effect)
+                self._add(*(("doubled", effect, 1 + times - normal) if times > normal else ("lost", effect, 0)), row)
+
+    def _of_value(self, place: ValuePlace, made: Sequence[ValueChange], more: bool) -> list[str]:
+        """Return whose effects changed a value another number of times: `more` often, or less often, than in the clean run."""
+        effects = [effect for effect in self._clean.effects if any(map(place.holds, effect.rows))]
+        here = Counter(same for change in made for same in change.identities)
+        normal = Counter(same for effect in effects for same in effect.identities)
+        other = here - normal if more else normal - here
+        return [effect.name for effect in effects if effect.identities & other.keys()] or [each.name for each in effects[-1:]]
+
+    def _row_of(self, place: ValuePlace) -> RowDifference:
+        """Return the row that holds a value: `before` as the clean run leaves it, `after` as it is now."""
+        clean, row = (next(filter(place.holds, rows.values()), None) for rows in (self._clean.rows, self._rows))
+        known = row or clean or RowDifference(place.store, place.table, place.key, None, None)
+        after = row.after if row else clean.before if clean else None
+        return replace(known, before=clean.after if clean else known.before, after=after)
 
     def _add(self, kind: FindingKind, effect: str, times: int, row: RowDifference) -> None:
         held = self._held.setdefault((kind, effect), _Gathered(times, [], set()))
@@ -208,11 +272,10 @@ class CellComparison:
         return json.dumps(shown, sort_keys=True)
 
     def _varies(self, row: RowDifference, column: str) -> bool:
-        """Return whether a column varies in clean runs. If the bytes of a binary file vary, their number can vary as well."""
-        columns = self._clean.columns
-        if (row.store, row.table, column) in columns:
-            return True
-        return column == "size" and not row.table and (row.store, "", "digest") in columns and _is_binary(row)
+        """Return whether the value of a row varies in clean runs. `before` can be any former state of the row."""
+        place = place_of(row)
+        known = self._clean.rows.get(place) or self._rows.get(place) or row
+        return self._clean.rows_vary.has(place, column, is_added=known.before is None)
 
     def _refers_alike(self, normal: Cell, now: Cell) -> bool:
         """Return whether two values are the keys of rows that are alike."""
@@ -340,12 +403,6 @@ class CellComparison:
         return 1 + max((done[identity] - counts[identity] for identity in effect.identities), default=0)
 
 
-def _is_binary(row: RowDifference) -> bool:
-    text = str(columns_of(row).get("text", ""))
-    return text.startswith("(bytes)") or bool(_binary.match(text))
-
-
-_binary = re.compile(r"\(digest\) \d+ bytes (?!of text)")
 _NOWHERE = RowDifference("", "", "", None, None)
 
 

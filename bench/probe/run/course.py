@@ -28,6 +28,8 @@ class AgentCourse:
     said_done   whether the agent said so, and `printed` the digest of the end of what it printed
     in_time     whether it ended before its limit
     answers     the bytes that the calls were answered, in their order; b"" where there are none
+    checks      what the owner's checks answered at the end
+    half_way    whether it gave up while a part of its effects stood, and was then started once more
     """
 
     calls: Many[GatewayCall]
@@ -43,6 +45,8 @@ class AgentCourse:
     code: int | None = 0
     seconds: float = 0.0
     answers: Many[bytes] = ()
+    checks: Many[str] = ()
+    half_way: bool = False
 
     @property
     def rows(self) -> ChangedRows:

@@ -7,6 +7,8 @@ import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from fnmatch import fnmatchcase
+from functools import partial
 from itertools import pairwise
 from time import monotonic
 
@@ -21,7 +23,7 @@ from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.subject import Subject
 from bench.probe.run.runner import Worker
-from bench.probe.run.verdict import judge
+from bench.probe.run.verdict import is_half_way, judge
 from bench.probe.run.volatile import Masks
 from bench.probe.run.writing import CellRun, run_of
 from bench.record.entry import MOST
@@ -40,7 +42,7 @@ from bench.record.probe.events import (
 
 AGAIN = 5
 """How often a damaged cell is run if its damage does not come again: then it is a rate."""
-UNJUDGED = frozenset[CellVerdict](("not_applicable", "no_verdict"))
+UNJUDGED = frozenset[CellVerdict](("not_applicable", "no_verdict", "repeated"))
 CONTROL_EVERY = 10
 MOST_CELLS = MOST - 100
 """The most cells: a manifest names each, and calls that are first met in a cell besides."""
@@ -165,8 +167,14 @@ class Probe:
             left_out=len(cells_of(self.clean, all_forms=True)) - len(self.cells),
             volatile=tuple(self.clean.varying),
             one_by_one=self.clean.one_by_one,
+            again=tuple(call for call in self.clean.again if not self._is_meant(call)),
+            race=self.clean.race,
             seconds=seconds,
         )
+
+    def _is_meant(self, call: str) -> bool:
+        """Return whether the owner says that the task makes a call more than once."""
+        return any(fnmatchcase(call.rpartition("#")[0], known) for known in self._subject.meant)
 
     def _keep(self, run: CellRun) -> None:
         """Take over a run of an earlier session."""
@@ -250,7 +258,9 @@ class Probe:
         effects = {identity for identity, kind in kinds.items() if kind in ("effect", "unseen")}
         mends = Mends(mended, self.clean.counts, effects, self._replies) if mended else None
         try:
-            course = name_calls(await worker.run(self.clean.masks, strike, mends=mends, name=plan), self.clean.calls)
+            half_way = partial(is_half_way, self.clean)
+            course = await worker.run(self.clean.masks, strike, mends=mends, half_way=half_way, name=plan)
+            course = name_calls(course, self.clean.calls)
         except OriginalChanged:
             raise
         except ConfigError as error:
@@ -258,6 +268,9 @@ class Probe:
         if not mended:
             return run_of(plan, repetition, course, judge(self.clean, course, cell.call, cell.point, cell.form))
         judged = judge(self.clean, course, cell.call)
+        if judged.is_damage and "memory" in mended and (left := _unanswered(course)):
+            why = f"{left} was under way when the agent died, so the journal does not know whether it was done"
+            judged = replace(judged, verdict="no_verdict", findings=(), why=why)
         return run_of(plan, repetition, course, replace(judged, point=cell.point, form=cell.form, mended=mended))
 
     def _damaged(self, cell: ProbeCell) -> bool:
@@ -335,6 +348,13 @@ class Probe:
         return self._until is not None and monotonic() > self._until
 
 
+def _unanswered(course: AgentCourse) -> str:
+    """Return a call that was passed on in a life that ended, and that its server never answered; "" if there is none."""
+    last = max((call.life for call in course.calls), default=1)
+    under_way = (call for call in course.calls if call.life < last and call.passed_on is not None and call.answered is None)
+    return next((call.name for call in under_way if call.door_kind != "model" and call.call_class != "read"), "")
+
+
 def _shared(subject: Subject) -> str:
     """Return in words what all workers would share of a subject; "" if nothing."""
     services = [service.name for service in subject.services if "{port}" not in service.url or not service.command]
@@ -343,7 +363,7 @@ def _shared(subject: Subject) -> str:
 
 
 def _same(course: AgentCourse) -> CellJudged:
-    return CellJudged("", None, "", None, None, "same", course.said_done, course.printed)
+    return CellJudged("", None, "", None, None, "same", course.said_done, course.printed, checks=course.checks)
 
 
 def _course_of(run: CellRun) -> AgentCourse:
@@ -357,6 +377,7 @@ def _course_of(run: CellRun) -> AgentCourse:
         texts=run.texts,
         said_done=judged is None or judged.said_done,
         printed=judged.printed if judged else None,
+        checks=judged.checks if judged else (),
         seconds=run.seconds,
     )
     return identified(course, Masks())

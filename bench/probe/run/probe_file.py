@@ -26,7 +26,7 @@ from bench.probe.run.addresses import Address, host_of, is_here
 from bench.probe.run.agent_code import CODE, Copied, StartedProgram, code_in, fixed_names, places_in
 from bench.probe.run.gateway.agent_config import expanded, read_config
 from bench.probe.run.gateway.gateway import NOT_HANDED, replacement, with_copy
-from bench.probe.run.gateway.subject import CommandWords, McpConfig, ModelSource, ProbedAgent, Service, Subject
+from bench.probe.run.gateway.subject import Check, CommandWords, McpConfig, ModelSource, ProbedAgent, Service, Subject
 from bench.probe.run.witness.originals import content_of
 from bench.probe.run.witness.postgres import hosts_of
 from bench.probe.run.witness.stores import KEYS, StoreKind, StoreSettings
@@ -112,6 +112,24 @@ class ServiceEntry(ConfigEntry):
     """A path that answers below 500 once it is ready; by default it is ready when its port takes connections."""
 
 
+class CheckEntry(ConfigEntry):
+    """A question at the end of each run. Where all checks answer as after clean runs, rows that differ are no damage: the agent
+    may have undone what it did twice."""
+
+    sql: str = ""
+    """A query, such as `SELECT sum(cents) FROM payment`. It cannot change the store."""
+    store: str = ""
+    """The name of the store that the query is for; by default the first one."""
+    command: CommandText = ()
+    """Instead of a query: a command. Its exit code and what it prints are its answer."""
+
+    @model_validator(mode="after")
+    def _one_question(self) -> CheckEntry:
+        if bool(self.sql) == bool(self.command):
+            raise ValueError('a check is a query, sql = "SELECT ...", or a command')
+        return self
+
+
 class ModelSourceEntry(ConfigEntry):
     """Where the agent's requests to its model go. The agent gets the address of the probe's gateway in variables."""
 
@@ -180,7 +198,7 @@ class ProbeFile(ConfigEntry):
     default it says so by its exit code 0."""
     limit: float = Field(300.0, gt=0.0)
     """Seconds that all lives of the agent in one run may take together."""
-    settle: float = Field(0.1, gt=0.0, le=60.0)
+    settle: float = Field(0.1, gt=0.0, le=600.0)
     """Seconds between two readings of a store that must be equal."""
     patience: float = Field(10.0, gt=0.0, le=3600.0)
     """Seconds of silence after which a client counts as one that waits longer."""
@@ -195,6 +213,10 @@ class ProbeFile(ConfigEntry):
     takes_copies: bool = False
     """Whether agent and servers take each path from what the probe hands over, even where their code has the name of an MCP
     config or a store. Without it, `--yes` is refused for such code."""
+    meant: Many[str] = ()
+    """Tools that the task is meant to call more than once with the same arguments: `SERVER.TOOL`; `*` is any text."""
+    check: Many[CheckEntry] = Field((), max_length=MOST)
+    """What is asked at the end of each run, each with its table `[[check]]`."""
 
     @field_validator("name")
     @classmethod
@@ -254,6 +276,11 @@ class ProbeSettings:
             patience=file.patience,
             hide=frozenset(file.hide),
             reads=file.reads,
+            meant=file.meant,
+            checks=tuple(
+                Check(entry.store or _first_store(file), entry.sql, self._words("check.command", entry.command))
+                for entry in file.check
+            ),
         )
         self.stores = tuple(self._stores())
         self.addresses = () if is_taped else tuple(self._addresses())
@@ -301,6 +328,7 @@ class ProbeSettings:
         for who, words in (("whether it is done", agent.done), ("whether it says so", agent.said_done)):
             if words and not isinstance(words, str):
                 programs.append(program(who, words, agent.environment))
+        programs += [program("a check", check.command, agent.environment) for check in self.subject.checks if check.command]
         for server in (server for config in self.subject.configs for server in config.servers if server.command):
             sets = {**agent.environment, **server.environment}
             programs.append(program(f"the MCP server {server.name}", server.command, sets))
@@ -490,8 +518,13 @@ def _shown(path: Path) -> str:
     return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
 
 
+def _first_store(file: ProbeFile) -> str:
+    entry = file.store[0]
+    return entry.name or _store_name(entry.kind, entry.place)
+
+
 def _keys_beside(place: str) -> Sequence[str]:
-    entries: Sequence[type[BaseModel]] = (StoreEntry, ServiceEntry, ModelSourceEntry, McpEntry)
-    tables = dict(zip(("store", "service", "model", "mcp"), entries, strict=True))
+    entries: Sequence[type[BaseModel]] = (StoreEntry, ServiceEntry, ModelSourceEntry, McpEntry, CheckEntry)
+    tables = dict(zip(("store", "service", "model", "mcp", "check"), entries, strict=True))
     table, _, key = place.partition(".")
     return list((tables.get(table, ProbeFile) if key else ProbeFile).model_fields)

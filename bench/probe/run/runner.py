@@ -27,7 +27,7 @@ from bench.probe.run.gateway.gateway import Gateway
 from bench.probe.run.gateway.journal import Journal, JournaledCall
 from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.striker import CellStrike, Striker
-from bench.probe.run.gateway.subject import CommandWords, Subject
+from bench.probe.run.gateway.subject import Check, CommandWords, Subject
 from bench.probe.run.gateway.tape import PlayedTape
 from bench.probe.run.volatile import Masks
 from bench.probe.run.witness.place import Place
@@ -98,6 +98,7 @@ class Worker:
         mends: Mends | None = None,
         tape: PlayedTape | None = None,
         name: str = "a run",
+        half_way: Callable[[AgentCourse], bool] | None = None,
     ) -> AgentCourse:
         """Reset the stores, run the agent once from its start to its end, and return what it did.
 
@@ -108,18 +109,25 @@ class Worker:
             mends: What the gateway mends, if anything.
             tape: What stands for servers and stores, if a tape does.
             name: The run's name, for a person.
+            half_way: Says of a course that has ended whether the agent is started once more, as its owner would.
 
         Raises:
             OriginalChanged: A store of the owner's has changed, and not its copy alone.
             ConfigError: A store, a service or the agent cannot be brought to where it begins.
         """
         try:
-            return await self._run(masks, strike, one_by_one, mends, tape)
+            return await self._run(masks, strike, one_by_one, mends, tape, half_way)
         finally:
             await self._stores.check_originals(f"in {name}")
 
     async def _run(
-        self, masks: Masks, strike: CellStrike | None, one_by_one: bool, mends: Mends | None, tape: PlayedTape | None
+        self,
+        masks: Masks,
+        strike: CellStrike | None,
+        one_by_one: bool,
+        mends: Mends | None,
+        tape: PlayedTape | None,
+        half_way: Callable[[AgentCourse], bool] | None,
     ) -> AgentCourse:
         await self._gateway.end_servers()
         await self._stores.reset()
@@ -136,34 +144,51 @@ class Worker:
             texts = Texts()
             environment = {**self._environment, **self._subject.agent.environment, **self._stores.environment}
             environment["AGENT_FOLDER"] = str(self._folder)
+
+            async def course() -> AgentCourse:
+                await journal.read()
+                done, said_done = await self._claims(life, environment)
+                struck = striker.struck
+                return AgentCourse(
+                    calls=tuple(self._call_of(entry, texts) for entry in journal.calls),
+                    identities=tuple(entry.identity for entry in journal.calls),
+                    readings=tuple(journal.readings),
+                    lives=(*life.records, *journal.notices),
+                    texts=texts,
+                    struck=struck.call.number if struck and striker.delivered else None,
+                    done=done,
+                    said_done=said_done,
+                    printed=digest_of(life.text),
+                    in_time=life.in_time,
+                    code=life.code,
+                    seconds=seconds,
+                    answers=tuple(entry.raw for entry in journal.calls),
+                )
+
+            async def live_again() -> None:
+                agent, words = self._subject.agent, self._subject.agent.resume
+                if mends and strike and mends.forgets_after(strike.point):
+                    await self._stores.forget()
+                    words = agent.start
+                striker.start_again()
+                self._gateway.life += 1
+                await self._live(words, environment, life, journal, texts)
+
             try:
                 await self._live(self._subject.agent.start, environment, life, journal, texts)
                 if striker.dead and life.in_time:
-                    striker.start_again()
-                    self._gateway.life = 2
-                    await self._live(self._subject.agent.resume, environment, life, journal, texts)
+                    await live_again()
+                seconds = journal.now()
+                made = await course()
+                if half_way and half_way(made):
+                    await live_again()
+                    seconds = journal.now()
+                    made = replace(await course(), half_way=True)
             finally:
                 striker.dead = True
                 await self._gateway.end_servers()
-            seconds = journal.now()
-            await journal.read()
-            done, said_done = await self._claims(life, environment)
-            struck = striker.struck
-            return AgentCourse(
-                calls=tuple(self._call_of(entry, texts) for entry in journal.calls),
-                identities=tuple(entry.identity for entry in journal.calls),
-                readings=tuple(journal.readings),
-                lives=(*life.records, *journal.notices),
-                texts=texts,
-                struck=struck.call.number if struck and striker.delivered else None,
-                done=done,
-                said_done=said_done,
-                printed=digest_of(life.text),
-                in_time=life.in_time,
-                code=life.code,
-                seconds=seconds,
-                answers=tuple(entry.raw for entry in journal.calls),
-            )
+            checks = () if tape else self._subject.checks  # a tape has no stores to ask
+            return replace(made, checks=tuple([await self._answer(check, environment, texts) for check in checks]))
 
     @property
     def handshakes(self) -> Mapping[str, dict[str, Any]]:
@@ -225,15 +250,26 @@ class Worker:
         reads = True if any(fnmatchcase(f"{call.door}.{call.tool}", known) for known in self._subject.reads) else call.reads
         return replace(call, tool=self._shown(call.tool), reads=reads)
 
+    async def _answer(self, check: Check, environment: Mapping[str, str], texts: Texts) -> str:
+        """Return the digest of what a check of the owner's answers."""
+        if check.sql:
+            return texts.keep(self._shown(await self._stores.query(check.store, check.sql)))
+        process = await self._ended(check.command, environment)
+        return texts.keep(self._shown(f"exit code {process.ended.result().code}\n{process.output.text}"))
+
     async def _passes(self, words: CommandWords, environment: Mapping[str, str]) -> bool:
-        """Return whether a check that the owner wrote ends with exit code 0."""
+        """Return whether a command of the owner's ends with exit code 0."""
+        return (await self._ended(words, environment)).ended.result().code == 0
+
+    async def _ended(self, words: CommandWords, environment: Mapping[str, str]) -> AgentProcess:
+        """Run a command of the owner's to its end."""
         words, variables = self._gateway.replaced(words, environment)
         process = self._started(words, self._subject.agent.folder, variables, "a check")
         with suppress(TimeoutError):
             async with asyncio.timeout(CHECK):
                 await asyncio.shield(process.ended)
         await process.close()
-        return process.ended.result().code == 0
+        return process
 
     @asynccontextmanager
     async def _services(self) -> AsyncIterator[None]:
@@ -355,6 +391,8 @@ def call_of(entry: JournaledCall, texts: Texts) -> GatewayCall:
         tokens_in=call.kept.get("tokens_in", 0),
         tokens_out=call.kept.get("tokens_out", 0),
         model=model if isinstance(model, str) else "",
+        idempotent=call.idempotent,
+        key=digest_of(call.key) if call.key else "",
     )
 
 

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from bench.probe.run.probe_file import ProbeSettings
 from bench.probe.run.runner import Worker
 from bench.probe.run.running import work_folder
 from bench.probe.run.secrets import Secrets
-from bench.probe.run.verdict import judge
+from bench.probe.run.verdict import is_half_way, judge
 from bench.probe.run.volatile import Masks
 from bench.probe.run.witness.place import Place
 from bench.probe.run.witness.stores import Stores
@@ -98,7 +99,7 @@ async def record_tape(settings: ProbeSettings, hidden: Secrets, plan: str) -> tu
         cells = {cell.plan: cell for cell in cells_of(clean, all_forms=True)}
         if plan not in cells:
             raise ConfigError(f"--test {plan}: there is no such cell; {nearest(plan, list(cells))}")
-        course = await worker.run(clean.masks, cells[plan].strike)
+        course = await worker.run(clean.masks, cells[plan].strike, half_way=partial(is_half_way, clean))
         handshakes = worker.handshakes
     whole = tuple(replace(each, texts={}, answers=()) for each in courses)
     pieces, arguments = _in_pieces({call.arguments: each.texts[call.arguments] for each in courses for call in each.calls})
@@ -142,7 +143,8 @@ async def play(settings: ProbeSettings, tape: CellTape) -> CellRun:
     stores.tape = playing = PlayedTape(tape.calls)
     hidden = Secrets.of(settings.subject, os.environ)  # a text that the tape has blotted is blotted here too
     async with Worker(_offline(settings.subject, tape), stores, Place(work_folder(), "tape"), hidden.blot) as worker:
-        course = name_calls(await worker.run(clean.masks, cell.strike, tape=playing), clean.calls)
+        half_way = partial(is_half_way, clean)
+        course = name_calls(await worker.run(clean.masks, cell.strike, tape=playing, half_way=half_way), clean.calls)
     judged = judge(clean, course, cell.call, cell.point, cell.form)
     if playing.left:
         judged = replace(judged, verdict="no_verdict", findings=(), why=f"it left the tape: {playing.left}")

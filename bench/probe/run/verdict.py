@@ -2,64 +2,96 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from dataclasses import replace
 
 from bench.common.wording import plural
 from bench.probe.run.clean import Clean
-from bench.probe.run.comparison import CellComparison, is_done, times_done
+from bench.probe.run.comparison import BY_THE_TOOL, CellComparison, is_done, times_done
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.volatile import place_of
-from bench.record.probe.events import DAMAGE, CellFinding, CellJudged, CellVerdict, FindingKind, GatewayCall
+from bench.record.probe.events import CellFinding, CellJudged, CellVerdict, FindingKind, GatewayCall
 from bench.record.probe.points import StrikePoint
+
+_GRAVEST: tuple[FindingKind, ...] = ("doubled", "extra", "changed", "lost")
+_KEY = re.compile(r'"[^"]*(?:idempot|request_?id|client_?token|dedup|(?:^|_)key)[^"]*":', re.IGNORECASE)
+"""An argument that can be a key by which a tool knows a call again."""
 
 
 def judge(clean: Clean, course: AgentCourse, call: str = "", point: StrikePoint | None = None, form: str = "") -> CellJudged:
     """Return the verdict on a cell. Without a point it is the verdict on a control. The calls of the course have their
     names."""
     struck = next((made for made in course.calls if made.number == course.struck), None)
-    findings = tuple(CellComparison(clean, course, point).findings())
-    by: Literal["witness", "journal"] = "witness"
-    if struck and struck.call_class == "unseen" and not findings:
-        findings, by = tuple(_by_journal(clean, course, struck)), "journal"
+    comparison = CellComparison(clean, course, point)
+    findings = tuple(comparison.findings())
+    unseen = tuple(_unseen(clean, course, struck)) if not findings else ()
     absorbed = 0 if findings else _repeated(clean, course)
-    verdict, why = _verdict(clean, course, findings, absorbed, struck, point)
-    if by == "journal" and struck and struck.reads is None and verdict in DAMAGE:
-        verdict, why, findings = "no_verdict", _unclaimed(findings[0]), ()
     kinds = {planned.name: planned.call_class for planned in clean.calls.values()}
-    kind, done, printed = kinds.get(call), course.said_done, course.printed
-    return CellJudged(call, point, form, kind, course.struck, verdict, done, printed, findings, why, by, absorbed)
-
-
-def _unclaimed(finding: CellFinding) -> str:
-    """Return why the journal's count of a call gives no verdict. A repeated read does no harm."""
-    count = "was not done" if not finding.times else f"was done {finding.times} times"
-    return f"{finding.effect} {count}, no witness saw what it does, and its tool does not say whether it only reads"
+    judged = CellJudged(
+        call=call,
+        point=point,
+        form=form,
+        call_class=kinds.get(call),
+        struck=course.struck,
+        verdict="same",
+        said_done=course.said_done,
+        printed=course.printed,
+        findings=findings or unseen,
+        by="journal" if unseen else "witness",
+        absorbed=absorbed,
+        half_way=course.half_way,
+        checks=course.checks,
+    )
+    verdict, why = _verdict(clean, course, judged, struck, comparison.unsure)
+    return replace(judged, verdict=verdict, why=why, findings=() if verdict == "no_verdict" and unseen else judged.findings)
 
 
 def _verdict(
-    clean: Clean,
-    course: AgentCourse,
-    findings: Sequence[CellFinding],
-    absorbed: int,
-    struck: GatewayCall | None,
-    point: StrikePoint | None,
+    clean: Clean, course: AgentCourse, judged: CellJudged, struck: GatewayCall | None, unsure: Sequence[str]
 ) -> tuple[CellVerdict, str]:
-    if why := point and _not_applicable(struck, point, findings):
+    seen = judged.findings if judged.by == "witness" else ()
+    if why := judged.point and _not_applicable(struck, judged.point, judged.findings):
         return "not_applicable", why
-    if why := _undecided(clean, course, findings):
+    if why := _undecided(clean, course, seen):
         return "no_verdict", why
     late = "" if course.in_time else "it did not end within its limit"
-    kinds = {finding.kind for finding in findings}
-    for kind in _GRAVEST:
-        if kind in kinds and (kind != "lost" or course.said_done):
-            return kind, late
+    kinds = {finding.kind for finding in seen}
+    damage = next((kind for kind in _GRAVEST if kind in kinds and (kind != "lost" or course.said_done)), None)
+    if (damage or unsure) and clean.checks and course.checks == clean.checks:
+        return "compensated", "the owner's checks answer as after clean runs"
+    if damage:
+        return damage, late
     if late:
         return "did_not_end", late
-    return "gave_up" if findings else "absorbed" if absorbed else "same", ""
+    if unsure:
+        return "no_verdict", f"{unsure[0]}; name it under `ignore`, or give a [[check]]"
+    if seen:
+        return "gave_up", "a part of its effects stands, and a second start did not end the task" if course.half_way else ""
+    if judged.by == "journal":
+        return _by_journal(course, judged.findings[0])
+    return "absorbed" if judged.absorbed else "same", ""
 
 
-_GRAVEST: tuple[FindingKind, ...] = ("doubled", "extra", "changed", "lost")
+def _by_journal(course: AgentCourse, finding: CellFinding) -> tuple[CellVerdict, str]:
+    """Return the verdict on a call that no witness sees, and that was done another number of times than in clean runs."""
+    if finding.kind == "lost":
+        return "no_verdict", f"{finding.effect} was not done, and no witness sees what it does"
+    made = [call for call in course.calls if call.number in finding.calls]
+    claim = "its tool does not say whether it only reads; " if made[0].reads is None else ""
+    return "repeated", f"nobody saw what it did; {claim}{_same_key(course, made)}"
+
+
+def _same_key(course: AgentCourse, made: Sequence[GatewayCall]) -> str:
+    """Return what lets a tool know a call again that was made more than once."""
+    if made[0].idempotent:
+        return f"{made[0].tool.split()[0]} is idempotent, as its server or its method says"
+    if len(keys := {call.key for call in made}) == 1 and keys != {""}:
+        return "its key stayed the same"
+    if len({call.arguments for call in made}) == 1:
+        has_key = _KEY.search(course.texts.get(made[0].arguments, ""))
+        return "its key stayed the same" if has_key else "its arguments stayed the same, and none of them is called a key"
+    return "its arguments differed"
 
 
 def _not_applicable(struck: GatewayCall | None, point: StrikePoint, findings: Sequence[CellFinding]) -> str:
@@ -67,7 +99,7 @@ def _not_applicable(struck: GatewayCall | None, point: StrikePoint, findings: Se
         return "the call, its answer or the request after it did not come, so nothing was struck"
     if struck.went == "waits_longer":
         return "it waits longer for its answer than the probe does"
-    if point == "twice" and struck.call_class == "unseen" and not findings:
+    if point in BY_THE_TOOL and struck.call_class == "unseen" and not findings:
         return "no witness sees what this call does, so nobody can tell whether its tool did it twice"
     return "this read had no earlier answer in this run" if point == "stale" and not struck.given_otherwise else ""
 
@@ -88,12 +120,24 @@ def _repeated(clean: Clean, course: AgentCourse) -> int:
     return sum(max(0, done[identity] - counts[identity]) for identity in effects)
 
 
-def _by_journal(clean: Clean, course: AgentCourse, struck: GatewayCall) -> Iterator[CellFinding]:
-    """Yield how often a call was done that no witness sees, if this differs from the clean runs."""
-    if struck.point == "twice":
-        return
-    identity = course.identities[course.calls.index(struck)]
-    times, normal = times_done(course)[identity], clean.counts[identity]
-    calls = tuple(call.number for call, same, _ in course.own_calls() if same == identity and is_done(call))
-    if times != normal:
-        yield CellFinding("doubled" if times > normal else "lost", struck.name, times, (), calls)
+def _unseen(clean: Clean, course: AgentCourse, struck: GatewayCall | None) -> Iterator[CellFinding]:
+    """Yield how often calls were done that no witness sees, if this differs from the clean runs. Beside the struck call these
+    are the calls that claim to write and were done more often."""
+    done, counts = times_done(course), clean.counts
+    for identity in dict.fromkeys(same for _, same, _ in course.own_calls()):
+        made = [call for call, same, _ in course.own_calls() if same == identity]
+        is_struck = struck in made
+        if made[0].call_class != "unseen" or (is_struck and struck and struck.point in BY_THE_TOOL):
+            continue
+        times, normal = done[identity], counts[identity]
+        if (is_struck and times != normal) or (made[0].reads is False and times > normal > 0):
+            name = struck.name if is_struck and struck else made[0].name
+            calls = tuple(call.number for call in made if is_done(call))
+            yield CellFinding("doubled" if times > normal else "lost", name, times, (), calls)
+
+
+def is_half_way(clean: Clean, course: AgentCourse) -> bool:
+    """Return whether the agent gave up while a part of what it does stands, so that its owner would start it once more."""
+    if not course.in_time or course.said_done or course.struck is None or not course.rows:
+        return False
+    return any(finding.kind == "lost" for finding in CellComparison(clean, course, None).findings())

@@ -7,7 +7,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import JsonValue
@@ -27,6 +27,8 @@ KEY = ""
 """Stands for the key among the columns of a row whose key is in no column, as a file's path is."""
 StoreColumn = tuple[str, str, str]
 """Store, table and column."""
+StoreValue = tuple[str, str, str, str]
+"""Store, table, key and column."""
 
 
 @dataclass(frozen=True)
@@ -174,28 +176,93 @@ def _same(early: Cell, late: Any) -> bool:
     return type(early) is type(late) and early == late
 
 
-def volatile_columns(early: ChangedRows, late: ChangedRows) -> tuple[frozenset[StoreColumn], list[RowDifference]]:
-    """Return the columns that differ between the last readings of two clean runs, and the rows that only one of them has."""
-    columns, lonely = set[StoreColumn](), list[RowDifference]()
+@dataclass(frozen=True)
+class Varying:
+    """What differs between clean runs in their rows.
+
+    columns  of rows that were added: any of them can hold another value
+    values   single values of rows that stood at the reset
+    """
+
+    columns: frozenset[StoreColumn] = frozenset()
+    values: frozenset[StoreValue] = frozenset()
+
+    def has(self, place: RowPlace, column: str, *, is_added: bool) -> bool:
+        """Return whether the value of a row varies. The size of a file varies with its content."""
+        column = "digest" if not place[1] and column == "size" else column
+        return (*place[:2], column) in self.columns if is_added else (*place, column) in self.values
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that vary, in words for a person."""
+        columns = {*self.columns, *((store, table, column) for store, table, _, column in self.values)}
+        return sorted(".".join(filter(None, column)) for column in columns)
+
+    def __or__(self, other: Varying) -> Varying:
+        return Varying(self.columns | other.columns, self.values | other.values)
+
+
+def varying_of(early: ChangedRows, late: ChangedRows) -> tuple[Varying, list[RowDifference]]:
+    """Return what differs between the last readings of two clean runs, and the rows that only one of them has."""
+    pairs, lonely = _pairs(early, late)
+    columns, values = set[StoreColumn](), set[StoreValue]()
+    for former, latter in pairs:
+        for name in _unequal_columns(former, latter):
+            if former.before is None:
+                columns.add((former.store, former.table, name))
+            else:
+                values.add((*place_of(former), name))
+    return Varying(frozenset(columns), frozenset(values)), [row for pair in lonely for row in pair if row]
+
+
+def rows_apart(early: ChangedRows, late: ChangedRows, varying: Varying) -> list[RowDifference]:
+    """Return the rows in which two runs differ beyond what varies and beyond keys: `before` as in the first of them, `after` as
+    in the other; None where a run lacks the row."""
+    pairs, lonely = _pairs(early, late)
+    keys = {value for rows in (early, late) for row in rows.values() for value in _values_of(row) or ()}
+    apart = [
+        replace(former, before=former.after, after=latter.after)
+        for former, latter in pairs
+        for here, there in [(columns_of(former), columns_of(latter))]
+        if any(
+            not varying.has(place_of(former), name, is_added=former.before is None)
+            and not {here.get(name), there.get(name)} <= keys
+            for name in _unequal_columns(former, latter)
+        )
+    ]
+    apart += [replace(row, before=row.after, after=None) for row, _ in lonely if row]
+    return apart + [replace(row, before=None) for _, row in lonely if row]
+
+
+def _unequal_columns(former: RowDifference, latter: RowDifference) -> list[str]:
+    here, there = columns_of(former), columns_of(latter)
+    return [name for name in {**here, **there} if here.get(name) != there.get(name)]
+
+
+_Pair = tuple[RowDifference, RowDifference]
+_Lonely = tuple[RowDifference | None, RowDifference | None]
+
+
+def _pairs(early: ChangedRows, late: ChangedRows) -> tuple[list[_Pair], list[_Lonely]]:
+    """Return the rows of two runs that are the same rows, and those that only one of them has, each with None for the other."""
+    pairs, lonely = list[_Pair](), list[_Lonely]()
     kinds: dict[tuple[str, str, str], tuple[list[RowDifference], list[RowDifference]]] = defaultdict(lambda: ([], []))
     for side, rows in enumerate((early, late)):
         for row in rows.values():
-            kinds[row.store, row.table, _kind(row)][side].append(row)
-    for (store, table, kind), (earlies, lates) in kinds.items():
-        if table == SEQUENCES:
-            continue
+            if row.table != SEQUENCES:
+                kinds[row.store, row.table, _kind(row)][side].append(row)
+    for (_, _, kind), (earlies, lates) in kinds.items():
         by_key = {row.key: row for row in lates}
-        pairs = [(row, by_key[row.key]) for row in earlies if row.key in by_key and (kind != "added" or row == by_key[row.key])]
+        same = [(row, by_key[row.key]) for row in earlies if row.key in by_key and (kind != "added" or row == by_key[row.key])]
         if kind == "added":
-            equal = {row.key for row, _ in pairs}
+            equal = {row.key for row, _ in same}
             rest, others = ([row for row in side if row.key not in equal] for side in (earlies, lates))
-            pairs += likest(rest, others, _differing)
-        for former, latter in pairs:
-            here, there = columns_of(former), columns_of(latter)
-            columns |= {(store, table, name) for name in {**here, **there} if here.get(name) != there.get(name)}
-        once = {id(row) for pair in pairs for row in pair}
-        lonely += [row for row in (*earlies, *lates) if id(row) not in once]
-    return frozenset(columns), lonely
+            same += likest(rest, others, _differing)
+        once = {id(row) for pair in same for row in pair}
+        lonely += [(row, None) for row in earlies if id(row) not in once]
+        lonely += [(None, row) for row in lates if id(row) not in once]
+        pairs += same
+    return pairs, lonely
 
 
 def _kind(row: RowDifference) -> str:

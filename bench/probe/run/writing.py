@@ -28,10 +28,12 @@ REASON = 300
 OUTCOMES: Mapping[str, Outcome] = {
     "same": "solved",
     "absorbed": "solved",
+    "compensated": "solved",
     "gave_up": "gave_up",
     "did_not_end": "gave_up",
     "not_applicable": "ungraded",
     "no_verdict": "ungraded",
+    "repeated": "ungraded",
 }
 """A trial's outcome by the verdict on its cell; damage is `wrong`."""
 

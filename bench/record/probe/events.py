@@ -32,7 +32,18 @@ FindingKind = Literal["doubled", "extra", "changed", "lost"]
 Culprit = Literal["agent", "tool"]
 """Whose damage it is: the tool's if the tool got one call twice."""
 CellVerdict = Literal[
-    "doubled", "extra", "changed", "lost", "did_not_end", "gave_up", "absorbed", "same", "not_applicable", "no_verdict"
+    "doubled",
+    "extra",
+    "changed",
+    "lost",
+    "did_not_end",
+    "repeated",
+    "gave_up",
+    "compensated",
+    "absorbed",
+    "same",
+    "not_applicable",
+    "no_verdict",
 ]
 """How a cell ended, the gravest first.
 
@@ -41,7 +52,9 @@ extra           a row differs that no clean run changes
 changed         a row has another value than in clean runs
 lost            an effect does not stand, and the agent said that it was done
 did_not_end     its time limit ended it
+repeated        a call was done more often than in clean runs, and no witness saw what it did: this is no damage and no pass
 gave_up         an effect does not stand, and the agent did not say that it was done; nothing else differs
+compensated     rows differ, and the owner's checks answer as after clean runs
 absorbed        calls were done more often than the rows show
 same            the rows are those of clean runs, and so are the calls
 not_applicable  the fault was not delivered
@@ -77,6 +90,8 @@ class GatewayCall:
     went       how its client ended the wait under silence
     repeats    number of the call that it makes again beyond the clean count, and `cause` why; None if it does not
     continues  number of the call to which it belongs: a session resumed, a task polled, input that the server asked for
+    idempotent whether its method, or its server's claim, says that a repeated call does no more
+    key        digest of its `Idempotency-Key`; "" without one
     tokens_in, tokens_out   of a request to the model, as its provider counted them, or else our tokenizer
     model      the model that a request named; "" for a tool's call
     """
@@ -107,6 +122,8 @@ class GatewayCall:
     tokens_in: Count = 0
     tokens_out: Count = 0
     model: str = ""
+    idempotent: bool = False
+    key: str = ""
     kind: Literal["gateway_call"] = "gateway_call"
 
 
@@ -171,6 +188,8 @@ class CellJudged:
     said_done   whether the agent said that it was done
     printed     digest of the end of what it printed
     absorbed    how many calls were done more often than the rows show
+    half_way    whether the agent gave up while a part of its effects stood: it was then started once more, and judged
+    checks      digests of what the owner's checks answered
     voids       of a control that is not `same`: plan and repetition of the cells that lose their verdicts by it
     mended      what the gateway mended in this run
     """
@@ -187,6 +206,8 @@ class CellJudged:
     why: str = ""
     by: JudgedBy = "witness"
     absorbed: Count = 0
+    half_way: bool = False
+    checks: Many[str] = ()
     voids: Many[tuple[str, Count]] = ()
     mended: Many[GatewayMend] = ()
     kind: Literal["cell"] = "cell"
@@ -225,6 +246,8 @@ class CellsPlanned:
     cells       plans of the cells, the gravest first; `left_out` how many more there are that were not asked for
     volatile    what differs between clean runs: `STORE.TABLE.COLUMN`, or a part of a call's arguments, of a prompt
     one_by_one  whether the rows are the same when calls are let through one by one; else effects are those of groups in flight
+    again       the calls that were made again with the same effect in the clean runs, and that the owner does not mean
+    race        the rows that differ where calls are let through one by one: `before` as they are where calls overlap
     seconds     what a clean run took; the tokens are those of its record
     """
 
@@ -234,6 +257,8 @@ class CellsPlanned:
     volatile: Many[str]
     one_by_one: bool
     seconds: Seconds
+    again: Many[str] = ()
+    race: Many[RowDifference] = ()
     kind: Literal["cells_planned"] = "cells_planned"
 
 

@@ -13,11 +13,11 @@ from bench.common.errors import ConfigError, ResultsError
 from bench.probe.read.compare import compare_probes
 from bench.probe.read.page import page_of
 from bench.probe.read.run import EXIT_CODES, ProbeRead, read_probe
-from bench.probe.read.sentences import lines, not_shown, row_line, sentence
+from bench.probe.read.sentences import lines, not_shown, row_line, sentence, what
 from bench.probe.read.steps import text_of_cell
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
-from bench.record.probe.events import CellJudged, CellsPlanned
+from bench.record.probe.events import CellFinding, CellJudged, CellsPlanned
 from bench.record.probe.rows import RowDifference
 
 NONE = frozenset[str]()
@@ -86,6 +86,59 @@ def test_without_one_of_these_it_is_undecided_and_says_what_a_bound_lacks(tmp_pa
     assert any(line.startswith(f"None is a bound only if {reason}") for line in not_shown(read))
 
 
+def planned_anew(run: CellRun, **changed: object) -> CellRun:
+    events = [replace(event, **changed) if isinstance(event, CellsPlanned) else event for event in run.events]  # type: ignore[arg-type]
+    return replace(run, events=events)
+
+
+def test_what_only_a_tool_does_with_one_call_has_an_exit_code_and_a_sentence_of_its_own(tmp_path: Path) -> None:
+    by_tool = CellFinding("doubled", PAY, 2, (row(2),), (3,), "tool")
+    runs = [
+        judged_anew(run, verdict="doubled", findings=(by_tool,)) if run.plan == f"{PAY}.twice" else run for run in of_bound()
+    ]
+    read = probe(tmp_path, *runs)
+    assert (read.conclusion, EXIT_CODES[read.conclusion]) == ("tool", 4)
+    assert sentence(read).startswith("a tool of shop, which got one call twice, does damage in 1 of 20 cells: when shop.pay#1")
+
+
+def test_a_repeated_call_that_nobody_saw_is_no_damage_and_no_pass(tmp_path: Path) -> None:
+    again = CellFinding("doubled", PAY, 2, (), (3, 4))
+    changed = {
+        "verdict": "repeated",
+        "by": "journal",
+        "findings": (again,),
+        "why": "nobody saw what it did; its key stayed the same",
+    }
+    read = probe(tmp_path, *(judged_anew(run, **changed) if run.plan == f"{PAY}.lost" else run for run in of_bound()))
+    assert (read.conclusion, read.damaged) == ("undecided", [])
+    assert (
+        what(read.cells[f"{PAY}.lost"].runs[0][1])
+        == "shop.pay#1 was done twice, and nobody saw what it did; its key stayed the same"
+    )
+
+
+def test_a_call_that_clean_runs_make_twice_comes_first_and_is_undecided_until_it_is_meant(tmp_path: Path) -> None:
+    read = probe(tmp_path, *(planned_anew(run, again=(f"{PAY[:-1]}2",)) for run in of_bound()))
+    assert read.conclusion == "undecided"
+    assert sentence(read).startswith("Each clean run makes the same call again with the same effect")
+    assert 'write meant = ["shop.pay"] into probe.toml' in sentence(read)
+
+
+@pytest.mark.parametrize(("after", "conclusion"), [(None, "damage"), ({"id": 1, "amount": 60}, "undecided")])
+def test_a_race_is_told_and_a_row_that_one_order_lacks_is_damage(
+    tmp_path: Path, after: dict[str, int] | None, conclusion: str
+) -> None:
+    lost = RowDifference("orders", "payments", "[1]", {"id": 1, "amount": 30}, after)
+    read = probe(tmp_path, *(planned_anew(run, race=(lost,)) for run in of_bound()))
+    assert read.conclusion == conclusion
+    assert sentence(read).startswith("A race: calls in parallel, then the same calls one by one, leave orders.payments [1]")
+
+
+def test_an_agent_that_says_it_failed_where_all_stands_is_counted(tmp_path: Path) -> None:
+    read = probe(tmp_path, *(judged_anew(run, said_done=False) if run.plan == f"{PAY}.late" else run for run in of_bound()))
+    assert any("in 1 all effects stand and it said that it failed" in line for line in lines(read, "page"))
+
+
 def test_without_a_plan_it_could_not_be_probed_and_says_why(tmp_path: Path) -> None:
     read = probe(tmp_path, CellRun("clean", 0, (), {}, 0.0, problem="the agent ended with code 1"))
     assert (read.conclusion, EXIT_CODES[read.conclusion]) == ("cannot", 2)
@@ -136,7 +189,7 @@ def test_the_terminal_ends_in_at_most_ten_lines_of_which_the_last_names_the_file
     told = lines(read, "reports/shop-probe/probe.html", 1)
     assert told[-1].startswith("Exit code 1. Open ") and lines(read, "probe.html")[-1].startswith("Open probe.html; ")
     assert len(told) <= 10 and told[0] == sentence(read) and "reports/shop-probe/probe.html" in told[-1]
-    assert "orders.payments [2]: new: id 2, order 7, amount 30" in told[3] and all("\n" not in line for line in told)
+    assert "orders.payments [2]: new: id 2, order 7, amount 30" in told[4] and all("\n" not in line for line in told)
 
 
 def test_a_row_is_shown_by_what_changed_in_it() -> None:

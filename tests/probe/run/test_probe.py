@@ -113,7 +113,7 @@ def test_an_agent_whose_model_asks_again_pays_twice_over_http(tmp_path: Path) ->
     assert causes["model_lost"] == ["", "client", "", ""]
     twice = next(run for run in runs if run.plan.endswith("twice"))
     assert twice.judged and [finding.culprit for finding in twice.judged.findings] == ["tool"]
-    assert all(not run.problem for run in runs) and len(damaged(runs)) == 3
+    assert all(not run.problem for run in runs) and len(damaged(runs)) == 4
 
 
 def test_the_clean_runs_tell_effects_reads_and_what_nobody_sees(tmp_path: Path) -> None:

@@ -59,10 +59,12 @@ def test_a_tape_shows_the_damage_again_and_a_mended_agent_without_store_and_serv
     tape = recorded(tmp_path, "again", "till.charge#1.lost")
     (tmp_path / "shop.db").unlink()
     assert verdict_from(tape, tmp_path / "probe.toml") == ("doubled", "")
-    words = (tmp_path / "probe.toml").read_text().replace('"again"', '""')
-    (tmp_path / "probe.toml").write_text(words)
-    assert verdict_from(tape, tmp_path / "probe.toml")[0] == "gave_up"
-    (tmp_path / "probe.toml").write_text(words.replace('""', '"again keyed"'))
+    words = (tmp_path / "probe.toml").read_text()
+    (tmp_path / "probe.toml").write_text(words.replace('"again"', '""'))
+    assert verdict_from(tape, tmp_path / "probe.toml")[0] == "doubled"  # it gives up, and pays again when it is started again
+    (tmp_path / "probe.toml").write_text(words.replace('"again"', '"trusts"'))
+    assert verdict_from(tape, tmp_path / "probe.toml")[0] == "same"
+    (tmp_path / "probe.toml").write_text(words.replace('"again"', '"again keyed"'))
     verdict, why = verdict_from(tape, tmp_path / "probe.toml")
     assert verdict == "no_verdict"
     assert why.startswith("it left the tape: call 1, charge, was not made so")

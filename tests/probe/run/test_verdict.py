@@ -6,6 +6,8 @@ import asyncio
 import json
 import secrets
 import sqlite3
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -25,22 +27,27 @@ from bench.probe.run.gateway.gate import LiveCall
 from bench.probe.run.gateway.journal import Journal
 from bench.probe.run.gateway.striker import Striker
 from bench.probe.run.runner import call_of
+from bench.probe.run.varying import ValueChange, ValueJudge, ValuePlace
 from bench.probe.run.verdict import judge
 from bench.probe.run.volatile import Masks
 from bench.probe.run.witness.stores import Stores, StoreSettings
 from bench.record.probe.events import CellJudged
 
-KINDS = ("debit", "other_debit", "append", "insert", "upsert", "delete", "commit")
-ABSORBED = frozenset(("upsert", "delete"))
+KINDS = ("debit", "other_debit", "rate", "append", "line", "insert", "upsert", "touch", "delete", "commit")
+ABSORBED = frozenset(("upsert", "touch", "delete"))
 SECRET = b"the same for all"
 
 
 STATEMENTS = {
     "debit": "UPDATE accounts SET balance = balance - 30 WHERE name = 'ada'",
     "other_debit": "UPDATE accounts SET balance = balance - 20 WHERE name = 'ada'",
+    "rate": "UPDATE accounts SET balance = balance - {amount} WHERE name = 'bob'",
+    "line": "UPDATE journal SET body = body || 'paid at {time}' || char(10)",
+    "touch": "UPDATE choices SET value = 'round', at = {time} WHERE name = 'shape'",
     "append": "UPDATE notes SET body = body || '; paid'",
     "insert": "INSERT INTO payments (amount, at) VALUES (5, '{nonce}')",
-    "upsert": "INSERT INTO choices VALUES ('colour', 'red') ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+    "upsert": """INSERT INTO choices (name, value) VALUES ('colour', 'red')
+        ON CONFLICT (name) DO UPDATE SET value = excluded.value""",
     "delete": "DELETE FROM carts WHERE id = 2",
     "commit": """BEGIN; INSERT INTO orders (who) VALUES ('ada');
         INSERT INTO items (order_id, what) SELECT max(id), 'pen' FROM orders;
@@ -51,26 +58,33 @@ TABLES = """
     CREATE TABLE accounts (name TEXT PRIMARY KEY, balance INTEGER);
     CREATE TABLE notes (body TEXT); CREATE TABLE carts (id INTEGER PRIMARY KEY, what TEXT);
     CREATE TABLE payments (id {made_key}, amount INTEGER, at TEXT);
-    CREATE TABLE choices (name TEXT PRIMARY KEY, value TEXT);
+    CREATE TABLE choices (name TEXT PRIMARY KEY, value TEXT, at FLOAT); CREATE TABLE journal (body TEXT);
     CREATE TABLE orders (id {made_key}, who TEXT);
     CREATE TABLE items (id {made_key}, order_id INTEGER, what TEXT);
-    CREATE TABLE stock (pieces INTEGER);
-    INSERT INTO accounts VALUES ('ada', 100), ('bob', 100); INSERT INTO notes VALUES ('begun');
+    CREATE TABLE stock (pieces INTEGER); CREATE TABLE audit (id {made_key}, what TEXT);
+    CREATE TABLE paid (bill TEXT PRIMARY KEY, cents INTEGER, tries INTEGER DEFAULT 0);
+    INSERT INTO accounts VALUES ('ada', 100), ('bob', 100000); INSERT INTO notes VALUES ('begun');
+    INSERT INTO journal VALUES ('');
     INSERT INTO carts VALUES (1, 'x'), (2, 'y'); INSERT INTO stock VALUES (50);
-    INSERT INTO orders (who) VALUES ('bob'); INSERT INTO choices VALUES ('colour', 'blue');
+    INSERT INTO orders (who) VALUES ('bob'); INSERT INTO choices (name, value) VALUES ('colour', 'blue'), ('shape', 'square');
 """
+
+
+def statement(kind: str) -> str:
+    amount, now = 900 + secrets.randbelow(200), time.time()
+    return STATEMENTS[kind].replace("{nonce}", uuid4().hex).replace("{amount}", f"{amount}").replace("{time}", f"{now}")
 
 
 def in_sqlite(place: str, kind: str) -> None:
     with closing(sqlite3.connect(place, isolation_level=None)) as database:
-        database.executescript(STATEMENTS[kind].replace("{nonce}", uuid4().hex))
+        database.executescript(statement(kind))
 
 
 def in_postgres(place: str, kind: str) -> None:
     import psycopg  # noqa: PLC0415  an extra
 
     with psycopg.connect(place, autocommit=True) as session:
-        session.execute(STATEMENTS[kind].replace("{nonce}", uuid4().hex).encode())
+        session.execute(statement(kind).replace("char(10)", "chr(10)").encode())
 
 
 def in_folder(folder: str, kind: str) -> None:
@@ -78,6 +92,13 @@ def in_folder(folder: str, kind: str) -> None:
     accounts = json.loads((place / "accounts.json").read_text(encoding="utf-8"))
     if kind.endswith("debit"):
         accounts["accounts"]["ada"]["balance"] -= 30 if kind == "debit" else 20
+    elif kind == "rate":
+        accounts["accounts"]["bob"]["balance"] -= 900 + secrets.randbelow(200)
+    elif kind == "touch":
+        accounts["shape"] = {"value": "round", "at": time.time()}
+    elif kind == "line":
+        with (place / "journal.txt").open("a", encoding="utf-8") as log:
+            log.write(f"paid at {time.time()}\n")
     elif kind == "append":
         with (place / "log.txt").open("a", encoding="utf-8") as log:
             log.write("; paid")
@@ -113,10 +134,12 @@ def postgres_store(_: Path, request: pytest.FixtureRequest) -> StoreSettings:
 
 def folder_store(folder: Path, _: pytest.FixtureRequest) -> StoreSettings:
     (folder / "shop").mkdir()
-    accounts = {"accounts": {"ada": {"balance": 100}, "bob": {"balance": 100}}, "orders": []}
+    accounts = {"accounts": {"ada": {"balance": 100}, "bob": {"balance": 100_000}}, "orders": []}
+    accounts["shape"] = {"value": "square", "at": 0}
     for name, text in {
         "accounts.json": json.dumps(accounts),
         "log.txt": "begun",
+        "journal.txt": "",
         "colour.txt": "blue",
         "cart.txt": "y",
     }.items():
@@ -226,7 +249,7 @@ def test_calls_that_are_done_again_without_a_trace_are_absorbed(shop: Shop) -> N
     assert (judged.verdict, judged.absorbed) == ("absorbed", 3)
 
 
-def test_a_call_that_no_witness_sees_does_damage_only_if_it_claims_to_write(shop: Shop) -> None:
+def test_a_call_that_no_witness_sees_is_repeated_and_no_damage(shop: Shop) -> None:
     def act(place: str, kind: str) -> None:
         if kind != "look":
             shop.act(place, kind)
@@ -237,10 +260,12 @@ def test_a_call_that_no_witness_sees_does_damage_only_if_it_claims_to_write(shop
     clean = clean_of([made((*KINDS, "look"), Masks()) for _ in range(3)])
     twice = replace(name_calls(made((*KINDS, "look", "look"), clean.masks), clean.calls), struck=len(KINDS) + 1)
     judged = judge(clean, twice)
-    assert (judged.verdict, judged.findings, judged.is_damage) == ("no_verdict", (), False)
-    assert "look#1 was done 2 times, no witness saw what it does" in judged.why
-    writes = replace(twice, calls=tuple(replace(call, reads=False) for call in twice.calls))
-    assert (judge(clean, writes).verdict, judge(clean, writes).by) == ("doubled", "journal")
+    assert (judged.verdict, judged.by, judged.is_damage) == ("repeated", "journal", False)
+    assert "nobody saw what it did; its tool does not say whether it only reads" in judged.why
+    put = replace(twice, calls=tuple(replace(call, reads=False, idempotent=True) for call in twice.calls))
+    assert "is idempotent" in judge(clean, put).why
+    keyed = replace(twice, calls=tuple(replace(call, reads=False, key="k") for call in twice.calls))
+    assert judge(clean, keyed).why == "nobody saw what it did; its key stayed the same"
 
 
 @pytest.mark.parametrize("shop", ["folder"], indirect=True)
@@ -257,3 +282,35 @@ def test_packed_bytes_that_vary_can_vary_in_length_and_a_second_file_of_them_is_
     length = 17
     verdicts = [judge(clean, name_calls(made(calls, clean.masks), clean.calls)).verdict for calls in (1, 2)]
     assert verdicts == ["same", "doubled"]
+
+
+AUDITED = """
+    INSERT OR IGNORE INTO paid VALUES ('bill 7', 30, 0); UPDATE paid SET tries = tries + 1;
+    INSERT INTO audit (what) VALUES ('pay');
+"""
+
+
+@pytest.mark.parametrize("shop", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(("more", "verdict"), [("", "no_verdict"), ("UPDATE stock SET pieces = pieces - 2;", "doubled")])
+def test_a_counter_of_tries_and_a_row_of_an_audit_are_no_damage_by_themselves(shop: Shop, more: str, verdict: str) -> None:
+    def act(place: str, _: str) -> None:
+        with closing(sqlite3.connect(place, isolation_level=None)) as database:
+            database.executescript(AUDITED + more)
+
+    def made(calls: int, masks: Masks) -> AgentCourse:
+        return shop.runner.run(course_of(shop.stores, shop.place, act, ["pay"] * calls, masks, ""))
+
+    clean = clean_of([made(1, Masks()) for _ in range(3)])
+    judged = judge(clean, name_calls(made(2, clean.masks), clean.calls))
+    assert judged.verdict == verdict
+    assert verdict == "doubled" or "the rest of what shop.pay#1 does stands once" in judged.why
+
+
+def test_an_amount_that_is_set_and_not_added_is_no_second_effect() -> None:
+    changes = [ValueChange(before, after, (1,), ("pay",), frozenset()) for before, after in ((0, 731), (0, 12), (0, 480))]
+    place = ValuePlace("shop", "score", "[1]", "points")
+    judge_of = ValueJudge([{place: [change]} for change in changes], {place: changes[:1]}, Counter(pay=1))
+    again = ValueChange(731, 320, (2,), ("pay",), frozenset())
+    assert not list(judge_of.judged({place: [changes[0], again]}, frozenset()))
+    added = ValueChange(731, 1_402, (2,), ("pay",), frozenset())
+    assert [times for _, times, *_ in judge_of.judged({place: [changes[0], added]}, frozenset())] == [2]

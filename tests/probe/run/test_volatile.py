@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from bench.probe.run.volatile import Masks, masks_of, place_of, volatile_columns
+from bench.probe.run.volatile import Masks, Varying, masks_of, place_of, varying_of
 from bench.record.probe.events import GatewayCall
 from bench.record.probe.rows import RowDifference
 
@@ -77,12 +77,12 @@ def test_a_path_with_an_id_is_the_same_call() -> None:
 def test_columns_that_differ_vary_also_where_the_rows_came_in_another_order() -> None:
     early = rows(row("[1]", id=1, amount=30, at="x"), row("[2]", id=2, amount=20, at="y"))
     late = rows(row("[1]", id=1, amount=20, at="z"), row("[2]", id=2, amount=30, at="w"))
-    columns, lonely = volatile_columns(early, late)
-    assert columns == {("shop", "payments", "id"), ("shop", "payments", "at")}
+    varying, lonely = varying_of(early, late)
+    assert varying.columns == {("shop", "payments", "id"), ("shop", "payments", "at")}
     assert not lonely
 
 
 def test_a_row_that_only_one_run_has_is_told() -> None:
-    columns, lonely = volatile_columns(rows(row("[1]", id=1), row("[2]", id=2)), rows(row("[1]", id=1)))
-    assert not columns
+    varying, lonely = varying_of(rows(row("[1]", id=1), row("[2]", id=2)), rows(row("[1]", id=1)))
+    assert varying == Varying()
     assert [held.key for held in lonely] == ["[2]"]

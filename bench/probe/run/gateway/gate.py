@@ -22,13 +22,16 @@ malformed, rate_limit   the same of a model's request: a reply that is no reply;
 answer     it is not passed on, and `LiveCall.instead` is the answer
 drop       it is not passed on, and nothing is answered: the agent was killed
 """
-AnswerFate = Literal["give", "break", "silence", "late", "stale", "empty", "garbled", "too_large", "cut_off", "half", "drop"]
+AnswerFate = Literal[
+    "give", "break", "silence", "error", "late", "stale", "empty", "garbled", "too_large", "cut_off", "half", "drop"
+]
 """What becomes of an answer that the server gave.
 
 give       it is given as it came
 break      the connection is broken instead
 silence    nothing is given until the client disconnects, cancels, or asks again, or until `patience` ends. Then, if it still
            waits, the door notes "it waits longer" (`Gate.waits_longer`) and gives the answer
+error      an error stands in its place, as a proxy or a broken server answers after the call was done (HTTP 504, `isError`)
 late       as silence, and then the answer is given if the connection still stands
 stale      the answer that this read had before the last effect is given (`LiveCall.instead`)
 empty, garbled, too_large   what stands for the answer of a read
@@ -49,6 +52,7 @@ class LiveCall:
     tool       the MCP tool, `METHOD /path` of a service, or the path of the model's API
     arguments  what it was called with, parsed: MCP arguments; query and body of a service; the body of a model's request
     reads      whether the tool claims to read: `readOnlyHint`, GET and HEAD; None if it claims nothing
+    idempotent whether its method, or its server's claim, says that a repeated call does no more; `key` is its `Idempotency-Key`
     life       in which process of the agent, from 1
     struck     the gate will strike the answer, as it knows once the call has arrived: a stream is then held until it is whole.
                Otherwise its events pass as they come, and `answered` is awaited before the last of them
@@ -66,6 +70,8 @@ class LiveCall:
     tool: str
     arguments: JsonValue
     reads: bool | None = None
+    idempotent: bool = False
+    key: str = ""
     life: int = 1
     struck: bool = False
     wire: str = ""

@@ -291,6 +291,8 @@ class HttpDoor:
             f"{method} {request.path}",
             arguments,
             reads=READS.get(method),
+            idempotent=method in ("PUT", "DELETE"),
+            key=request.head.get("idempotency-key"),
             life=self._desk.life(),
         )
 
@@ -488,6 +490,8 @@ class HttpDoor:
         """Return the bytes that replace an answer; None if the answer has nothing to change."""
         if after == "stale" and call.instead:
             return call.instead
+        if after == "error":
+            return made_head("HTTP/1.1 504 Gateway Timeout", {"Content-Length": "0"}).raw
         if request.head.method == "HEAD" or not answer.body.length or (plain := answer.plain) is None:
             self._notice(f"call {call.number}: its answer has no content that {after} could strike")
             return None

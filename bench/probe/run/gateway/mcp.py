@@ -128,13 +128,17 @@ class LineCutter:
         return held
 
 
+_NO_TOOL = "", None, False
+"""What is known of a tool that a server did not list: its definition, whether it claims to read, and to be idempotent."""
+
+
 class KnownServer:
     """What is known about one server: its tools, and the call to which each task or request for input belongs. It survives a
     connection."""
 
     def __init__(self, door: str, kind: Literal["mcp_stdio", "mcp_http"]):
         self.door, self.kind = door, kind
-        self._tools: dict[str, tuple[str, bool | None]] = {}
+        self._tools: dict[str, tuple[str, bool | None, bool]] = {}
         self.handshake: dict[str, Any] = {}
         """The last answer to each method that is no call, which a tape keeps."""
         self._continued: dict[str, int] = {}
@@ -148,7 +152,7 @@ class KnownServer:
         if message.method == "tools/call":
             tool, arguments = params.get("name"), params.get("arguments", {})
             tool = tool if isinstance(tool, str) else ""
-            reads = self._tools.get(tool, ("", None))[1]
+            reads = self._tools.get(tool, _NO_TOOL)[1]
             answers = "inputResponses" in params or "requestState" in params
             continues = self._continued.get(_asked_input(params)) if answers else None
         else:
@@ -161,6 +165,7 @@ class KnownServer:
             tool=tool,
             arguments=arguments,
             reads=reads,
+            idempotent=message.method == "tools/call" and self._tools.get(tool, _NO_TOOL)[2],
             life=life,
             wire=message.key,
             continues=continues,
@@ -186,7 +191,11 @@ class KnownServer:
             return []
         tools = message.result.get("tools")
         listed = {
-            str(tool.get("name")): (json.dumps(tool, sort_keys=True), _claim(tool))
+            str(tool.get("name")): (
+                json.dumps(tool, sort_keys=True),
+                _claim(tool, "readOnlyHint"),
+                _claim(tool, "idempotentHint") is True,
+            )
             for tool in (tools if isinstance(tools, list) else ())
             if isinstance(tool, dict)
         }
@@ -228,7 +237,9 @@ def error_answer(call: LiveCall) -> bytes:
 
 
 def changed_answer(call: LiveCall, message: RpcMessage, after: AnswerFate) -> bytes:
-    """Return the answer of a read after a change: `stale`, `empty`, `garbled` or `too_large`."""
+    """Return what is answered instead: an `error`, or for a read `stale`, `empty`, `garbled` or `too_large`."""
+    if after == "error":
+        return error_answer(call)
     if after == "stale" and call.instead is not None:
         for earlier in messages_of(call.instead):
             return text_of({**earlier.body, "id": message.body["id"]})
@@ -265,8 +276,8 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _claim(tool: Object) -> bool | None:
-    claim = _object(tool.get("annotations")).get("readOnlyHint")
+def _claim(tool: Object, hint: str) -> bool | None:
+    claim = _object(tool.get("annotations")).get(hint)
     return claim if isinstance(claim, bool) else None
 
 

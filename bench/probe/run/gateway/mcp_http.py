@@ -35,7 +35,7 @@ from bench.probe.run.gateway.server_sent import EventCutter, data_of, with_data
 EVENT_STREAM = "text/event-stream"
 MOST_OPEN = 1_000
 """The most requests of all sessions whose answers are awaited, or can be given again on a resumed stream."""
-ANSWERS = ("stale", "empty", "garbled", "too_large")
+ANSWERS = ("error", "stale", "empty", "garbled", "too_large")
 
 Key = tuple[str, str]
 """A session's id, "" without one, and a request's id."""

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from bench.probe.run.gateway.journal import JournaledCall
 from bench.record.probe.events import GatewayMend
+from bench.record.probe.points import StrikePoint
 
 
 class Mends:
@@ -26,6 +27,11 @@ class Mends:
         replies: Sequence[tuple[int, bytes]] = (),
     ):
         self._parts, self._counts, self._effects, self._replies = frozenset(parts), counts, effects, replies
+
+    def forgets_after(self, point: StrikePoint) -> bool:
+        """Return whether the agent loses what it knows when it is started again. The journal then is its whole memory: an agent
+        that notes a call before it is done remembers what nobody did."""
+        return point == "killed_before" and "memory" in self._parts
 
     def answer_to(self, entry: JournaledCall, calls: Sequence[JournaledCall]) -> bytes:
         """Return the answer to a call that is not passed on; b"" if the call is passed on.

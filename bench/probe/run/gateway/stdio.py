@@ -339,7 +339,7 @@ class StdioRelay:
         match after:
             case "give":
                 return raw
-            case "stale" | "empty" | "garbled" | "too_large":
+            case "error" | "stale" | "empty" | "garbled" | "too_large":
                 return changed_answer(call, message, after)
             case "silence" | "late":
                 self._start(self._hold(call, raw, after == "late"))

@@ -30,6 +30,7 @@ _AFTER: dict[StrikePoint, AnswerFate] = {
     "stream_before": "break",
     "stream_half": "half",
 }
+LOST_FORMS: dict[str, AnswerFate] = {"silence": "silence", "error": "error"}
 _NOT_PASSED_ON = frozenset[CallFate](("error", "rate_limit", "malformed", "drop"))
 
 
@@ -185,7 +186,7 @@ class Striker:
             await self._die()
             return "drop"
         if point in ("lost", "model_lost"):
-            return "silence" if call.form == "silence" else "break"
+            return LOST_FORMS.get(call.form, "break")
         if point == "stale":
             call.instead = self._earlier
             return "stale" if self._earlier else "give"

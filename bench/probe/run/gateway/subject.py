@@ -88,6 +88,20 @@ class ModelSource:
 
 
 @dataclass(frozen=True)
+class Check:
+    """What the owner asks at the end of a run: a query of a store, or a command. Where all answers are those of clean runs,
+    rows that differ are no damage.
+
+    store, sql   a store's name and the query
+    command      a command; its exit code and what it prints are its answer
+    """
+
+    store: str = ""
+    sql: str = ""
+    command: CommandWords = ()
+
+
+@dataclass(frozen=True)
 class Subject:
     """Everything that is probed except the stores (`bench.probe.run.witness`).
 
@@ -95,6 +109,8 @@ class Subject:
     patience   seconds of silence after which it is said of a call that its client waits longer
     hide       names of columns and arguments whose values are in no output
     reads      patterns of `DOOR.TOOL` for what only reads, as the owner says
+    meant      patterns of `DOOR.TOOL` for calls that the task makes more than once with the same arguments
+    checks     what the owner asks at the end of each run
     """
 
     name: str
@@ -106,3 +122,5 @@ class Subject:
     patience: float = 10.0
     hide: frozenset[str] = frozenset()
     reads: tuple[str, ...] = ()
+    meant: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()

@@ -116,6 +116,12 @@ class PostgresStore:
             self._last = written, most, reading
             return reading
 
+    def query(self, sql: str) -> list[tuple[object, ...]]:
+        """Return the rows that a query of the owner's answers on the copy, which it cannot change."""
+        with self._one_line("did not answer the query of a check"), _connected(self._dsn, self._copy) as session:
+            session.execute("SET default_transaction_read_only = on")
+            return session.execute(sql.encode()).fetchall()
+
     def has_changed(self, *, surely: bool = False) -> bool:
         """Return whether the owner's database holds something else than when it was copied, or cannot be read any more.
 

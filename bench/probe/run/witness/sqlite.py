@@ -88,6 +88,12 @@ class SqliteStore(PathStore):
             database.execute("BEGIN")
             return self._reading(database, most)
 
+    def query(self, sql: str) -> list[tuple[object, ...]]:
+        """Return the rows that a query of the owner's answers on the copy, which it cannot change."""
+        with self._one_line("did not answer the query of a check"), closing(opened_database(self._copy, "rw")) as database:
+            database.execute("PRAGMA query_only = ON")
+            return database.execute(sql).fetchall()
+
     def _totals_of(self, path: Path) -> dict[str, int]:
         """Return the digest of each table."""
         totals = {}

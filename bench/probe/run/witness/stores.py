@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from bench.common.errors import ConfigError, OriginalChanged, one_line
+from bench.common.errors import ConfigError, OriginalChanged, nearest, one_line
 from bench.probe.run.witness import folder, sqlite
 from bench.probe.run.witness.folder import FolderStore
 from bench.probe.run.witness.ignored import Ignored
@@ -129,6 +129,16 @@ class Stores:
         for store in self._stores:
             await _in_thread(store.reset)
 
+    async def forget(self) -> None:
+        """Bring what the agent knows back to its first state, and leave all other stores as they are.
+
+        Raises:
+            ConfigError: A copy cannot be reset.
+        """
+        for store in self._stores:
+            if isinstance(store, MemoryStore):
+                await _in_thread(store.reset)
+
     async def read(self) -> StoreReading:
         """Return one reading of all stores, relative to their first states.
 
@@ -158,6 +168,18 @@ class Stores:
         raise ConfigError(
             f"stores {names}: they still changed after {seconds:.0f} s; end what writes to them, or raise `settle`"
         )
+
+    async def query(self, name: str, sql: str) -> str:
+        """Return what a query of the owner's answers on the copy of a store, as text.
+
+        Raises:
+            ConfigError: There is no such store, its kind takes no SQL, or the query fails.
+        """
+        store = next((store for store in self._stores if store.name == name), None)
+        if not isinstance(store, SqliteStore | PostgresStore):
+            takes = [each.name for each in self._stores if isinstance(each, SqliteStore | PostgresStore)]
+            raise ConfigError(f"check: no store {name!r} takes SQL; {nearest(name, takes)}")
+        return repr(await _in_thread(store.query, sql))
 
     async def check_originals(self, when: str, *, surely: bool = False) -> None:
         """Look whether each of the owner's stores is as it was when it was copied. The backup of a store that is not is kept.

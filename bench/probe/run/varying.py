@@ -1,0 +1,233 @@
+"""Judge values that vary between clean runs. Their amounts say nothing, so their changes are counted: a debit of another amount
+is a debit again. A value that is set again is no further effect, and a value of which neither is sure gives no verdict."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from bench.probe.run.course import AgentCourse
+from bench.probe.run.times import added_part
+from bench.probe.run.volatile import Varying, columns_of
+from bench.record.probe.rows import SEQUENCES, Cell, Row, RowDifference
+
+CONTENT = "(content)"
+"""Stands for the columns of a file."""
+NEAR = 0.2
+"""The share of a value up to which changes in one direction count as additions."""
+SLACK, SLACK_OF_SUMS = 0.5, 0.1
+"""The shares by which an amount, and the amounts of a sum, may lie beyond the amounts of the clean runs."""
+TIME = (1.5e9, 2.3e9)
+"""Seconds since 1970 that a clock can show, from 2017 to 2042."""
+_number = re.compile(r"-?\d+(?:\.\d+)?")
+
+ValueKind = Literal["adds", "sets", "unsure"]
+
+
+@dataclass(frozen=True)
+class ValuePlace:
+    """A value that varies. `key` is "" for a row that was added since the reset: its key can be the store's."""
+
+    store: str
+    table: str
+    key: str
+    column: str
+
+    def holds(self, row: RowDifference) -> bool:
+        """Return whether a row is the value's."""
+        return (row.store, row.table) == (self.store, self.table) and self.key in ("", row.key)
+
+    @property
+    def name(self) -> str:
+        return ".".join(filter(None, (self.store, self.table or self.key, self.column if self.column != CONTENT else "")))
+
+
+@dataclass(frozen=True)
+class ValueChange:
+    """A change of a value between two readings.
+
+    calls       numbers of the calls that were in flight
+    identities  of these calls, in the same order
+    numbers     what their arguments and answers name
+    """
+
+    before: Cell
+    after: Cell
+    calls: tuple[int, ...]
+    identities: tuple[str, ...]
+    numbers: frozenset[float]
+
+    @property
+    def amount(self) -> float | None:
+        """The number by which the value changed; None for a text."""
+        if isinstance(self.before, bool) or isinstance(self.after, bool):
+            return None
+        before = 0 if self.before is None else self.before
+        return self.after - before if isinstance(before, int | float) and isinstance(self.after, int | float) else None
+
+
+ValueChanges = Mapping[ValuePlace, Sequence[ValueChange]]
+
+
+def value_changes(course: AgentCourse, varying: Varying) -> ValueChanges:
+    """Return the changes of the values that vary, in their order. A row that comes or goes is no change of a value."""
+    changes = defaultdict[ValuePlace, list[ValueChange]](list)
+    calls = {call.number: (call, same) for call, same in zip(course.calls, course.identities, strict=True)}
+    added = set[tuple[str, str, str]]()
+    for reading in course.readings:
+        numbers = [number for number in reading.calls if number in calls and calls[number][0].passed_on is not None]
+        texts = [
+            course.texts.get(digest or "", "") for at in numbers for digest in (calls[at][0].arguments, calls[at][0].answer)
+        ]
+        named = frozenset(_numbers_in(texts))
+        for row in reading.changed:
+            place = row.store, row.table, row.key
+            if row.before is None or row.after is None:
+                added.add(place) if row.before is None else added.discard(place)
+                continue
+            for column, before, after in _cells(row, row.before, row.after):
+                if not varying.has(place, "digest" if column == CONTENT else column, is_added=place in added):
+                    continue
+                where = ValuePlace(row.store, row.table, "" if place in added else row.key, column)
+                identities = tuple(calls[number][1] for number in numbers)
+                changes[where].append(ValueChange(before, after, tuple(numbers), identities, named))
+    return changes
+
+
+def _cells(row: RowDifference, before: Row, after: Row) -> Iterator[tuple[str, Cell, Cell]]:
+    """Yield the values of a row that changed: column, former and present value. The content of a file is one value."""
+    if row.table or before.get("kind") != "file":
+        changed = (name for name in columns_of(row) if before.get(name) != after.get(name) and row.table != SEQUENCES)
+        yield from ((name, before.get(name), after.get(name)) for name in changed)
+    elif before.get("digest") != after.get("digest"):
+        column = "appended" if "appended" in after else "text"
+        yield CONTENT, before.get(column, "" if column == "appended" else None), after.get(column)
+
+
+def _numbers_in(texts: Iterable[str]) -> Iterator[float]:
+    """Yield the numbers in these texts. A sum can be written in whole units and be kept in hundredths."""
+    for text in texts:
+        for match in _number.finditer(text[:100_000]):
+            value = float(match[0])
+            yield from (value, value * 100, value / 100)
+
+
+class ValueJudge:
+    """Says of each value that varies how often it was changed in a cell, beside the clean runs.
+
+    Args:
+        clean: The changes of the clean runs, each run's apart.
+        reference: Those of the run with which cells are compared.
+        counts: How often the clean run made each call, by its identity.
+    """
+
+    def __init__(self, clean: Sequence[ValueChanges], reference: ValueChanges, counts: Counter[str]):
+        self._reference, self._counts = reference, counts
+        self._clean = defaultdict[ValuePlace, list[ValueChange]](list)
+        for changes in clean:
+            for place, made in changes.items():
+                self._clean[place] += made
+
+    def judged(self, changes: ValueChanges, twice: frozenset[int]) -> Iterator[tuple[ValuePlace, int, int, bool]]:
+        """Yield each value that was changed another number of times than in the clean run: its place, how often it was changed
+        here and there, and whether this is sure.
+
+        Args:
+            changes: Those of the cell.
+            twice: The numbers of calls that were delivered twice.
+        """
+        for place in dict.fromkeys((*self._reference, *changes)):
+            made, normal = changes.get(place, ()), len(self._reference.get(place, ()))
+            if not made:
+                yield place, 0, normal, True
+                continue
+            kind = self._kind(place, made)
+            if kind == "sets":
+                continue
+            ranges = [self._times(place, change, twice) for change in made]
+            low, high = sum(few for few, _ in ranges), sum(many for _, many in ranges)
+            if low > normal or high < normal:
+                yield place, low if low > normal else high, normal, kind == "adds"
+            elif low != high:
+                yield place, high, normal, False
+
+    def _kind(self, place: ValuePlace, made: Sequence[ValueChange]) -> ValueKind:
+        """Return whether the changes of a value add to it, or set it anew."""
+        clean = self._clean.get(place, ())
+        amounts, others = [change.amount for change in clean], [change.amount for change in made]
+        if None in amounts or None in others:
+            return "adds" if all(_appended(change) for change in (*clean, *made)) else "sets"
+        if any(_is_time(change.after) for change in (*clean, *made)):
+            return "sets"
+        every = (*clean, *made)
+        if all(abs(change.amount or 0) in change.numbers for change in every):
+            return "adds"
+        if all(change.after in change.numbers for change in every):
+            return "sets"
+        if not clean:
+            return "unsure"
+        adds = _fits(
+            [amount for amount in others if amount is not None], [amount for amount in amounts if amount is not None], SLACK
+        )
+        sets = _fits([_float(change.after) for change in made[1:]], [_float(change.after) for change in clean], 0, signed=False)
+        if adds and (not sets or all(_is_near(change) for change in every)):
+            return "adds"
+        return "sets" if sets and not adds else "unsure"
+
+    def _times(self, place: ValuePlace, change: ValueChange, twice: frozenset[int]) -> tuple[int, int]:
+        """Return how often at least, and at most, an effect is in one change."""
+        makers = {same for known in self._reference.get(place, ()) for same in known.identities}
+        here = Counter(same for same in change.identities if same in makers)
+        most = max(1, here.total() + sum(number in twice for number in change.calls))
+        if most == 1 or (not twice & {*change.calls} and all(here[same] <= self._counts[same] for same in here)):
+            return most, most
+        fitting = [times for times in range(1, most + 1) if self._fits_times(place, change, times)]
+        return (fitting[0], fitting[-1]) if fitting else (1, most)
+
+    def _fits_times(self, place: ValuePlace, change: ValueChange, times: int) -> bool:
+        clean = self._clean.get(place, ())
+        if change.amount is not None:
+            amounts = [known.amount for known in clean if known.amount is not None]
+            return _fits([change.amount / times], amounts, SLACK_OF_SUMS)
+        sizes = [_size(known) for known in clean]
+        return _fits([_size(change) / times], sizes, SLACK_OF_SUMS)
+
+
+def _fits(values: Sequence[float], known: Sequence[float], slack: float, *, signed: bool = True) -> bool:
+    """Return whether values lie where known values lie: between them, or beyond by no more than they are apart, or than this
+    share of the greatest. If `signed`, all have one sign."""
+    if not known or not values:
+        return False
+    low, high = min(known), max(known)
+    beyond = max(high - low, slack * max(abs(low), abs(high)))
+    if signed and not (all(value > 0 for value in (*known, *values)) or all(value < 0 for value in (*known, *values))):
+        return False
+    return all(low - beyond <= value <= high + beyond for value in values)
+
+
+def _appended(change: ValueChange) -> bool:
+    """Return whether a change of a text put something at its end."""
+    part = added_part(change.before, change.after)
+    return isinstance(part, str) if isinstance(change.after, str) and not change.after.startswith("(digest)") else bool(part)
+
+
+def _size(change: ValueChange) -> float:
+    """Return the size of what was appended to a text: its lines, or its characters if it has none."""
+    part = added_part(change.before, change.after)
+    return (part.count("\n") or len(part)) if isinstance(part, str) else float(part or 0)
+
+
+def _is_time(value: Cell) -> bool:
+    """Return whether a number is a time: seconds, or thousandths to billionths of a second, since 1970."""
+    return any(TIME[0] <= _float(value) / unit <= TIME[1] for unit in (1, 1e3, 1e6, 1e9))
+
+
+def _is_near(change: ValueChange) -> bool:
+    return abs(change.amount or 0) <= NEAR * abs(_float(change.before))
+
+
+def _float(value: Cell) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0

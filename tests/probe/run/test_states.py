@@ -1,0 +1,118 @@
+"""Whole probes of an agent that pays over HTTP: states in which it gives up, what clean runs show, and the owner's checks."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import sys
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import payer
+import pytest
+
+from bench.probe.read.blame import blame_of
+from bench.probe.run.gateway.subject import Check, ProbedAgent, Service, Subject
+from bench.probe.run.probe import Probe
+from bench.probe.run.runner import Worker
+from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.stores import Stores, StoreSettings
+from bench.probe.run.writing import CellRun
+from bench.record.events import of_kind
+from bench.record.probe.events import CellJudged, CellsPlanned, GatewayCall
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the probe's processes are watched on Linux")
+
+
+def payer_of(folder: Path, mode: str) -> Subject:
+    with closing(sqlite3.connect(folder / "shop.db")) as database:
+        database.executescript(payer.TABLES)
+    program = (sys.executable, payer.__file__)
+    serve = (*program, "serve", "{port}", str(folder / "shop.db"))
+    service = Service("pay", "PAY_URL", "http://127.0.0.1:{port}", serve)
+    words = (*program, mode)
+    return Subject("payer", ProbedAgent(words, words, folder, limit=60.0), services=(service,), settle=0.02, patience=2.0)
+
+
+def probed(folder: Path, subject: Subject, *only: str) -> list[CellRun]:
+    def worker(number: int) -> Worker:
+        private = folder / f"worker-{number}"
+        shop = StoreSettings("shop", "sqlite", str(folder / "shop.db"))
+        memory = StoreSettings("journal", "memory", str(folder / "journal"), {"JOURNAL": "{store}"})
+        stores = Stores.of([shop, memory], private / "stores", subject.settle, subject.hide, b"of this test")
+        return Worker(subject, stores, Place(private, "agent"), str)
+
+    async def all_runs() -> list[CellRun]:
+        return [run async for run in Probe(subject, worker, only=only).runs()]
+
+    return asyncio.run(all_runs())
+
+
+def first(runs: list[CellRun], plan: str) -> CellJudged:
+    judged = next(run.judged for run in runs if run.plan == plan)
+    assert judged
+    return judged
+
+
+def planned(runs: list[CellRun]) -> CellsPlanned:
+    return next(iter(of_kind(runs[2].events, CellsPlanned)))
+
+
+LOST = "pay.POST /pay#1.lost"
+
+
+def test_an_agent_that_gives_up_half_way_is_started_once_more_and_judged_then(tmp_path: Path) -> None:
+    judged = first(probed(tmp_path, payer_of(tmp_path, "two keyed"), "#1.lost"), LOST)
+    assert (judged.verdict, judged.half_way) == ("absorbed", True)
+
+
+def test_the_second_start_from_a_half_paid_state_pays_twice(tmp_path: Path) -> None:
+    judged = first(probed(tmp_path, payer_of(tmp_path, "two"), "#1.lost"), LOST)
+    assert (judged.verdict, judged.half_way) == ("doubled", True)
+
+
+def test_an_agent_that_gives_up_before_anything_is_not_started_again(tmp_path: Path) -> None:
+    judged = first(probed(tmp_path, payer_of(tmp_path, "two"), "#1.error"), "pay.POST /pay#1.error")
+    assert (judged.verdict, judged.half_way) == ("gave_up", False)
+
+
+def test_an_error_that_is_answered_after_the_payment_was_done_makes_the_client_pay_again(tmp_path: Path) -> None:
+    runs = probed(tmp_path, payer_of(tmp_path, "again"), "#1.lost")
+    assert first(runs, f"{LOST}.error").verdict == "doubled"
+    assert first(runs, LOST).verdict == "same"  # a broken connection is no HTTP error, so this client does not ask again
+
+
+@pytest.mark.parametrize(
+    ("sql", "verdict"),
+    [("SELECT sum(cents) FROM payment", "compensated"), ("SELECT count(*) FROM payment", "doubled")],
+)
+def test_rows_that_differ_are_no_damage_where_the_owners_check_answers_as_ever(tmp_path: Path, sql: str, verdict: str) -> None:
+    subject = replace(payer_of(tmp_path, "again regrets"), checks=(Check("shop", sql),))
+    assert first(probed(tmp_path, subject, "#1.lost.error"), f"{LOST}.error").verdict == verdict
+
+
+def test_a_call_that_each_clean_run_makes_twice_is_named_unless_it_is_meant(tmp_path: Path) -> None:
+    subject = payer_of(tmp_path, "double")
+    assert planned(probed(tmp_path, subject, "no cell")).again == ("pay.POST /pay#2",)
+    assert not planned(probed(tmp_path, replace(subject, meant=("pay.POST /pay",)), "no cell")).again
+
+
+def test_calls_in_parallel_that_lose_an_update_are_a_race(tmp_path: Path) -> None:
+    [row] = planned(probed(tmp_path, payer_of(tmp_path, "notes"), "no cell")).race
+    assert row.before and row.after
+    assert [len(str(side["text"]).split()) for side in (row.before, row.after)] == [1, 2]
+
+
+def test_an_agent_that_takes_an_intent_for_a_payment_is_blamed_for_its_memory(tmp_path: Path) -> None:
+    runs = probed(tmp_path, payer_of(tmp_path, "intent"), "#1.killed_before")
+    assert first(runs, "pay.POST /pay#1.killed_before").verdict == "lost"
+    blame = blame_of("pay.POST /pay", [run.judged for run in runs if run.judged and run.judged.mended])
+    assert blame and blame.minimal == (frozenset({"memory"}),)
+
+
+def test_of_two_equal_payments_the_one_that_is_made_again_after_a_restart_is_the_restarts(tmp_path: Path) -> None:
+    runs = probed(tmp_path, payer_of(tmp_path, "equal"), "#1.unacknowledged")
+    cell = next(run for run in runs if run.plan == "pay.POST /pay#1.unacknowledged")
+    calls = [(call.life, call.repeats, call.cause) for call in of_kind(cell.events, GatewayCall)]
+    assert calls == [(1, None, ""), (2, 1, "restart"), (2, None, "")]
