@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -29,11 +29,13 @@ from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.striker import CellStrike, Striker
 from bench.probe.run.gateway.subject import CommandWords, Subject
 from bench.probe.run.gateway.tape import PlayedTape
+from bench.probe.run.secrets import Secrets
 from bench.probe.run.volatile import Masks
 from bench.probe.run.witness.place import Place
 from bench.probe.run.witness.stores import Stores
 from bench.record.probe.events import GatewayCall
 from bench.record.worlds.process_events import ProcessEnded, ProcessStarted
+from bench.run.openai.blotting import BLOT
 from bench.run.processes.agent_process import AgentProcess
 from bench.worlds.run.driver.program import hint, why_not
 
@@ -54,7 +56,7 @@ class Worker:
         subject: What is probed.
         stores: This worker's stores, of which nothing is made yet.
         place: The private folder of this worker, which is removed at its end.
-        blot: Returns a text without secrets.
+        secrets: What no record may contain.
         environment: The owner's own variables.
         key: Keys the digests that stand for hidden values; at most 64 bytes.
     """
@@ -64,12 +66,12 @@ class Worker:
         subject: Subject,
         stores: Stores,
         place: Place,
-        blot: Callable[[str], str],
+        secrets: Secrets,
         environment: Mapping[str, str] = os.environ,
         key: bytes = b"",
     ):
         self._subject, self._stores, self._place, self._folder = _with_ports(subject), stores, place, place.folder
-        self._blot, self._environment = blot, dict(environment)
+        self._secrets, self._environment = secrets, dict(environment)
         self._first, self._key = "", key
         self._exits = AsyncExitStack()
 
@@ -113,6 +115,7 @@ class Worker:
         await self._gateway.end_servers()
         await self._stores.reset()
         async with self._services():
+            self._stores.recheck()
             first = await self._stores.reading()
             if self._first not in ("", first.digest):
                 raise ConfigError("after a reset the stores are not as they were at first; end what else writes to them")
@@ -134,7 +137,9 @@ class Worker:
             finally:
                 striker.dead = True
                 await self._gateway.end_servers()
+                await journal.rest(until_settled=False)
             seconds = journal.now()
+            self._stores.recheck()
             await journal.read()
             done, said_done = await self._claims(life, environment)
             struck = striker.struck
@@ -152,6 +157,7 @@ class Worker:
                 code=life.code,
                 seconds=seconds,
                 answers=tuple(entry.raw for entry in journal.calls),
+                abandoned=striker.abandoned,
             )
 
     async def written_around(self) -> list[str]:
@@ -260,7 +266,11 @@ class Worker:
     def _tidied(self, value: JsonValue, hide: frozenset[str]) -> JsonValue:
         if isinstance(value, dict):
             return {
-                self._shown(name): self._hidden(inner) if name.casefold() in hide else self._tidied(inner, hide)
+                self._shown(name): self._hidden(inner)
+                if name.casefold() in hide
+                else BLOT
+                if isinstance(inner, str) and self._secrets.learn(name, inner)
+                else self._tidied(inner, hide)
                 for name, inner in value.items()
             }
         if isinstance(value, list):
@@ -281,7 +291,7 @@ class Worker:
     def _shown(self, text: str) -> str:
         for copy, owner in self._names.items():
             text = text.replace(copy, owner)
-        return self._blot(text)
+        return self._secrets.blot(text)
 
 
 def owners_names(replaces: Mapping[str, str], folder: Path) -> Mapping[str, str]:

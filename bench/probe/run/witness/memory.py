@@ -38,6 +38,10 @@ class MemoryStore(PathStore):
         del most
         return StoreReading("", ())
 
+    def stamp(self) -> str:
+        """Return the same for ever: what an agent knows is not read."""
+        return ""
+
     def has_changed(self) -> bool:
         """Return False: nobody reads what an agent knows."""
         return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Protocol
 
 from bench.record.probe.rows import StoreReading
@@ -36,6 +36,16 @@ class StoreCopy(Protocol):
 
         Equal content has one digest, whatever bytes lie on disk. Raises ConfigError if it cannot be read.
         """
+
+    def stamp(self) -> Hashable:
+        """Return what is equal to an earlier stamp only if nothing was written since then; None if nobody can tell. This takes
+        no more than a moment."""
+
+    def recheck(self) -> None:
+        """Read all of it at the next reading, whatever the system says that was written."""
+
+    def snapshot(self, most: int) -> Callable[[], StoreReading]:
+        """Begin a reading, and return the function that ends it. What is written between both is not in it."""
 
     def has_changed(self) -> bool:
         """Return whether the owner's store has changed since it was copied. If the probe works on the owner's store in place,
