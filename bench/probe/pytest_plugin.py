@@ -76,7 +76,7 @@ def _run(file: Path, plan: str, tape: Path | None) -> CellRun:
     from bench.common.errors import ConfigError  # noqa: PLC0415
     from bench.probe.run.probe_file import ProbeSettings  # noqa: PLC0415
     from bench.probe.run.secrets import Secrets  # noqa: PLC0415
-    from bench.probe.run.tape import play, read_tape, record_tape  # noqa: PLC0415
+    from bench.probe.run.tape import play, read_tape, record_tapes  # noqa: PLC0415
 
     settings = ProbeSettings(file, is_taped=tape is not None)
     if tape is None:
@@ -84,7 +84,8 @@ def _run(file: Path, plan: str, tape: Path | None) -> CellRun:
         hidden = Secrets.of(
             settings.subject, os.environ, (store.where for store in settings.stores if store.kind == "postgres")
         )
-        return asyncio.run(record_tape(settings, hidden, plan))[1]
+        with hidden.kept_from_errors():
+            return asyncio.run(record_tapes(settings, hidden, plan))[0][1]
     recorded = read_tape(tape)
     if recorded.plan != plan:
         raise ConfigError(f"{tape}: is the tape of {recorded.plan}; record this cell by: bench probe --test '{plan}'")

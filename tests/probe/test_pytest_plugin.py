@@ -30,7 +30,7 @@ def test_a_written_test_fails_with_the_timeline_and_passes_when_the_agent_is_men
     file = subject(tmp_path, "again")
     code, text = run(tmp_path, "-m", "bench", "probe", "--yes", "--test", PLAN)
     assert code == 0, text
-    assert f"{TEST} and its tape" in text
+    assert f"{TEST} and its tapes, {TEST.stem}.json and test_till_charge_1_killed_before.json, are written" in text
     assert (tmp_path / TEST.with_suffix(".json")).stat().st_size < 200_000
     (tmp_path / "shop.db").unlink()
     code, text = run_pytest(tmp_path, "tests", "-n", "2", "--junitxml=junit.xml")
@@ -46,6 +46,16 @@ def test_a_written_test_fails_with_the_timeline_and_passes_when_the_agent_is_men
     assert code == 1
     assert f"{PLAN} has no verdict: it left the tape" in text
     assert "bench probe --test" in (tmp_path / TEST).read_text()
+
+
+def test_an_agent_that_only_writes_down_first_fails_where_it_is_killed_before_the_call(tmp_path: Path) -> None:
+    file, notes, plan = subject(tmp_path, "again"), tmp_path / "notes", "till.charge#1.unacknowledged"
+    file.write_text(f'{file.read_text()}[[store]]\nmemory = "{notes}"\n'.replace('"again"', f'"again", "{notes}"'))
+    assert run(tmp_path, "-m", "bench", "probe", "--yes", "--test", plan)[0] == 0
+    assert "1 failed, 1 passed" in run_pytest(tmp_path, "tests")[1]
+    file.write_text(file.read_text().replace('"again"', '"again notes"'))
+    code, text = run_pytest(tmp_path, "tests")
+    assert code == 1 and "1 failed, 1 passed" in text and "lost" in text, text
 
 
 def test_a_marker_without_a_cell_and_a_tape_that_is_not_there_are_said_in_a_line(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bench.probe.run.gateway.subject import McpConfig, McpServer, ModelSource, ProbedAgent, Service, Subject
 from bench.probe.run.runner import Worker
+from bench.probe.run.secrets import Secrets
 from bench.probe.run.witness.place import Place
 from bench.probe.run.witness.stores import Stores, StoreSettings
 
@@ -63,7 +64,7 @@ def worker_of(subject: Subject, folder: Path) -> Callable[[int], Worker]:
         private = folder / f"worker-{number}"
         store = StoreSettings("shop", "sqlite", str(folder / "shop.db"), {"DATABASE": "{store}"})
         stores = Stores.of([store], private / "stores", subject.settle, subject.hide, SECRET)
-        return Worker(subject, stores, Place(private, "agent"), str)
+        return Worker(subject, stores, Place(private, "agent"), Secrets(()))
 
     return make
 

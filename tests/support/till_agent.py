@@ -1,12 +1,13 @@
 """An agent without a model, which knows MCP over stdio from the protocol alone:
 
-    till_agent.py CONFIG MODE
+    till_agent.py CONFIG MODE [NOTES]
 
 It charges an account twice and ships an order. MODE is words of:
 
     again    it makes a call once more if it fails or is not answered
     trusts   it takes a call that is not answered for done
     keyed    its charges carry a key, so that the server makes each only once
+    notes    it writes into the file NOTES that it will charge, and what stands there it does not do, nor ask about
     looks    it reads the balance before, and what it has done it does not do again
     wild     it writes to the database itself (its path is in DATABASE)
     ever     it never ends
@@ -106,6 +107,12 @@ if "quiet" not in MODE:
         paid = random.randint(1, 10**6) if "odd" in MODE else amount
         if done <= (70, 50)[nth]:
             continue
+        if "notes" in MODE:
+            notes = Path(sys.argv[3])
+            if notes.exists() and str(nth) in notes.read_text():
+                continue
+            with notes.open("a") as file:
+                file.write(str(nth))
         call("charge", account="ada", amount=paid, **({"key": f"charge-{nth}"} if "keyed" in MODE else {}))
     call("ship", order="o-17", account="ada")
     call("ring")

@@ -19,7 +19,7 @@ SUFFICIENT = frozenset[CellVerdict](("same", "absorbed", "compensated"))
 GatewayMends = frozenset[GatewayMend]
 REMEDIES: Mapping[GatewayMend, str] = {
     "key": "give {} a key that stays the same when the call is made again, and let the tool do each key once",
-    "memory": "write down before {} that it will be done, and after a restart look there, or ask the tool, before it is done",
+    "memory": "write down before {} that it will be done, and after a restart ask the tool whether it was done",
     "client": "let no client make {} again by itself, and never take a missing answer for a done call",
     "reply": "check what the model's reply asks for before {} is done: it can be cut off, or ask for what was done",
     "tool": "let the tool do {} once when it gets the same call twice",

@@ -161,7 +161,8 @@ def claims(probe: ProbeRead) -> list[str]:
     if tools:
         each.append(
             f"In {plural(len(unclaimed), 'cell')} a call that no witness sees was done more or less often than in clean runs: "
-            f"if it only reads, write reads = [{', '.join(tools)}] into probe.toml; else name its store."
+            f"if it only reads, write reads = [{', '.join(tools)}] into probe.toml; else name its store, or raise `settle` "
+            f"if it writes later than that after its answer."
         )
     return each
 

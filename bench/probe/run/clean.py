@@ -143,6 +143,11 @@ def objection(course: AgentCourse, number: int, checked: bool) -> str:
     """
     run, printed = f"clean run {number}", last_line(course.texts.get(course.printed or "", "")) or "nothing"
     servers = [f"the server {event.door}: {event.what}; " for event in of_kind(course.lives, GatewayNoticed) if event.door]
+    if course.abandoned:
+        return (
+            f"{run} shows what the probe did: {course.abandoned}. Give the client more time, name only the part of the store "
+            f"that the agent changes, or lower `settle`"
+        )
     if not course.in_time:
         return f"{run}: {''.join(servers)}the agent did not end within its limit; raise `limit`. It printed last: {printed}"
     how = f"the agent ended with exit code {course.code}"
@@ -165,7 +170,10 @@ def objection(course: AgentCourse, number: int, checked: bool) -> str:
         )
     if not checked and not course.rows:
         failed = next((f" The last error: {_error(call, course)}" for call in reversed(course.calls) if call.failed), "")
-        what = f"{run} changed nothing that a witness sees; name the store that the agent changes, or give `done`."
+        what = (
+            f"{run} changed nothing that a witness sees; name the store that the agent changes, or give `done`. If the store "
+            f"is named, its tool may write after its answer, and end with the agent: let the agent wait for it."
+        )
         return f"{what}{failed} It printed last: {printed}"
     return ""
 

@@ -27,6 +27,7 @@ class AgentCourse:
     done        whether the task is done, by the owner's check or by the exit code
     said_done   whether the agent said so, and `printed` the digest of the end of what it printed
     in_time     whether it ended before its limit
+    abandoned   in words which call its client gave up while the gateway held it: what the agent did then is the probe's doing
     answers     the bytes that the calls were answered, in their order; b"" where there are none
     checks      what the owner's checks answered at the end
     half_way    whether it gave up while a part of its effects stood, and was then started once more
@@ -47,6 +48,7 @@ class AgentCourse:
     answers: Many[bytes] = ()
     checks: Many[str] = ()
     half_way: bool = False
+    abandoned: str = ""
 
     @property
     def rows(self) -> ChangedRows:

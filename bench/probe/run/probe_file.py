@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Literal, get_args
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
@@ -43,6 +44,7 @@ PROVIDERS = {
     "responses": "https://api.openai.com/v1",
     "anthropic": "https://api.anthropic.com",
 }
+MODEL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
 REFERENCE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
 
 
@@ -138,7 +140,9 @@ class ModelSourceEntry(ConfigEntry):
     suffix: str = "/v1"
     """What follows the gateway's address in these variables."""
     url: str = ""
-    """The provider's address; by default that of the first variable as it is now, or else OpenAI's."""
+    """The provider's address; by default that of the first variable as it is now, or else OpenAI's. No key of your environment
+    goes to an address of this file, unless it is the provider's own, or your `OPENAI_BASE_URL` or `ANTHROPIC_BASE_URL` names
+    it too."""
     script: CommandText = ()
     """Instead of a provider: a command that serves a model at `{port}`."""
     dialect: Literal["chat", "responses", "anthropic"] = "chat"
@@ -190,7 +194,7 @@ class ProbeFile(ConfigEntry):
     """Where the agent is started."""
     environment: Lookup[str, str] = Field(default_factory=dict)
     """Variables for the agent, beside your own; `$NAME` in a value is what your variable holds. Their values are in no
-    output."""
+    output, unless they are plain words, numbers or paths."""
     done: CommandText = ()
     """A command that ends with code 0 if the task is done. By default the agent's code 0, and at least one effect."""
     said_done: CommandText = ()
@@ -371,7 +375,10 @@ class ProbeSettings:
         now = next((self._environment[name] for name in entry.variables if self._environment.get(name)), "")
         url = self._filled("model.url", entry.url) or ("" if entry.script else now or PROVIDERS[entry.dialect])
         script = self._words("model.script", entry.script)
-        return ModelSource(entry.variables, entry.suffix, url, script, entry.dialect)
+        family = "ANTHROPIC" if entry.dialect == "anthropic" else "OPENAI"
+        owners = [PROVIDERS[entry.dialect], *(self._environment.get(f"{family}_{end}", "") for end in ("BASE_URL", "API_BASE"))]
+        trusted = bool(url) and _origin(url) in map(_origin, owners)
+        return ModelSource(entry.variables, entry.suffix, url, script, entry.dialect, trusted)
 
     def _stores(self) -> Iterator[StoreSettings]:
         names = set[str]()
@@ -481,6 +488,8 @@ class ProbeSettings:
             name = reference[1] or reference[2]
             if name not in self._environment:
                 raise ConfigError(f"{self._path}: {key}: the variable {name} is not set; set it, or write the value")
+            if key in ("model.url", "service.url") and name in MODEL_KEYS:
+                raise ConfigError(f"{self._path}: {key}: would send {name}, a model's key, with the address; leave it out")
             return self._environment[name]
 
         return REFERENCE.sub(value, text)
@@ -499,6 +508,12 @@ class ProbeSettings:
         if not (path.is_dir() if is_folder else path.is_file()):
             raise ConfigError(f"{self._path}: {key}: {path} is no {'folder' if is_folder else 'file'} here; name another")
         return path
+
+
+def _origin(url: str) -> tuple[str, str]:
+    """Return an address's scheme and place, without a login."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc.rpartition("@")[2].lower()
 
 
 def _name_of(folder: Path) -> str:

@@ -5,35 +5,41 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
+from bench.common.digests import digest_of
 from bench.common.errors import ConfigError
 from bench.common.files import new_file
 from bench.probe.read.sentences import what, when
 from bench.probe.run.probe_file import ProbeSettings
 from bench.probe.run.secrets import Secrets
-from bench.probe.run.tape import record_tape, write_tape
+from bench.probe.run.tape import CellTape, record_tapes, write_tape
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
 from bench.record.probe.events import CellJudged, GatewayCall
 
-TEST = '''"""{sentence}
+HEAD = '''"""{sentence}
 
-This test plays the agent from a tape: it needs no key, no network, no store and no server, and runs in the folder of {file}.
-Where the mended agent asks otherwise, it leaves the tape. Then this records it anew: bench probe --test '{plan}'
+This plays the agent from tapes: it needs no key, no network, no store and no server, and runs in the folder of {file}.
+Where the mended agent asks otherwise, it leaves a tape. Then this records them anew: bench probe --test '{plan}'
+An agent that writes down first and never asks the tool passes at the one cell, and loses the call where it is killed before it.
 """
 
 import pytest
+'''
+TEST = """
 
-
-@pytest.mark.probe({file}, {plan_text}, tape={tape})
+@pytest.mark.probe({file}, {plan}, tape={tape})
 def test_{name}(probed):
     assert probed.verdict in ("same", "absorbed", "compensated", "gave_up"), probed.timeline
-'''
+"""
+LONGEST_NAME = 80
 
 
 def write_test(file: Path, settings: ProbeSettings, hidden: Secrets, plan: str, folder: Path) -> str:
-    """Run a cell once more, and write its tape and its test into a folder. An existing test is not changed.
+    """Run a cell once more, and the agent that is killed before the same call; write their tapes and tests into a folder. An
+    existing test is not changed.
 
     Args:
         file: The `probe.toml`, as the test will name it.
@@ -48,24 +54,41 @@ def write_test(file: Path, settings: ProbeSettings, hidden: Secrets, plan: str, 
     Raises:
         ConfigError: There is no such cell, it cannot be run, or it does no damage and has no test yet.
     """
-    name = re.sub(r"\W+", "_", plan).strip("_")
-    test, tape_file = folder / f"test_{name}.py", folder / f"test_{name}.json"
-    tape, run = asyncio.run(record_tape(settings, hidden, plan))
-    judged = run.judged
+    test = folder / f"test_{_name(plan)}.py"
+    with hidden.kept_from_errors():
+        recorded = asyncio.run(record_tapes(settings, hidden, plan))
+    judged = recorded[0][1].judged
     assert judged
+    verdict = judged.verdict.replace("_", " ")
     if not test.exists() and not judged.is_damage:
-        raise ConfigError(f"--test {plan}: this time its verdict is {judged.verdict.replace('_', ' ')}; nothing was written")
+        raise ConfigError(f"--test {plan}: this time its verdict is {verdict}; nothing was written")
     folder.mkdir(parents=True, exist_ok=True)
-    write_tape(tape_file, tape)
+    for tape, _ in recorded:
+        write_tape(folder / _tape(tape.plan), tape)
+    tapes = " and ".join(_tape(tape.plan) for tape, _ in recorded)
     if test.exists():
-        return f"{tape_file} is recorded anew: {judged.verdict.replace('_', ' ')}; {test} stays as it was"
+        return f"{tapes} in {folder}: recorded anew, {verdict}; {test} stays as it was"
     with new_file(test) as written:
-        written.write(_text(file, run, judged, plan, name, tape_file.name).encode())
-    return f"{test} and its tape {tape_file.name} are written; run it by: pytest {test}"
+        written.write(_text(file, recorded, judged).encode())
+    return f"{test} and its tapes, {tapes}, are written; run it by: pytest {test}"
 
 
-def _text(file: Path, run: CellRun, judged: CellJudged, plan: str, name: str, tape: str) -> str:
+def _name(plan: str) -> str:
+    """Return a cell's name in letters that any file and any function can have."""
+    name = re.sub(r"[^a-z0-9]+", "_", plan.lower()).strip("_")[:LONGEST_NAME]
+    return name if plan.isascii() and len(plan) <= LONGEST_NAME else f"{name}_{digest_of(plan)[:8]}"
+
+
+def _tape(plan: str) -> str:
+    return f"test_{_name(plan)}.json"
+
+
+def _text(file: Path, recorded: Sequence[tuple[CellTape, CellRun]], judged: CellJudged) -> str:
+    tape, run = recorded[0]
     sentence = f"When {when(judged, of_kind(run.events, GatewayCall), run.texts)}, {what(judged)}."
-    plain = sentence.replace("\\", "/").replace('"""', "'''")
-    parts = {"file": json.dumps(str(file)), "plan_text": json.dumps(plan), "tape": json.dumps(tape)}
-    return TEST.format(sentence=plain, plan=plan.replace("'", "?"), name=name.lower(), **parts)
+    parts = {"sentence": sentence, "plan": tape.plan, "file": str(file)}
+    head = HEAD.format(**{name: text.replace("\\", "/").replace('"', "''") for name, text in parts.items()})
+    for each, _ in recorded:
+        marked = {"file": str(file), "plan": each.plan, "tape": _tape(each.plan)}
+        head += TEST.format(name=_name(each.plan), **{name: json.dumps(text) for name, text in marked.items()})
+    return head

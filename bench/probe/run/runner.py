@@ -29,11 +29,13 @@ from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.striker import CellStrike, Striker
 from bench.probe.run.gateway.subject import Check, CommandWords, Subject
 from bench.probe.run.gateway.tape import PlayedTape
+from bench.probe.run.secrets import Secrets
 from bench.probe.run.volatile import Masks
 from bench.probe.run.witness.place import Place
 from bench.probe.run.witness.stores import Stores
 from bench.record.probe.events import GatewayCall
 from bench.record.worlds.process_events import ProcessEnded, ProcessStarted
+from bench.run.openai.blotting import BLOT
 from bench.run.processes.agent_process import AgentProcess
 from bench.worlds.run.driver.program import hint, why_not
 
@@ -54,7 +56,7 @@ class Worker:
         subject: What is probed.
         stores: This worker's stores, of which nothing is made yet.
         place: The private folder of this worker, which is removed at its end.
-        blot: Returns a text without secrets.
+        secrets: What no record may contain.
         environment: The owner's own variables.
         key: Keys the digests that stand for hidden values; at most 64 bytes.
     """
@@ -64,12 +66,12 @@ class Worker:
         subject: Subject,
         stores: Stores,
         place: Place,
-        blot: Callable[[str], str],
+        secrets: Secrets,
         environment: Mapping[str, str] = os.environ,
         key: bytes = b"",
     ):
         self._subject, self._stores, self._place, self._folder = _with_ports(subject), stores, place, place.folder
-        self._blot, self._environment = blot, dict(environment)
+        self._secrets, self._environment = secrets, dict(environment)
         self._first, self._key = "", key
         self._exits = AsyncExitStack()
 
@@ -132,6 +134,7 @@ class Worker:
         await self._gateway.end_servers()
         await self._stores.reset()
         async with self._services():
+            self._stores.recheck()
             first = await self._stores.reading()
             if self._first not in ("", first.digest):
                 raise ConfigError("after a reset the stores are not as they were at first; end what else writes to them")
@@ -146,6 +149,9 @@ class Worker:
             environment["AGENT_FOLDER"] = str(self._folder)
 
             async def course() -> AgentCourse:
+                seconds = journal.now()
+                await journal.rest(until_settled=False)
+                self._stores.recheck()
                 await journal.read()
                 done, said_done = await self._claims(life, environment)
                 struck = striker.struck
@@ -163,6 +169,7 @@ class Worker:
                     code=life.code,
                     seconds=seconds,
                     answers=tuple(entry.raw for entry in journal.calls),
+                    abandoned=striker.abandoned,
                 )
 
             async def live_again() -> None:
@@ -178,15 +185,14 @@ class Worker:
                 await self._live(self._subject.agent.start, environment, life, journal, texts)
                 if striker.dead and life.in_time:
                     await live_again()
-                seconds = journal.now()
                 made = await course()
                 if half_way and half_way(made):
                     await live_again()
-                    seconds = journal.now()
                     made = replace(await course(), half_way=True)
             finally:
                 striker.dead = True
                 await self._gateway.end_servers()
+                await journal.rest(until_settled=False)
             checks = () if tape else self._subject.checks  # a tape has no stores to ask
             return replace(made, checks=tuple([await self._answer(check, environment, texts) for check in checks]))
 
@@ -302,7 +308,11 @@ class Worker:
     def _tidied(self, value: JsonValue, hide: frozenset[str]) -> JsonValue:
         if isinstance(value, dict):
             return {
-                self._shown(name): self._hidden(inner) if name.casefold() in hide else self._tidied(inner, hide)
+                self._shown(name): self._hidden(inner)
+                if name.casefold() in hide
+                else BLOT
+                if isinstance(inner, str) and self._secrets.learn(name, inner)
+                else self._tidied(inner, hide)
                 for name, inner in value.items()
             }
         if isinstance(value, list):
@@ -323,7 +333,7 @@ class Worker:
     def _shown(self, text: str) -> str:
         for copy, owner in self._names.items():
             text = text.replace(copy, owner)
-        return self._blot(text)
+        return self._secrets.blot(text)
 
 
 def owners_names(replaces: Mapping[str, str], folder: Path) -> Mapping[str, str]:

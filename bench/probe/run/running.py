@@ -53,7 +53,7 @@ async def run_probe(
 
     def worker(number: int) -> Worker:
         stores = Stores.of(settings.stores, work_folder(), settings.subject.settle, settings.subject.hide, key)
-        return Worker(settings.subject, stores, Place(work_folder(), f"agent{number}"), hidden.blot, key=key)
+        return Worker(settings.subject, stores, Place(work_folder(), f"agent{number}"), hidden, key=key)
 
     probe = Probe(
         settings.subject,
@@ -67,15 +67,15 @@ async def run_probe(
     writer.begin()
     detail, complete, harmed = "it was stopped", False, False
     try:
-        async with aclosing(probe.runs()) as runs:
-            async for run in runs:
-                writer.add(run)
-                yield run
+        with hidden.kept_from_errors():
+            async with aclosing(probe.runs()) as runs:
+                async for run in runs:
+                    yield writer.add(run)
         planned = {cell.plan for cell in probe.cells}
         complete = planned <= {*writer.plans}
         detail = "all cells were run" if complete else "the budget was reached"
     except Exception as error:
-        detail, harmed = str(error), isinstance(error, OriginalChanged)
+        detail, harmed = hidden.blot(str(error)), isinstance(error, OriginalChanged)
         raise
     finally:
         writer.end(detail, complete, harmed)

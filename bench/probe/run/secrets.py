@@ -1,35 +1,59 @@
-"""The values that no output of a probe may contain: secrets in the owner's files and variables."""
+"""The values that no output of a probe may contain. This module alone decides what is a secret: values of the owner's files and
+variables, texts in the known form of a key, and values of arguments with the name of a secret."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from bench.common.digests import Texts
+from bench.common.errors import ConfigError
+from bench.common.files import content_of
 from bench.probe.run.gateway.subject import Subject
-from bench.run.openai.blotting import MASKS, SHORTEST, blotted, lower_forms
+from bench.run.openai.blotting import BLOT, MASKS, SHORTEST, blotted, lower_forms
 
 ORDINARY = re.compile(
-    r"(LC_.*|XDG_.*|LANG|LANGUAGE|PATH|PWD|OLDPWD|HOME|SHELL|TERM|COLORTERM|DEBIAN_FRONTEND|USER|LOGNAME|HOSTNAME|PYTHON.*|VIRTUAL_ENV.*)"
+    r"(LC_.*|XDG_.*|LANG|LANGUAGE|PATH|PWD|OLDPWD|HOME|SHELL|TERM|COLORTERM|DEBIAN_FRONTEND|USER|USERNAME|LOGNAME|HOSTNAME|"
+    r"NODE_ENV|PYTHON.*|VIRTUAL_ENV.*|_)"
 )
 """Variables of every shell, which hold words that any output can have."""
 NAMED = re.compile(r"key|token|secret|passw|auth|cookie|credential", re.IGNORECASE)
-"""The names of words and parameters whose values are secrets."""
+"""The names of variables, words and parameters whose values are secrets."""
+ARGUMENT = re.compile(
+    r"(?:\w*_)?(?:pass(?:word|wd|phrase)|pwd|secret(?:_key)?|credentials?|authorization|(?:api|access|private|signing)_?key|"
+    r"(?<!page_)(?<!next_)(?<!client_)(?<!request_)(?<!continuation_)(?<!idempotency_)token)"
+)
+"""The names of arguments whose values are secrets. The key by which a tool knows a repeated call is none."""
+KNOWN = re.compile(
+    r"(?<![\w-])(?:[prs]k_(?:live|test)_\w{8,}|whsec_\w{16,}|sk-(?=[\w-]*\d)[\w-]{16,}|gh[opsur]_\w{16,}|github_pat_\w{16,}|"
+    r"A[KS]IA[0-9A-Z]{12,}|xox[a-z]-[\w-]{10,}|AIza[\w-]{30,}|eyJ[\w-]{6,}\.eyJ[\w-]{6,}\.[\w-]*)"
+)
+"""The forms of keys that providers give, and of a JWT."""
+PLAIN = re.compile(r"[A-Za-z]+(?:/[A-Za-z.+-]+)?|[\d.:]+")
+"""A word or a number, which is no secret unless its name says so."""
 ASSIGNED = re.compile(r"(\w{1,40})\s?=\s?('[^']*+'|[^\s;&']++)")
 """A name and its value in a connection's address, such as `password=...`."""
+DOTENV = re.compile(r"""^[ \t]*(?:export[ \t]+)?([\w.]+)[ \t]*=[ \t]*("(?:[^"\\]|\\.)*+"|'[^']*+'|[^\n]*+)""", re.MULTILINE)
+"""A name and its value in a file `.env`."""
+LONGEST_WORD = 12
+"""Letters of a word that any text can hold, such as `required`: it is blotted only where an argument has it as its value."""
 LONGEST = 10_000
+LARGEST_DOTENV = 2**20
 
 
 class Secrets:
     """Values that are removed from texts, the longest value first."""
 
     def __init__(self, values: Iterable[str]):
-        self._values = sorted({value for value in values if len(value) >= SHORTEST}, key=lambda value: (-len(value), value))
-        self._beginnings = {form[:SHORTEST] for value in self._values for form in lower_forms(value)}
+        self._values, self._beginnings = list[str](), set[str]()
+        self._add(values)
 
     @classmethod
     def of(cls, subject: Subject, environment: Mapping[str, str], addresses: Iterable[str] = ()) -> Secrets:
@@ -47,7 +71,34 @@ class Secrets:
         if self._may_be_in(text.lower()):
             for value in self._values:
                 text = blotted(text, value)
-        return text
+        return KNOWN.sub(BLOT, text)
+
+    def learn(self, name: str, value: str) -> bool:
+        """Return whether the value of an argument of this name is a secret. From now on it is removed from all texts."""
+        snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().replace("-", "_")
+        if not ARGUMENT.fullmatch(snake):
+            return False
+        if len(value) > LONGEST_WORD or not PLAIN.fullmatch(value):
+            self._add([value])
+        return True
+
+    @contextmanager
+    def kept_from_errors(self) -> Iterator[None]:
+        """Raise a ConfigError of the block without the secrets."""
+        try:
+            yield
+        except ConfigError as error:
+            raise ConfigError(self.blot(str(error))) from None
+
+    def stand_in(self, text: str) -> bool:
+        """Return whether a secret stands in a text, in whatever form."""
+        lower = text.lower()
+        return bool(KNOWN.search(text)) or any(form in lower for value in self._values for form in lower_forms(value))
+
+    def _add(self, values: Iterable[str]) -> None:
+        new = {value for value in values if len(value) >= SHORTEST}.difference(self._values)
+        self._values = sorted([*self._values, *new], key=lambda value: (-len(value), value))
+        self._beginnings |= {form[:SHORTEST] for value in new for form in lower_forms(value)}
 
     def _may_be_in(self, text: str) -> bool:
         """Return whether a lower-case text has the beginning of a secret, or a mask; a quick check, as most texts have none."""
@@ -72,19 +123,23 @@ class Secrets:
 
 
 def _values(subject: Subject, environment: Mapping[str, str], addresses: Iterable[str]) -> Iterator[str]:
-    yield from (value for name, value in environment.items() if not ORDINARY.fullmatch(name) and not _is_path(value))
-    yield from subject.agent.environment.values()
-    words = [subject.agent.start, subject.agent.resume]
-    urls = [*addresses, *environment.values(), *subject.agent.environment.values()]
-    for config in subject.configs:
-        for server in config.servers:
-            yield from (value for value in server.environment.values() if not _is_path(value))
-            yield from server.headers.values()
-            yield from (part for value in server.headers.values() for part in re.split(r"[\s;,=]+", value))
-            words.append(server.command)
-            urls.append(server.url)
-    urls += [service.url for service in subject.services]
+    servers = [server for config in subject.configs for server in config.servers]
+    words = [subject.agent.start, subject.agent.resume, *(server.command for server in servers)]
     words += [service.command for service in subject.services]
+    words += [subject.model.script] if subject.model else []
+    variables = [environment, subject.agent.environment, *(server.environment for server in servers)]
+    variables += [server.headers for server in servers]
+    named = [pair for each in variables for pair in each.items()]
+    named += _in_dotenv({subject.agent.folder, *(_folder(subject.agent.folder, word) for command in words for word in command)})
+    parts = {part for path in (Path.cwd(), subject.agent.folder.resolve(), sys.executable) for part in Path(path).parts}
+    for name, value in named:
+        is_ordinary = bool(ORDINARY.fullmatch(name) or PLAIN.fullmatch(value)) or value in parts
+        if not _is_path(value) and (NAMED.search(name) or not is_ordinary):
+            yield value
+    for header in (value for server in servers for value in server.headers.values()):
+        yield from (part for part in re.split(r"[\s;,=]+", header) if len(part) > LONGEST_WORD or not PLAIN.fullmatch(part))
+    urls = [*addresses, *(value for _, value in named), *(server.url for server in servers)]
+    urls += [service.url for service in subject.services]
     if subject.model:
         urls.append(subject.model.url)
     for command in words:
@@ -92,6 +147,23 @@ def _values(subject: Subject, environment: Mapping[str, str], addresses: Iterabl
         urls += command
     for url in urls:
         yield from _in_url(url)
+
+
+def _folder(agent: Path, word: str) -> Path:
+    """Return the folder, or the folder of the file, that a word of a command names, or else the folder of the agent."""
+    path = agent / word.rpartition("=")[2]
+    with suppress(OSError, ValueError):
+        return path if path.is_dir() else path.parent if path.is_file() else agent
+    return agent
+
+
+def _in_dotenv(folders: Iterable[Path]) -> Iterator[tuple[str, str]]:
+    """Yield the names and values in the files `.env*` of these folders."""
+    for path in {path.resolve() for folder in folders for path in folder.glob(".env*")}:
+        with suppress(OSError):
+            text = content_of(path, LARGEST_DOTENV).decode("utf-8", "surrogateescape")
+            for name, value in DOTENV.findall(text):
+                yield name, value[1:-1] if value[:1] in ("'", '"') else re.split(r"\s#", value, maxsplit=1)[0].strip()
 
 
 def _is_path(value: str) -> bool:

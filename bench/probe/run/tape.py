@@ -16,12 +16,17 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from bench.common.bounds import BoundedTable, Lookup, Many
+from bench.common.digests import Texts
 from bench.common.errors import ConfigError, nearest
 from bench.common.files import content_of, new_file
 from bench.probe.run.causes import name_calls
 from bench.probe.run.cells import cells_of
 from bench.probe.run.clean import FEWEST, clean_of, objection
 from bench.probe.run.course import AgentCourse
+from bench.probe.run.gateway.bodies import Unpacking
+from bench.probe.run.gateway.http import CONTENT
+from bench.probe.run.gateway.http_wire import framing_of, head_of
+from bench.probe.run.gateway.journal import RowPlace
 from bench.probe.run.gateway.subject import Subject
 from bench.probe.run.gateway.tape import PlayedTape, TapedCall, TapedStores
 from bench.probe.run.probe_file import ProbeSettings
@@ -29,10 +34,11 @@ from bench.probe.run.runner import Worker
 from bench.probe.run.running import work_folder
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.verdict import is_half_way, judge
-from bench.probe.run.volatile import Masks
+from bench.probe.run.volatile import Masks, place_of
 from bench.probe.run.witness.place import Place
 from bench.probe.run.witness.stores import Stores
-from bench.probe.run.writing import CellRun, run_of
+from bench.probe.run.writing import CellRun, run_of, without_secrets
+from bench.record.probe.events import GatewayCall, plan_of
 from bench.record.probe.rows import RowDifference
 
 VERSION = 2
@@ -78,8 +84,9 @@ class CellTape:
 _TAPE: TypeAdapter[CellTape] = TypeAdapter(CellTape)
 
 
-async def record_tape(settings: ProbeSettings, hidden: Secrets, plan: str) -> tuple[CellTape, CellRun]:
-    """Run the agent under this plan. Return the tape and the cell.
+async def record_tapes(settings: ProbeSettings, hidden: Secrets, plan: str) -> list[tuple[CellTape, CellRun]]:
+    """Run the agent under this plan, and then killed before the same call, if it has a cell for that. Return each cell with its
+    tape.
 
     Raises:
         ConfigError: There is no such cell, it cannot be run, or a tape cannot hold it.
@@ -90,7 +97,7 @@ async def record_tape(settings: ProbeSettings, hidden: Secrets, plan: str) -> tu
     if servers := [server.name for config in subject.configs for server in config.servers if server.url]:
         raise ConfigError(f"--test: {servers[0]} is an MCP server with a URL, which no tape stands for; serve it over stdio")
     stores = Stores.of(settings.stores, work_folder(), subject.settle, subject.hide, b"")
-    async with Worker(subject, stores, Place(work_folder(), "tape"), hidden.blot) as worker:
+    async with Worker(subject, stores, Place(work_folder(), "tape"), hidden) as worker:
         courses = [await worker.run(Masks(), one_by_one=number == FEWEST - 1) for number in range(FEWEST)]
         for number, each in enumerate(courses, 1):
             if why := objection(each, number, subject.agent.done is not None):
@@ -99,13 +106,40 @@ async def record_tape(settings: ProbeSettings, hidden: Secrets, plan: str) -> tu
         cells = {cell.plan: cell for cell in cells_of(clean, all_forms=True)}
         if plan not in cells:
             raise ConfigError(f"--test {plan}: there is no such cell; {nearest(plan, list(cells))}")
-        course = await worker.run(clean.masks, cells[plan].strike, half_way=partial(is_half_way, clean))
+        half_way = partial(is_half_way, clean)
+        plans = dict.fromkeys((plan, plan_of(cells[plan].call, "killed_before")))
+        struck = [
+            (cells[each], await worker.run(clean.masks, cells[each].strike, half_way=half_way))
+            for each in plans
+            if each in cells
+        ]
         handshakes = worker.handshakes
     whole = tuple(replace(each, texts={}, answers=()) for each in courses)
     pieces, arguments = _in_pieces({call.arguments: each.texts[call.arguments] for each in courses for call in each.calls})
-    tape = CellTape(VERSION, plan, whole, pieces, arguments, handshakes, tuple(_taped(course, hidden)))
-    cell, named = cells[plan], name_calls(course, clean.calls)
-    return tape, run_of(plan, 0, named, judge(clean, named, cell.call, cell.point, cell.form))
+    recorded = list[tuple[CellTape, CellRun]]()
+    for cell, course in struck:
+        tape = CellTape(VERSION, cell.plan, whole, pieces, arguments, handshakes, tuple(_taped(course, hidden)))
+        named = name_calls(course, clean.calls)
+        run = run_of(cell.plan, 0, named, judge(clean, named, cell.call, cell.point, cell.form))
+        recorded.append((_without_secrets(tape, hidden), without_secrets(run, hidden)))
+    return recorded
+
+
+def _without_secrets(tape: CellTape, hidden: Secrets) -> CellTape:
+    """Return a tape without secrets, in whatever form they stand there. Raises ConfigError if one would be left, or if rows
+    could no longer be told apart."""
+    blotted: CellTape = hidden.blot_all(tape, {}, Texts())
+    text = _TAPE.dump_json(blotted).decode()
+    if any(map(hidden.stand_in, (text, *(call.answer.encode("latin-1").decode("utf-8", "replace") for call in blotted.calls)))):
+        raise ConfigError(f"--test {tape.plan}: a secret would stand in the tape; name its column or argument in `hide`")
+    if len(_places(tape)) > len(_places(blotted)):
+        raise ConfigError(f"--test {tape.plan}: rows are told apart by a secret, and a tape holds none; `ignore` their table")
+    return blotted
+
+
+def _places(tape: CellTape) -> set[RowPlace]:
+    changed = [row for course in tape.clean for reading in course.readings for row in reading.changed]
+    return {place_of(row) for row in (*changed, *(row for call in tape.calls for row in call.rows))}
 
 
 def write_tape(path: Path, tape: CellTape) -> None:
@@ -142,7 +176,7 @@ async def play(settings: ProbeSettings, tape: CellTape) -> CellRun:
     assert isinstance(stores, TapedStores)
     stores.tape = playing = PlayedTape(tape.calls)
     hidden = Secrets.of(settings.subject, os.environ)  # a text that the tape has blotted is blotted here too
-    async with Worker(_offline(settings.subject, tape), stores, Place(work_folder(), "tape"), hidden.blot) as worker:
+    async with Worker(_offline(settings.subject, tape), stores, Place(work_folder(), "tape"), hidden) as worker:
         half_way = partial(is_half_way, clean)
         course = name_calls(await worker.run(clean.masks, cell.strike, tape=playing, half_way=half_way), clean.calls)
     judged = judge(clean, course, cell.call, cell.point, cell.form)
@@ -175,10 +209,31 @@ def _taped(course: AgentCourse, hidden: Secrets) -> list[TapedCall]:
             last = max(reading.calls)
             rows[last] = (*rows.get(last, ()), *reading.changed)
     return [
-        TapedCall(identity, nth, call.tool, hidden.blot(raw[call.number].decode("latin-1")), rows.get(call.number, ()))
+        TapedCall(identity, nth, call.tool, _answer(call, raw[call.number], hidden), rows.get(call.number, ()))
         for call, identity, nth in course.own_calls()
         if raw[call.number]
     ]
+
+
+def _answer(call: GatewayCall, raw: bytes, hidden: Secrets) -> str:
+    """Return the bytes of an answer without secrets, each byte a character. What a service has packed is unpacked. Raises
+    ConfigError if it cannot be unpacked."""
+
+    def blot(text: bytes) -> bytes:
+        return hidden.blot(text.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+
+    if call.door_kind.startswith("mcp"):
+        return blot(raw).decode("latin-1")
+    at = raw.index(b"\r\n\r\n") + 4
+    head = head_of(blot(raw[:at]))
+    data, _ = framing_of(head, call.tool.partition(" ")[0]).take(raw[at:])
+    unpacking = Unpacking(head.get("content-encoding"), LARGEST)
+    plain = unpacking.add(data)
+    if not unpacking.is_whole:
+        raise ConfigError(f"--test: the answer of {call.tool} is packed so that nobody can look for secrets in it")
+    if (content := blot(plain)) == data:
+        return (head.raw + raw[at:]).decode("latin-1")
+    return (head.without(*CONTENT).having({"content-length": str(len(content))}).raw + content).decode("latin-1")
 
 
 def _in_pieces(texts: Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, tuple[int, ...]]]:

@@ -105,6 +105,8 @@ def _not_applicable(struck: GatewayCall | None, point: StrikePoint, findings: Se
 
 
 def _undecided(clean: Clean, course: AgentCourse, findings: Sequence[CellFinding]) -> str:
+    if course.abandoned:
+        return f"the probe made it do more: {course.abandoned}"
     more = max([clean.more, *(reading.more for reading in course.readings)])
     if more and course.readings[-1].digest != clean.digest:
         return f"the stores differ in {more:,} more rows than are compared"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.common.digests import Texts, digest_of
@@ -71,6 +71,13 @@ def run_of(plan: str, repetition: int, course: AgentCourse, judged: CellJudged, 
     return CellRun(plan, repetition, (*happened, *course.lives, *more, judged), course.texts, course.seconds)
 
 
+def without_secrets(run: CellRun, secrets: Secrets) -> CellRun:
+    """Return a run without the secrets in its events and texts. Texts that no event names are left out."""
+    texts = Texts()
+    events = secrets.blot_all(tuple(run.events), run.texts, texts)
+    return replace(run, events=events, texts=texts, problem=secrets.blot(run.problem))
+
+
 class ProbeWriter:
     """Appends the cells of a probe to its run, which it begins or goes on with.
 
@@ -97,23 +104,22 @@ class ProbeWriter:
         self.plans = {record.plan for record in self.recorded}
         self.is_complete = bool(records) and isinstance(records[-1], SessionRecord) and records[-1].mark is not None
 
-    def add(self, cell: CellRun) -> TrialRecord:
-        """Append a cell, and return its record."""
+    def add(self, cell: CellRun) -> CellRun:
+        """Append a cell, and return it as it is written: without secrets."""
         if not cell.problem:
             self.plans.add(cell.plan)
         for planned in of_kind(cell.events, CellsPlanned):
             self._name_plans(planned.cells)
         self._name_plans([cell.plan])
-        texts = Texts()
-        events = self._secrets.blot_all(tuple(cell.events), cell.texts, texts)
-        calls = [call for call in of_kind(events, GatewayCall) if call.door_kind == "model" and call.passed_on is not None]
+        cell = without_secrets(cell, self._secrets)
+        calls = [call for call in of_kind(cell.events, GatewayCall) if call.door_kind == "model" and call.passed_on is not None]
         asked = [_called(call, number) for number, call in enumerate(calls, 1)]
-        record = self._record(cell, (*asked, *events), asked)
+        record = self._record(cell, (*asked, *cell.events), asked)
         for call in asked:
             if call.reply:
-                self._writer.respond(_response(record, call), texts)
-        self._writer.add(record, texts)
-        return record
+                self._writer.respond(_response(record, call), cell.texts)
+        self._writer.add(record, cell.texts)
+        return cell
 
     def close(self) -> None:
         """Close the files of a run in which nothing was run."""
@@ -146,7 +152,7 @@ class ProbeWriter:
             plan=cell.plan,
             repetition=cell.repetition,
             outcome=outcome,
-            reason=one_line(self._secrets.blot(cell.problem or (judged.why if judged else "")), REASON),
+            reason=one_line(cell.problem or (judged.why if judged else ""), REASON),
             grade=grade,
             tokens=sum(call.tokens_in + call.tokens_out for call in asked),
             api_seconds=seconds,

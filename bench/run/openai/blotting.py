@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -44,28 +45,36 @@ def _may_hold(text: str, key: str) -> bool:
     return (shown and any(mask in text for mask in MASKS)) or any(form in text for form in lower_forms(key))
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=256)
 def lower_forms(key: str) -> tuple[str, ...]:
     """Return the key as the web encodes it, in lower case."""
-    return tuple(form.lower() for form in _written(key))
+    return tuple({form.lower(): None for form in _written(key)})
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=256)
 def _forms(key: str) -> re.Pattern[str]:
     whole = sorted({re.escape(form) for form in _written(key)}, key=len, reverse=True)
     first, last = re.escape(key[:SHOWN]), re.escape(key[-SHOWN:])
-    masked = rf"{first}{SEEN}?{MASK}{SEEN}", rf"{MASK}{SEEN}?{last}"
+    is_word = key.isalpha() and (key.islower() or key.isupper())  # "**Proactive" is no masked "noninteractive"
+    masked = () if is_word else (rf"{first}{SEEN}?{MASK}{SEEN}", rf"{MASK}{SEEN}?{last}")
     return re.compile("|".join([*whole, *masked]), re.IGNORECASE)
 
 
 def _written(key: str) -> Iterator[str]:
-    """Yield the key as the web encodes it. Its base64 form has three variants, by its place in the encoded text."""
+    """Yield the key as the web encodes it, and as JSON does, also within JSON. Its base64 form has three variants, by its place
+    in the encoded text."""
+    raw = key.encode("utf-8", "surrogateescape")
     yield key
     yield key[::-1]
-    yield quote(key, safe="")
-    yield key.encode().hex()
+    yield raw.decode("latin-1")
+    for ascii_only in (True, False):
+        once = json.dumps(key, ensure_ascii=ascii_only)[1:-1]
+        yield once
+        yield json.dumps(once)[1:-1]
+    yield quote(raw, safe="")
+    yield raw.hex()
     for before in range(3):
-        encoded = base64.b64encode(b"\0" * before + key.encode()).decode()
-        inner = encoded[-(-before * 4 // 3) : (before + len(key)) * 4 // 3]  # without the characters that its neighbours share
+        encoded = base64.b64encode(b"\0" * before + raw).decode()
+        inner = encoded[-(-before * 4 // 3) : (before + len(raw)) * 4 // 3]  # without the characters that its neighbours share
         yield inner
         yield inner.replace("+", "-").replace("/", "_")

@@ -145,6 +145,43 @@ def test_nothing_that_a_probe_writes_or_says_holds_a_secret(tmp_path: Path) -> N
         assert [path for path in files if canary in path.read_text(encoding="utf-8", errors="replace")] == []
 
 
+DOTENV = {"STRIPE": "sk_live_CanaryOfTheAgent1", "PASSWORD": "canary-pässwörd-2", "WORD": "canary-description-3"}
+LEAKED = (
+    *DOTENV.values(),
+    *(WORDS[name] for name in ("OWNER_WORD", "SERVER_WORD", "WORD", "DSN", "OPENAI_API_KEY")),
+    "canary-by-hand-1",
+    "eyJjYW5hcnkiOiJvZiBhIHNlcnZlciJ9",
+    "canary-p\\u00e4ssw\\u00f6rd-2",
+    "canary-p\\\\u00e4ssw\\\\u00f6rd-2",
+    "canary-pässwörd-2".encode().decode("latin-1"),
+)
+
+
+def test_no_secret_of_a_dotenv_file_an_argument_or_a_server_is_in_any_output_or_tape(tmp_path: Path) -> None:
+    database = "CREATE TABLE payments (id INTEGER PRIMARY KEY, cents INTEGER, body TEXT);"
+    more = f'environment = {{ DSN = "postgresql://me:{WORDS["DSN"]}@host/db" }}\n'
+    words = (str(SUPPORT / "leaky_agent.py"), ".mcp.json", f"--api-key={WORDS['WORD']}")
+    folder = subject(tmp_path, "bank", "leaky_agent.py", database, *words, more=more)
+    (folder / ".env").write_text("".join(f"{name}={value}\n" for name, value in DOTENV.items()), encoding="utf-8")
+    cell, told = "bank.pay#1.unacknowledged", ""
+    variables = {"OWNER_WORD": WORDS["OWNER_WORD"], "OPENAI_API_KEY": WORDS["OPENAI_API_KEY"], "TMPDIR": str(tmp_path)}
+    for given in (
+        ("probe", "--dry-run"),
+        ("probe", "--yes", "--only", cell),
+        ("trace", "bank-probe", "--trial", cell),
+        ("probe", "--yes", "--test", cell),
+        ("export", "bank-probe"),
+    ):
+        _, out, err = bench(folder, *given, **variables)
+        told += out + err
+    assert f"{cell}: ✕ doubled" in told and "are written; run it by: pytest" in told, told
+    files = [path for name in ("results", "reports", "tests") for path in (folder / name).rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} >= {".jsonl", ".html", ".json", ".py"}
+    texts = {path.name: path.read_text(encoding="utf-8", errors="replace") for path in files}
+    assert [(canary, name) for canary in LEAKED for name, text in {**texts, "told": told}.items() if canary in text] == []
+    assert "***" in texts["test_bank_pay_1_unacknowledged.json"]
+
+
 def test_the_password_of_a_real_database_is_in_no_output(tmp_path: Path, server: str) -> None:
     import psycopg  # noqa: PLC0415  the server's fixture skips where it is missing
 

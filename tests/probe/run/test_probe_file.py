@@ -151,6 +151,40 @@ def test_a_store_can_be_handed_over_in_a_variable_and_an_address_is_no_name() ->
 
 
 @pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("model", "variables", "trusted"),
+    [
+        ("", {}, True),
+        ("", {"OPENAI_BASE_URL": "http://near:4000/v1"}, True),
+        ('url = "https://api.openai.com/v1/"', {}, True),
+        ('url = "http://near:4000/v1"', {"OPENAI_BASE_URL": "http://near:4000/other"}, True),
+        ('url = "https://api.anthropic.com"\ndialect = "anthropic"', {}, True),
+        ('url = "http://127.0.0.1:8000/v1"', {}, False),
+        ('url = "http://api.openai.com/v1"', {}, False),
+        ('url = "https://api.openai.com@evil.example/v1"', {}, False),
+        ('url = "https://api.openai.com.evil.example/v1"', {}, False),
+        ('url = "https://api.openai.com:444/v1"', {}, False),
+        ('url = "https://api.openai.com"\ndialect = "anthropic"', {}, False),
+        ('variables = ["HTTP_PROXY"]', {"HTTP_PROXY": "http://proxy:3128"}, False),
+        ('url = "http://evil.example/v1"', {"OPENAI_BASE_URL": "http://near:4000/v1"}, False),
+    ],
+)
+def test_keys_may_go_to_the_provider_and_where_the_owners_own_variable_points(
+    model: str, variables: dict[str, str], trusted: bool
+) -> None:
+    source = read(BASE + f"[model]\n{model}\n", **variables).subject.model
+    assert source and source.trusted == trusted
+
+
+@pytest.mark.usefixtures("here")
+def test_an_address_with_a_models_key_in_it_is_refused() -> None:
+    with pytest.raises(
+        ConfigError, match=r"model.url: would send OPENAI_API_KEY, a model's key, with the address; leave it out"
+    ):
+        read(BASE + '[model]\nurl = "http://evil.example/${OPENAI_API_KEY}"\n', OPENAI_API_KEY="sk-of-the-owner")
+
+
+@pytest.mark.usefixtures("here")
 def test_the_model_is_where_its_variable_points_or_its_provider() -> None:
     assert read(BASE + "[model]\n", OPENAI_BASE_URL="http://local/v1").subject.model.url == "http://local/v1"  # type: ignore[union-attr]
     assert read(BASE + "[model]\n").subject.model.url == "https://api.openai.com/v1"  # type: ignore[union-attr]

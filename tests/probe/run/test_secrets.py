@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import json
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,6 +81,105 @@ def test_words_of_every_shell_stay() -> None:
 def test_a_password_among_the_words_of_a_dsn_is_a_secret() -> None:
     secrets = Secrets.of(SUBJECT, {}, ["host=db user=me password='of the words' dbname=x"])
     assert "of the words" not in secrets.blot("cannot connect with of the words")
+
+
+ENVIRONMENT = {
+    "_": "/usr/local/sbin/own-tool",
+    "USERNAME": "ordinary-user-1",
+    "NODE_ENV": "production-2",
+    "DEBIAN_FRONTEND": "noninteractive",
+    "MODE": "noninteractive",
+    "PORT": "8080.8081",
+    "PROJECT": "folder-of-9-agents",
+}
+
+
+def test_ordinary_words_and_parts_of_paths_are_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "folder-of-9-agents"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    text = f"**Proactive {place}/bank.db: {' '.join(ENVIRONMENT.values())}"
+    assert Secrets.of(SUBJECT, ENVIRONMENT).blot(text) == text
+    assert Secrets.of(SUBJECT, {"DB_PASSWORD": "noninteractive"}).blot(text).startswith("**Proactive ")
+
+
+DOTENV = """# PASSWORD=a-comment-12345
+API_KEY=canary-dotenv-1
+export QUOTED = "canary dotenv 22 #x"
+SINGLE='canary-dotenv-333'   # a comment
+SPACED=canary dotenv 4444 # a comment
+MODE=production
+"""
+
+
+def test_values_of_dotenv_files_beside_the_agent_and_its_servers_are_secrets(tmp_path: Path) -> None:
+    agent, server, installed = tmp_path / "agent", tmp_path / "server", tmp_path / "installed"
+    for folder in (agent, server, installed):
+        folder.mkdir()
+    (agent / ".env").write_text(DOTENV, encoding="utf-8")
+    (server / ".env.local").write_text("TOKEN=canary-of-the-server", encoding="utf-8")
+    (server / "serve.py").touch()
+    (installed / ".env").write_text("A=canary-of-the-folder", encoding="utf-8")
+    words = ("python", str(server / "serve.py"), f"--directory={installed}")
+    subject = replace(
+        SUBJECT, agent=replace(SUBJECT.agent, folder=agent), configs=(McpConfig(Path(), (McpServer("shop", words),)),)
+    )
+    secrets = Secrets.of(subject, {})
+    for canary in ("canary-dotenv-1", "canary dotenv 22 #x", "canary-dotenv-333", "canary dotenv 4444"):
+        assert secrets.blot(f"got {canary}!") == "got ***!"
+    assert secrets.blot("canary-of-the-server, canary-of-the-folder") == "***, ***"
+    assert secrets.blot("in production, a comment, a-comment-12345") == "in production, a comment, a-comment-12345"
+
+
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "sk_live_51HabcdEFGH",
+        "sk-proj-1234567890abcdefghij",
+        "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+        "AKIAIOSFODNN7EXAMPLE",
+        JWT,
+    ],
+)
+def test_a_key_of_a_known_form_is_a_secret_wherever_it_comes_from(key: str) -> None:
+    assert Secrets(()).blot(f'{{"a": "{key}"}}') == '{"a": "***"}' and Secrets(()).stand_in(f"x {key}")
+
+
+def test_words_like_the_forms_of_keys_stay() -> None:
+    text = "task-force-of-12345678901234567 sk-learn-is-no-key-at-all ghp_short AKIA eyJ.eyJ risk_live_12345678"
+    assert Secrets(()).blot(text) == text and not Secrets(()).stand_in(text)
+
+
+@pytest.mark.parametrize("name", ["password", "api_key", "apiKey", "X-Api-Key", "access_token", "token", "clientSecret"])
+def test_the_value_of_an_argument_that_is_named_as_a_secret_is_removed_from_all_texts(name: str) -> None:
+    secrets = Secrets(())
+    assert secrets.learn(name, "given-by-hand-1") and secrets.learn(name, "required") and secrets.learn(name, "12")
+    assert secrets.blot("given-by-hand-1 is required, 12") == "*** is required, 12"
+
+
+@pytest.mark.parametrize(
+    "name", ["key", "idempotency_key", "idempotency_token", "pageToken", "next_token", "max_tokens", "author"]
+)
+def test_a_key_that_tells_calls_apart_is_no_secret(name: str) -> None:
+    secrets = Secrets(())
+    assert not secrets.learn(name, "bill-7-of-ann-1") and secrets.blot("bill-7-of-ann-1") == "bill-7-of-ann-1"
+
+
+@given(st.sampled_from(['pä"ss\\wörd-1', "plain-pass-1"]))
+def test_a_secret_is_found_as_bytes_and_as_json_within_json(value: str) -> None:
+    secrets, once = Secrets([value]), json.dumps({"a": value})
+    for text in (
+        once,
+        json.dumps({"text": once}),
+        json.dumps({"a": value}, ensure_ascii=False),
+        value.encode().decode("latin-1"),
+    ):
+        assert secrets.stand_in(text) and "***" in secrets.blot(text) and not secrets.stand_in(secrets.blot(text))
+    encoded = base64.b64encode(value.encode()).decode()
+    assert len(secrets.blot(encoded)) <= 3 + 4
 
 
 def test_a_record_keeps_its_form_without_secrets_and_names_the_blotted_texts() -> None:

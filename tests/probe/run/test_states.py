@@ -16,6 +16,7 @@ from bench.probe.read.blame import blame_of
 from bench.probe.run.gateway.subject import Check, ProbedAgent, Service, Subject
 from bench.probe.run.probe import Probe
 from bench.probe.run.runner import Worker
+from bench.probe.run.secrets import Secrets
 from bench.probe.run.witness.place import Place
 from bench.probe.run.witness.stores import Stores, StoreSettings
 from bench.probe.run.writing import CellRun
@@ -41,7 +42,7 @@ def probed(folder: Path, subject: Subject, *only: str) -> list[CellRun]:
         shop = StoreSettings("shop", "sqlite", str(folder / "shop.db"))
         memory = StoreSettings("journal", "memory", str(folder / "journal"), {"JOURNAL": "{store}"})
         stores = Stores.of([shop, memory], private / "stores", subject.settle, subject.hide, b"of this test")
-        return Worker(subject, stores, Place(private, "agent"), str)
+        return Worker(subject, stores, Place(private, "agent"), Secrets(()))
 
     async def all_runs() -> list[CellRun]:
         return [run async for run in Probe(subject, worker, only=only).runs()]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import json
 import sqlite3
 import sys
 from contextlib import closing
@@ -10,11 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from made_probe import cell
 
 from bench.common.errors import ConfigError
+from bench.probe.run.gateway.http_wire import chunk
 from bench.probe.run.probe_file import ProbeSettings
 from bench.probe.run.secrets import Secrets
-from bench.probe.run.tape import play, read_tape, record_tape, write_tape
+from bench.probe.run.tape import _answer, _without_secrets, play, read_tape, record_tapes, write_tape
+from bench.record.events import of_kind
+from bench.record.probe.events import GatewayCall
+from bench.record.probe.rows import RowDifference
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the probe's processes are watched on Linux")
 HERE = Path(__file__).parents[2] / "support"
@@ -49,7 +56,7 @@ def verdict_from(tape: Path, file: Path) -> tuple[str, str]:
 
 def recorded(folder: Path, mode: str, plan: str) -> Path:
     settings = ProbeSettings(subject(folder, mode))
-    tape, run = asyncio.run(record_tape(settings, Secrets(()), plan))
+    tape, run = asyncio.run(record_tapes(settings, Secrets(()), plan))[0]
     assert run.judged and run.judged.verdict == "doubled"
     write_tape(folder / "cell.json", tape)
     return folder / "cell.json"
@@ -75,10 +82,55 @@ def test_a_cell_is_found_on_its_tape_though_a_word_of_its_calls_was_blotted(
 ) -> None:
     monkeypatch.setenv("WORD", "charge-1")
     settings = ProbeSettings(subject(tmp_path, "again keyed"))
-    tape, _ = asyncio.run(record_tape(settings, Secrets.of(settings.subject, {"WORD": "charge-1"}), "till.charge#1.lost"))
+    secrets = Secrets.of(settings.subject, {"WORD": "charge-1"})
+    tape, _ = asyncio.run(record_tapes(settings, secrets, "till.charge#1.lost"))[0]
     write_tape(tmp_path / "cell.json", tape)
     assert "***" in (tmp_path / "cell.json").read_text()
     assert verdict_from(tmp_path / "cell.json", tmp_path / "probe.toml") == ("absorbed", "")
+
+
+SECRET = "canary-pässwörd-1"
+HEAD = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nSet-Cookie: a=canary-p%C3%A4ssw%C3%B6rd-1\r\n"
+BODY = json.dumps({"it": SECRET, "other": "stays"}).encode()
+
+
+def service_answer(kind: str) -> bytes:
+    packed = gzip.compress(BODY)
+    return {
+        "plain": f"{HEAD}Content-Length: {len(BODY)}\r\n\r\n".encode() + BODY,
+        "gzip": f"{HEAD}Content-Encoding: gzip\r\nContent-Length: {len(packed)}\r\n\r\n".encode() + packed,
+        "chunks": f"{HEAD}Transfer-Encoding: chunked\r\n\r\n".encode() + chunk(BODY[:20]) + chunk(BODY[20:]) + b"0\r\n\r\n",
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", ["plain", "gzip", "chunks"])
+def test_an_answer_of_a_service_is_on_the_tape_without_secrets_and_with_its_new_length(kind: str) -> None:
+    call = replace(of_kind(cell("pay#1.lost", 0).events, GatewayCall)[0], door_kind="http", tool="GET /x")
+    answer = _answer(call, service_answer(kind), Secrets([SECRET])).encode("latin-1")
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert json.loads(body) == {"it": "***", "other": "stays"} and b"Set-Cookie: a=***" in head
+    lengths = [line.split(b": ")[1] for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")]
+    assert lengths == [b"%d" % len(body)] and b"gzip" not in head and b"chunked" not in head
+
+
+def test_an_answer_without_a_secret_keeps_its_bytes_and_what_cannot_be_unpacked_is_refused() -> None:
+    call = replace(of_kind(cell("pay#1.lost", 0).events, GatewayCall)[0], door_kind="http", tool="GET /x")
+    for kind in ("plain", "chunks"):
+        raw = service_answer(kind)
+        assert _answer(call, raw, Secrets(["another-secret"])).encode("latin-1") == raw
+    odd = service_answer("gzip").replace(b"gzip", b"zstd")
+    with pytest.raises(ConfigError, match="the answer of GET /x is packed so that nobody can look for secrets in it"):
+        _answer(call, odd, Secrets([SECRET]))
+
+
+def test_a_tape_in_which_a_secret_would_stand_or_rows_would_be_one_is_refused(tmp_path: Path) -> None:
+    tape = read_tape(recorded(tmp_path, "again", "till.charge#1.lost"))
+    with pytest.raises(ConfigError, match="a secret would stand in the tape"):
+        _without_secrets(replace(tape, handshakes={"till": {"x": {"pin": 12345678}}}), Secrets(["12345678"]))
+    rows = tuple(RowDifference("shop", "keys", key, None, {"n": 1}) for key in ("canary-key-1", "canary-key-2"))
+    calls = (replace(tape.calls[0], rows=rows), *tape.calls[1:])
+    with pytest.raises(ConfigError, match="rows are told apart by a secret"):
+        _without_secrets(replace(tape, calls=calls), Secrets(["canary-key-1", "canary-key-2"]))
 
 
 def test_what_no_tape_holds_is_said_in_one_line(tmp_path: Path) -> None:
@@ -86,7 +138,7 @@ def test_what_no_tape_holds_is_said_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="is no tape; record it by: bench probe --test CELL"):
         read_tape(tmp_path / "bad.json")
     with pytest.raises(ConfigError, match=r"--test till.charge#9.lost: there is no such cell"):
-        asyncio.run(record_tape(ProbeSettings(subject(tmp_path, "")), Secrets(()), "till.charge#9.lost"))
+        asyncio.run(record_tapes(ProbeSettings(subject(tmp_path, "")), Secrets(()), "till.charge#9.lost"))
 
 
 @pytest.mark.parametrize("places", [[10**6], [0] * 10**5])

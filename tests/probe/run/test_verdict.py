@@ -206,6 +206,7 @@ async def course_of(
         assert await gate.answered(call, b"") == "give"
         await gate.given(call)
         if alone == kind:
+            await journal.rest(until_settled=True)
             act(place, kind)
     await journal.read()
     texts = Texts()

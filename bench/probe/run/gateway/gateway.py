@@ -17,7 +17,6 @@ from dataclasses import replace
 from functools import partial
 from os.path import normpath
 from pathlib import Path
-from secrets import token_hex
 from typing import Any, Self
 
 from bench.common.errors import ConfigError
@@ -59,12 +58,11 @@ class Gateway:
 
     def __init__(self, subject: Subject, replaces: Mapping[str, str], folder: Path):
         """`replaces` has what stands for the owner's stores -> what stands there for the copies. `folder` is private: the
-        socket and the copies of configs lie in it."""
+        socket and the copies of configs lie in it, and no other user reaches them."""
         self._subject, self._folder, self._replaces = subject, folder, replacement(replaces)
         self.life, self.calls = 1, 0
-        self._token = token_hex(16)
         self._doors = [{server.name: KnownServer(server.name, "mcp_stdio") for server in c.servers} for c in subject.configs]
-        self._listener = AgentListener(lambda: self.gate, self.number, lambda: self.life, self._token)
+        self._listener = AgentListener(lambda: self.gate, self.number, lambda: self.life)
         self._addresses: dict[str, str] = {}
         """Variables of the agent -> addresses of the gateway."""
         self._urls: list[dict[str, str]] = [{} for _ in subject.configs]
@@ -181,7 +179,7 @@ class Gateway:
         return self._folder / f"mcp-{index}.json"
 
     def _shim(self, index: int, server: McpServer) -> CommandWords:
-        shim = (sys.executable, "-I", "-S", str(SHIM), str(self._folder.absolute()), self._token)
+        shim = (sys.executable, "-I", "-S", str(SHIM), str(self._folder.absolute()))
         return *shim, f"{index}/{server.name}", *server.command
 
     def _accept(self) -> None:
@@ -205,8 +203,6 @@ class Gateway:
             try:
                 async with asyncio.timeout(HEADER_TIME):
                     header = await _received(connection, files)
-                if header["token"] != self._token:
-                    raise ValueError
                 index, _, name = header["server"].partition("/")
                 door = self._doors[int(index)][name]
                 code = await self._relay(connection, files, header, door)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any, Protocol, TypeVar
@@ -33,7 +34,13 @@ RowPlace = tuple[str, str, str]
 
 
 class Readable(Protocol):
-    """All stores together (`bench.probe.run.witness.stores.Stores`)."""
+    """All stores together (`bench.probe.run.witness.stores.Stores`). Two readings that are `settle` seconds apart must be
+    equal."""
+
+    settle: float
+
+    async def snapshot(self) -> Callable[[], Awaitable[StoreReading]]:
+        """Begin a reading, and return the function that ends it."""
 
     async def read(self) -> StoreReading:
         """Return one reading."""
@@ -93,6 +100,15 @@ class Journal:
         self._last = StoreReading("", ())
         self._times = Counter[str]()
         self._since = set[int]()
+        self._owed: tuple[int, ...] = ()
+        """The calls that landed last, until it is known that nothing changes any more."""
+        self._watching: asyncio.Task[None] | None = None
+        self._is_read: asyncio.Future[None]
+
+    @property
+    def settle(self) -> float:
+        """Seconds between two readings that must be equal."""
+        return self._stores.settle
 
     def now(self) -> float:
         return monotonic() - self.start
@@ -120,20 +136,71 @@ class Journal:
         """Note that a call is in flight: it may have caused what the next reading shows."""
         self._since.add(call.number)
 
-    async def look(self) -> None:
+    async def land(self) -> None:
+        """Take a snapshot of the stores after a call, whose answer need not wait until the snapshot is read. The stores are
+        watched from then on until they have settled. Until then changes are attributed to this call, too."""
+        await self.rest(until_settled=False)
+        calls, loop = tuple(sorted(self._since)), asyncio.get_running_loop()
+        self._since.clear()
+        taken, self._is_read, self._owed = loop.create_future(), loop.create_future(), calls
+        self._watching = watching = asyncio.create_task(self._watch(calls, taken, self._is_read))
+        await asyncio.wait({taken})
+        if watching.done() and not watching.cancelled():
+            watching.result()
+
+    async def _watch(self, calls: tuple[int, ...], taken: asyncio.Future[None], is_read: asyncio.Future[None]) -> None:
+        started = self.now()
+        try:
+            reading = await self._stores.snapshot()
+            taken.set_result(None)
+            self._note(started, calls, await reading())
+        finally:
+            for future in (taken, is_read):
+                if not future.done():
+                    future.set_result(None)
+        last = ""
+        while last != self._last.digest:
+            last = self._last.digest
+            await asyncio.sleep(self.settle)
+            started, later = self.now(), await self._stores.read()
+            if later.digest != last:
+                self._note(started, calls, later)
+        self._owed = ()
+
+    async def rest(self, *, until_settled: bool) -> None:
+        """Wait until the last snapshot is read, or until the stores have settled, and then watch them no longer."""
+        if watching := self._watching:
+            await asyncio.wait({watching if until_settled else self._is_read})
+            watching.cancel()
+            await asyncio.wait({watching})
+            self._watching = None
+            if not watching.cancelled():
+                watching.result()
+
+    async def look(self, *, until_settled: bool = False) -> None:
         """Read the stores before a call is passed on, if no other call is in flight. An unchanged state leaves no entry."""
-        if self._since or (await self._stores.read()).digest != self._last.digest:
-            await self.read()
+        await self.rest(until_settled=until_settled)
+        started, reading = self.now(), await self._stores.read()
+        if reading.digest != self._last.digest:
+            self._note(started, tuple(sorted(self._since)) or self._owed, reading)
+        self._owed = ()
 
     async def read(self) -> None:
-        """Read the stores. Changes since the last reading are attributed to the calls that were in flight since then."""
+        """Read the stores until they have settled. Changes since the last reading are attributed to the calls that were in
+        flight since then, or landed last and may not have settled."""
+        await self.rest(until_settled=False)
         started, calls = self.now(), tuple(sorted(self._since))
+        self._since.clear()
         reading = await self._stores.reading()
+        changed = reading.digest != self._last.digest
+        self._note(started, calls or (self._owed if changed else ()), reading)
+        self._owed = ()
+
+    def _note(self, started: float, calls: tuple[int, ...], reading: StoreReading) -> None:
         changed = tuple(changes(self._last, reading))
         if changed or calls or reading.digest != self._last.digest or not self.readings:
             self.readings.append(StoresRead(started, reading.digest, changed, calls, reading.more))
         self._last = reading
-        self._since.clear()
 
 
 def changes(former: StoreReading, later: StoreReading) -> Iterator[RowDifference]:

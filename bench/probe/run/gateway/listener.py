@@ -1,5 +1,5 @@
-"""The gateway's port on loopback. Each proxy has an address at this port, with a token in its path that only the agent
-knows."""
+"""The gateway's port on loopback. Each proxy has an address at this port, with a token of its own in its path that only the
+agent knows."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class AgentListener:
     gate     returns the gate of the current cell
     number   returns the number of the next call
     life     returns in which life the agent is
-    token    the first part of every door's path
+    token    the first part of every door's path; by default each door has its own
     """
 
     def __init__(self, gate: Callable[[], CallGate], number: Callable[[], int], life: Callable[[], int], token: str = ""):
         self._desk = Desk(gate, number, life)
-        self._token = token or secrets.token_urlsafe(24)
-        self._doors = dict[str, HttpDoor]()
+        self._token = token
+        self._doors = dict[str, tuple[str, HttpDoor]]()
         self._connections = set[asyncio.Task[None]]()
         self._server: asyncio.Server | None = None
         self.address = ""
@@ -74,8 +74,9 @@ class AgentListener:
         name = quote(door.name, safe="")
         if not self.address or name in self._doors:
             raise ConfigError(f"{door.name}: two doors have this name; give each server, service and model its own")
-        self._doors[name] = door
-        return door.listens(self.address, f"/{self._token}/{name}")
+        token = self._token or secrets.token_urlsafe(24)
+        self._doors[name] = token, door
+        return door.listens(self.address, f"/{token}/{name}")
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if len(self._connections) >= MOST_CONNECTIONS:
@@ -103,10 +104,10 @@ class AgentListener:
         if refused := stranger(head.mapping()):
             return await self._turn_away(client, refused.status, refused.message)
         token, _, rest = head.target.decode("latin-1")[1:].partition("/")
-        door = self._doors.get(rest.partition("?")[0].partition("/")[0])
-        if not hmac.compare_digest(token.encode("latin-1"), self._token.encode()):
+        expected, door = self._doors.get(rest.partition("?")[0].partition("/")[0], ("", None))
+        if door is None or not hmac.compare_digest(token.encode("latin-1"), expected.encode()):
             return await self._turn_away(client, 401, "ask at the whole address that was given: its path holds a key")
-        if door is None or head.method == "CONNECT":
+        if head.method == "CONNECT":
             return await self._turn_away(client, 404, "no server has this address; ask at the one that was given")
         return await door.serve(client, head)
 

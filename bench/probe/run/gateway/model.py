@@ -1,7 +1,8 @@
 """The proxy before the model: before a provider, or before a script in the provider's place.
 
 It speaks Chat Completions, Responses and Anthropic's Messages. The key is the one that the agent sends; a request without any
-gets the owner's from `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`. It goes to the provider, and is blotted out of all that is kept.
+gets the owner's from `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`. A value of the owner's environment goes as a key to no address
+that only the probe's file names. The key is blotted out of all that is kept.
 Tokens are counted by `bench.common.tokens`: `LiveCall.kept` has `tokens_in` and `tokens_out`, and as `usage` the provider's own
 count of both, if it sent one.
 """
@@ -20,7 +21,7 @@ from bench.probe.run.gateway.http_wire import made_head
 from bench.probe.run.gateway.replies import ModelApi, ModelReply, api_of, cut_stream, fields_in, texts_in
 from bench.probe.run.gateway.server_sent import events_of, with_data
 from bench.probe.run.gateway.subject import ModelSource
-from bench.run.openai.blotting import blotted
+from bench.run.openai.blotting import SHORTEST, blotted
 
 LARGEST_REPLY = 16 * 2**20
 """Bytes of the longest request, and of the longest reply, that is read."""
@@ -43,7 +44,8 @@ class ModelDoor(HttpDoor):
             raise ConfigError(f"{name}: no address is known; write the provider's as url, or a script that serves one")
         super().__init__(name, source.url, desk)
         self._suffix, self._path = source.suffix.rstrip("/").encode(), self._origin.path.rstrip("/").encode()
-        self._variable = "" if source.script else f"{'ANTHROPIC' if source.dialect == 'anthropic' else 'OPENAI'}_API_KEY"
+        self._family = "ANTHROPIC" if source.dialect == "anthropic" else "OPENAI"
+        self._trusted, self._is_script = source.trusted, bool(source.script)
 
     def listens(self, root: str, prefix: str) -> str:
         super().listens(root, prefix)
@@ -65,11 +67,20 @@ class ModelDoor(HttpDoor):
             body.close()
 
     def _with_key(self, request: ServiceRequest) -> ServiceRequest:
-        key = os.environ.get(self._variable, "") if self._variable else ""
-        if not key or any(request.head.values(name) for name in ("authorization", *KEYS)):
+        """Return the request with the owner's key if it has none. To an untrusted address no key of the owner's goes."""
+        sent = [word for name in ("authorization", *KEYS) for value in request.head.values(name) for word in value.split()]
+        key = os.environ.get(f"{self._family}_API_KEY", "")
+        values = {value for value in os.environ.values() if len(value) >= SHORTEST}
+        if self._is_script or (sent and (self._trusted or values.isdisjoint(sent))) or not (sent or key):
             return request
-        sent = {"x-api-key": key} if self._variable.startswith("ANTHROPIC") else {"authorization": f"Bearer {key}"}
-        return replace(request, head=request.head.having(sent))
+        if not self._trusted:
+            self._notice(
+                f"no key of your environment goes to {self._origin.root}, which the probe's file names; "
+                f"if that address may have it, set {self._family}_BASE_URL to it in your shell"
+            )
+            return replace(request, head=request.head.without("authorization", *KEYS))
+        fields = {"x-api-key": key} if self._family == "ANTHROPIC" else {"authorization": f"Bearer {key}"}
+        return replace(request, head=request.head.having(fields))
 
     def _call_of(self, request: ServiceRequest) -> LiveCall:
         text = request.body.plain(request.head.get("content-encoding"))

@@ -1,10 +1,11 @@
 """The program that stands in an agent's config in place of an MCP server:
 
-    shim.py FOLDER TOKEN SERVER PROGRAM WORD...
+    shim.py FOLDER SERVER PROGRAM WORD...
 
-It hands its stdin, stdout and stderr over to the gateway, whose socket lies in FOLDER, with the words that start the server,
-its folder and its variables. It then waits for the exit code of the server, which becomes its own. No message passes through
-this program. It imports only from the standard library, and little: it starts once for each server in each life of an agent.
+It hands its stdin, stdout and stderr over to the gateway, with the words that start the server, its folder and its variables.
+The gateway's socket lies in FOLDER, which only this user can enter. It then waits for the exit code of the server, which
+becomes its own. No message passes through this program. It imports only from the standard library, and little: it starts once
+for each server in each life of an agent.
 """
 
 import json
@@ -18,13 +19,13 @@ LOST = 1
 
 
 def main() -> int:
-    folder, token, server, *words = sys.argv[1:]
+    folder, server, *words = sys.argv[1:]
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         cwd = os.getcwd()  # noqa: PTH109  pathlib takes longer than all the rest
     except FileNotFoundError:
         cwd = "/"
-    header = {"token": token, "server": server, "words": words, "cwd": cwd, "environment": _environment()}
+    header = {"server": server, "words": words, "cwd": cwd, "environment": _environment()}
     with socket.socket(socket.AF_UNIX) as gateway:
         try:
             os.chdir(folder)  # the path of a socket can't be long

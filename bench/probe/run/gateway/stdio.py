@@ -148,6 +148,8 @@ class StdioRelay:
         """Requests that are no calls and that the server has not answered."""
         self._silent: dict[str, tuple[LiveCall, asyncio.Future[WaitEnd]]] = {}
         """Calls whose answer is held."""
+        self._at_gate: dict[str, LiveCall] = {}
+        """Calls that wait for what the gate decides."""
         self._again: dict[str, asyncio.Future[None]] = {}
         """Second deliveries that the server has not answered."""
         self._cancelled: set[str] = set()
@@ -260,7 +262,10 @@ class StdioRelay:
             key = key_of(message.params.get("requestId"))
             if key in self._silent:
                 self._end_wait(key, "cancelled")
-            elif len(self._cancelled) < MOST_WAITING:
+                return
+            if key in self._at_gate:
+                self._gate().went(self._at_gate[key], "cancelled")
+            if len(self._cancelled) < MOST_WAITING:
                 self._cancelled.add(key)
 
     async def _pass_on(self, piece: bytes, messages: tuple[RpcMessage, ...]) -> None:
@@ -284,7 +289,11 @@ class StdioRelay:
         for key, (earlier, _) in list(self._silent.items()):
             if asks_again(call, earlier):
                 self._end_wait(key, "asked_again")
-        before = await self._gate().arrived(call)
+        self._at_gate[call.wire] = call
+        try:
+            before = await self._gate().arrived(call)
+        finally:
+            del self._at_gate[call.wire]
         if before in ("pass", "twice"):
             call.kept["twice"] = before == "twice"
             self._calls[call.wire], self._began[call.wire] = call, monotonic()
@@ -335,7 +344,11 @@ class StdioRelay:
         if call.kept["twice"]:
             await self._deliver_again(call)
         self._known.answer(call, message)
-        after = await self._gate().answered(call, raw)
+        self._at_gate[call.wire] = call
+        try:
+            after = await self._gate().answered(call, raw)
+        finally:
+            del self._at_gate[call.wire]
         match after:
             case "give":
                 return raw

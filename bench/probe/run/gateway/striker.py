@@ -31,6 +31,8 @@ _AFTER: dict[StrikePoint, AnswerFate] = {
     "stream_half": "half",
 }
 LOST_FORMS: dict[str, AnswerFate] = {"silence": "silence", "error": "error"}
+HELD_LONG = 0.2
+"""Seconds. A call that is made again sooner was not given up: equal calls can be made at the same time."""
 _NOT_PASSED_ON = frozenset[CallFate](("error", "rate_limit", "malformed", "drop"))
 
 
@@ -57,7 +59,8 @@ class Striker:
         tape: Where answers and rows come from, if not from servers and stores.
 
     `struck` is the call that was struck, and `delivered` whether it felt that: a server can die before it answers, and an agent
-    can make no next request. `dead` says that the agent was killed and not started again: what still arrives
+    can make no next request. `abandoned` says in words that a client gave up a call which the gateway held: what the agent did
+    then is the probe's doing. `dead` says that the agent was killed and not started again: what still arrives
     is dropped.
     """
 
@@ -82,10 +85,21 @@ class Striker:
         self._flying = dict[LiveCall, bool]()
         """The calls in flight -> whether the call holds the slot."""
         self._slot, self._turn = asyncio.Semaphore(1), asyncio.Lock()
-        self._earlier = b""
+        self._held = dict[JournaledCall, float]()
+        """The calls that the gateway keeps from going on -> since when."""
+        self.abandoned = ""
+        self._earlier, self._last_read = b"", True
 
     async def arrived(self, call: LiveCall) -> CallFate:
         entry = self._calls[call] = self.journal.arrive(call)
+        self._note_abandoned(entry)
+        self._held[entry] = entry.arrived
+        try:
+            return await self._decide(call, entry)
+        finally:
+            self._held.pop(entry, None)
+
+    async def _decide(self, call: LiveCall, entry: JournaledCall) -> CallFate:
         if self._at_next_request and not self.dead:
             await self._die()
         if self.dead:
@@ -130,6 +144,8 @@ class Striker:
             entry.raw = answer
             if self._tape:
                 self._tape.do(entry)
+            if entry is not self.struck:
+                self._held[entry] = self.journal.now()
         await self._land(call)
         if self.dead:
             entry.given_otherwise = True
@@ -145,6 +161,7 @@ class Striker:
 
     async def given(self, call: LiveCall) -> None:
         entry = self._calls[call]
+        self._held.pop(entry, None)
         entry.given = self.journal.now()
         entry.given_otherwise = entry.given_otherwise and entry.went != "waits_longer"
         await self._land(call)
@@ -159,7 +176,24 @@ class Striker:
         await self._land(call)
 
     def went(self, call: LiveCall, how: Literal["disconnected", "cancelled", "asked_again", "waits_longer"]) -> None:
-        self._calls[call].went = how
+        entry = self._calls[call]
+        entry.went = how
+        if entry in self._held:
+            self._abandon(entry)
+
+    def _note_abandoned(self, entry: JournaledCall) -> None:
+        """Note that this call is made again while the gateway holds it."""
+        for held, since in self._held.items():
+            same = (held.identity, held.call.life) == (entry.identity, entry.call.life)
+            if same and self.journal.now() - since > HELD_LONG:
+                self._abandon(held)
+
+    def _abandon(self, entry: JournaledCall) -> None:
+        seconds = self.journal.now() - self._held[entry]
+        self.abandoned = self.abandoned or (
+            f"the client of {entry.call.door}.{entry.call.tool} gave up call {entry.call.number} after the gateway had held it "
+            f"for {seconds:.1f} s to read the stores"
+        )
 
     def noticed(self, door: str, what: str) -> None:
         self.journal.notice(door, what)
@@ -213,7 +247,7 @@ class Striker:
                 holds = False
         async with self._turn:
             if not self._flying and self._watches:
-                await self.journal.look()
+                await self.journal.look(until_settled=self._one_by_one and not self._last_read)
             self._flying[call] = holds
             self.journal.flies(call)
 
@@ -223,7 +257,12 @@ class Striker:
             if call not in self._flying:
                 return
             holds = self._flying.pop(call)
+            self._last_read = bool(call.reads)
             if not self._flying and self._watches and not self.dead:
-                await self.journal.read()
+                exact = self._one_by_one and self.journal.settle <= HELD_LONG
+                if exact or (self.struck and call is self.struck.call):  # what is written after this is not the call's
+                    await self.journal.read()
+                else:
+                    await self.journal.land()
         if holds:
             self._slot.release()

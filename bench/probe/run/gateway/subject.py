@@ -78,6 +78,7 @@ class ModelSource:
     url         the provider's address; "" for a script
     script      a command that serves a model at `{port}`, such as a script of the owner's
     dialect     which API it speaks
+    trusted     whether the owner's keys may go to `url`: it is the provider's own, or the owner's own variable names it
     """
 
     variables: tuple[str, ...] = ("OPENAI_BASE_URL",)
@@ -85,6 +86,7 @@ class ModelSource:
     url: str = ""
     script: CommandWords = ()
     dialect: Literal["chat", "responses", "anthropic"] = "chat"
+    trusted: bool = False
 
 
 @dataclass(frozen=True)

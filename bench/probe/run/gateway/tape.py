@@ -6,14 +6,14 @@ A call is known by its identity and by how often it was made. A call that the ta
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
 from bench.common.bounds import Many
 from bench.common.digests import digest_of
 from bench.probe.run.gateway.journal import JournaledCall, RowPlace, text_of
 from bench.probe.run.witness.stores import Stores
-from bench.record.probe.rows import Cell, RowDifference, StoreReading
+from bench.record.probe.rows import SEQUENCES, Cell, RowDifference, StoreReading
 
 Columns = dict[str, Cell] | None
 
@@ -72,7 +72,7 @@ class PlayedTape:
     def _moved(self, now: Columns, row: RowDifference) -> Columns:
         """Return a row after a recorded change. If earlier calls were left out, a number changes by the recorded amount."""
         before, after = row.before, row.after
-        if before is None or after is None or now == before:
+        if before is None or after is None or now == before or (now is None and row.table == SEQUENCES):
             return None if after is None else dict(after)
         if now is None:
             self._leave(f"a row of {row.store} {row.table} is not there, which a call changed when the tape was recorded")
@@ -98,6 +98,14 @@ class TapedStores(Stores):
     """The rows of a tape in place of real stores. The agent's memory is a real store and is reset as usual."""
 
     tape = PlayedTape(())
+
+    async def snapshot(self) -> Callable[[], Awaitable[StoreReading]]:
+        now = self.tape.reading()
+
+        async def reading() -> StoreReading:
+            return now
+
+        return reading
 
     async def read(self) -> StoreReading:
         return self.tape.reading()

@@ -10,7 +10,7 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
@@ -19,6 +19,7 @@ from bench.common.digests import digest_of
 from bench.common.errors import ConfigError
 from bench.common.values import dataclass
 from bench.probe.run.witness.documents import LARGEST, SUFFIXES, Objects, objects_in, without
+from bench.probe.run.witness.folder_watch import FolderWatch
 from bench.probe.run.witness.ignored import NOTHING, Ignored
 from bench.probe.run.witness.path_store import PathStore
 from bench.probe.run.witness.place import PREFIX, remove_tree
@@ -69,6 +70,11 @@ class FolderStore(PathStore):
         self._objects: dict[str, Objects] = {}
         self._is_file = path.is_file()
         self.kind = "file" if self._is_file else "folder"
+        self._watch: FolderWatch | None = None
+        self._now, self._differing = dict[str, _Entry](), set[str]()
+        """What stood in the copy at the last reading, and the paths at which that differs from the first state."""
+        self._touched, self._times = set[str](), 0
+        """The paths that were touched since the last reading, and how often any were."""
 
     def _check(self, path: Path) -> None:
         if not path.is_dir() and (self._in_place or not path.is_file()):
@@ -111,26 +117,71 @@ class FolderStore(PathStore):
     def read(self, most: int) -> StoreReading:
         """Return the digest of its content, and the paths that differ from the first state, at most `most`."""
         with self._one_line("cannot be read"):
-            now = self._entries(self._root, self._root)
-            paths = sorted(path for path in {*self._stood, *now} if self._stood.get(path) != now.get(path))
+            now, paths = self._present(), sorted(self._differing)
             differences = [row for path in paths for row in self._differences(path, self._stood.get(path), now.get(path))]
-            shown = {entry.content for entries in (self._stood, now) for entry in entries.values()}
+            differing = repr([(path, now.get(path)) for path in paths]).encode("utf-8", "surrogatepass")
+            return StoreReading(self._encoding.digest(differing), tuple(differences[:most]), max(0, len(differences) - most))
+
+    def stamp(self) -> int | None:
+        """Return how often the kernel said that something changed; None if nobody watches."""
+        with self._one_line("cannot be read"):
+            if self._watch:
+                touched = self._watch.changed()
+                if touched is None:
+                    self._end_watch()
+                    return None
+                self._touched |= touched
+                self._times += bool(touched)
+            return self._times if self._watch else None
+
+    def remove(self) -> None:
+        """Remove the copy, or restore what the owner named. This can be called again."""
+        self._end_watch()
+        super().remove()
+
+    def _end_watch(self) -> None:
+        if self._watch:
+            self._watch.close()
+            self._watch = None
+
+    def recheck(self) -> None:
+        """Walk through all at the next reading: the kernel says nothing of what is written through a mapping."""
+        self._end_watch()
+
+    def _present(self) -> dict[str, _Entry]:
+        """Return what stands in the copy now. If the kernel says which paths were touched, only these are looked at."""
+        if self.stamp() is None:
+            with suppress(OSError):  # then every reading walks through all
+                self._watch = FolderWatch(self._root)
+            self._now = self._entries(self._root, self._root)
+            self._differing, seen = set[str](), {*self._stood, *self._now}
+            shown = {entry.content for entries in (self._stood, self._now) for entry in entries.values()}
             self._objects = {content: objects for content, objects in self._objects.items() if content in shown}
             self._known = {stamp: content for stamp, content in self._known.items() if content[1] in shown}
-            digest = self._encoding.hashed()
-            for path, entry in sorted(now.items()):
-                digest.update(repr((path, entry)).encode("utf-8", "surrogatepass"))
-            return StoreReading(digest.hexdigest(), tuple(differences[:most]), max(0, len(differences) - most))
+        else:
+            seen = set(self._touched)
+            for path in self._touched:
+                if (entry := self._now.get(path)) and entry.kind == "folder":
+                    seen.update(place for place in self._now if place.startswith(f"{path}/"))
+            for path in seen:
+                self._now.pop(path, None)
+            entries = self._entries(self._root, self._root, self._touched)
+            self._now |= entries
+            seen |= entries.keys()
+        self._touched = set()
+        self._differing -= seen
+        self._differing |= {path for path in seen if self._stood.get(path) != self._now.get(path)}
+        return self._now
 
     @property
     def _root(self) -> Path:
         """The folder whose content is the copy."""
         return self._copy.parent if self._is_file else self._copy
 
-    def _entries(self, folder: Path, root: Path) -> dict[str, _Entry]:
-        """Return what stands in a folder, by path. Its links refer to `root`."""
+    def _entries(self, folder: Path, root: Path, paths: Iterable[str] | None = None) -> dict[str, _Entry]:
+        """Return what stands in a folder, or at these paths in it, by path. Its links refer to `root`."""
         entries = {}
-        for path, item in items_in(folder):
+        for path, item in items_in(folder, paths=paths):
             if self._ignores(path):
                 continue
             mode = stat.S_IMODE(item.st_mode)
@@ -140,7 +191,8 @@ class FolderStore(PathStore):
                 elif stat.S_ISDIR(item.st_mode):
                     entries[path] = _Entry("folder", mode)
                 else:
-                    entries[path] = _Entry("file", mode, *self._content_of(folder / path))
+                    known = self._known.get(_stamp_of(item))
+                    entries[path] = _Entry("file", mode, *(known or self._content_of(folder / path)))
         return entries
 
     def _content_of(self, path: Path) -> tuple[int, str]:
@@ -148,7 +200,7 @@ class FolderStore(PathStore):
         begun = time.time_ns()
         with _opened(path) as file:
             item = os.fstat(file)
-            stamp = (item.st_dev, item.st_ino, item.st_size, item.st_mtime_ns, item.st_ctime_ns)
+            stamp = _stamp_of(item)
             if stamp in self._known:
                 return self._known[stamp]
             content = self._content_of_objects(path, file, item.st_size) or self._content_of_bytes(file)
@@ -326,12 +378,25 @@ def _same(source: Path, target: Path) -> bool:
     return True
 
 
-def items_in(folder: Path, *, entering: bool = False) -> Iterator[tuple[str, os.stat_result]]:
+def _stamp_of(item: os.stat_result) -> tuple[int, ...]:
+    return item.st_dev, item.st_ino, item.st_size, item.st_mtime_ns, item.st_ctime_ns
+
+
+def items_in(
+    folder: Path, *, entering: bool = False, paths: Iterable[str] | None = None
+) -> Iterator[tuple[str, os.stat_result]]:
     """Yield the files, links and folders in a folder by their relative paths. Files that disappear meanwhile are left out.
 
-    `entering`: a folder that does not let its owner in is opened.
+    `entering`: a folder that does not let its owner in is opened. `paths`: only these, and what is below them.
     """
-    parents = [""]
+    parents = [""] if paths is None else []
+    for path in paths or ():
+        with suppress(FileNotFoundError, NotADirectoryError):
+            item = (folder / path).lstat()
+            if stat.S_ISDIR(item.st_mode):
+                parents.append(f"{path}/")
+            if stat.S_IFMT(item.st_mode) in (stat.S_IFDIR, stat.S_IFLNK, stat.S_IFREG):
+                yield path, item
     while parents:
         parent = parents.pop()
         with suppress(FileNotFoundError), os.scandir(folder / parent) as items:

@@ -36,6 +36,10 @@ class MemoryStore(PathStore):
         del most
         return StoreReading("", ())
 
+    def stamp(self) -> str:
+        """Return the same for ever: what an agent knows is not read."""
+        return ""
+
 
 def copy_with_journals(path: Path, folder: Path) -> None:
     """Copy a file, with the journals that a database has beside it, or a folder into another folder, which is made."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from bench.common.errors import ConfigError, one_line
 from bench.probe.run.witness.originals import OwnersStore
 from bench.probe.run.witness.place import Place, PlaceNote, claimed_place, remove_tree, unrestored
 from bench.probe.run.witness.rows import printable
+from bench.record.probe.rows import StoreReading
 
 
 class PathStore(ABC):
@@ -67,6 +68,22 @@ class PathStore(ABC):
                 self._place.remove()
                 self._place = None
                 raise
+
+    def stamp(self) -> Hashable:
+        """Return None: nobody can tell whether something was written."""
+        return None
+
+    def recheck(self) -> None:  # noqa: B027  most kinds need not
+        """Read all of it at the next reading, whatever the system says that was written."""
+
+    @abstractmethod
+    def read(self, most: int) -> StoreReading:
+        """Return the digest of its content, and what differs from the first state, at most `most` rows."""
+
+    def snapshot(self, most: int) -> Callable[[], StoreReading]:
+        """Return the function that returns what was read now."""
+        reading = self.read(most)
+        return lambda: reading
 
     def remove(self) -> None:
         """Remove the copy, or restore what the owner named. This can be called again."""

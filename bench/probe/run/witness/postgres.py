@@ -8,7 +8,7 @@ from __future__ import annotations
 import getpass
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
@@ -60,7 +60,6 @@ class PostgresStore:
         self._copy = ""
         self._server: Session | None = None
         self._state: DatabaseState | None = None
-        self._last: tuple[str, int, StoreReading] | None = None
         self._written: list[Any] = []
         self._is_kept = False
 
@@ -98,7 +97,6 @@ class PostgresStore:
         """Make the copy anew of the template. Sessions on the copy are closed."""
         with self._one_line("cannot be reset"):
             assert self._server
-            self._last = None
             drop(self._server, self._copy)
             self._create(self._copy, self._copy + _FIRST)
             self._take_over(self._copy + _FIRST, self._copy)
@@ -106,15 +104,25 @@ class PostgresStore:
     def read(self, most: int) -> StoreReading:
         """Return the digest of its content, and the rows that differ from the first state, at most `most`."""
         with self._one_line("cannot be read"), _connected(self._dsn, self._copy) as now:
-            written: str = _only(now, "SELECT pg_current_wal_insert_lsn()::text")
-            if self._last and self._last[:2] == (written, most):
-                return self._last[2]  # nothing was written in the whole server
             now.execute(_BEGIN)
             with _connected(self._dsn, self._copy + _FIRST) as first:
                 first.execute(_BEGIN)
-                reading = self._reading(first, now, most)
-            self._last = written, most, reading
-            return reading
+                return self._reading(first, now, most)
+
+    def stamp(self) -> str:
+        """Return how far the journal of the whole server was written."""
+        with self._one_line("cannot be read"):
+            assert self._server
+            written: str = _only(self._server, "SELECT pg_current_wal_insert_lsn()::text")
+            return written
+
+    def recheck(self) -> None:
+        """Do nothing: the server's journal knows of all that is written."""
+
+    def snapshot(self, most: int) -> Callable[[], StoreReading]:
+        """Return the function that returns what was read now."""
+        reading = self.read(most)
+        return lambda: reading
 
     def query(self, sql: str) -> list[tuple[object, ...]]:
         """Return the rows that a query of the owner's answers on the copy, which it cannot change."""

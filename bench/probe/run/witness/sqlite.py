@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
 from pathlib import Path
 
 from bench.common.digests import digest_of
@@ -15,7 +16,7 @@ from bench.common.errors import ConfigError
 from bench.probe.run.witness.ignored import NOTHING, Ignored
 from bench.probe.run.witness.path_store import PathStore
 from bench.probe.run.witness.rows import Encoding, RowPair, StoredRow
-from bench.probe.run.witness.sqlite_pages import pages_of, same_tables
+from bench.probe.run.witness.sqlite_pages import pages_of, touched_rows
 from bench.probe.run.witness.sqlite_tables import SqliteComparison, quoted, tables_of
 from bench.record.probe.rows import RowDifference, StoreReading
 
@@ -24,6 +25,8 @@ PATIENCE = 10.0
 _OLDEST = (3, 37, 0)
 BESIDE = ("-wal", "-shm", "-journal")
 """Ends of the files that a database has beside it."""
+_HEADS = {"-wal": 32, "-shm": 48}
+"""Bytes of the headers of a WAL and of its index. The header of a database has 100."""
 _ALL = 2**128
 
 
@@ -83,10 +86,30 @@ class SqliteStore(PathStore):
 
     def read(self, most: int) -> StoreReading:
         """Return the digest of its content, and the rows that differ from the first state, at most `most`."""
-        with self._one_line("cannot be read"), closing(opened_database(self._copy, "rw")) as database:
-            database.execute("ATTACH ? AS first", (f"{self._first.as_uri()}?mode=ro&immutable=1",))
-            database.execute("BEGIN")
-            return self._reading(database, most)
+        return self.snapshot(most)()
+
+    def stamp(self) -> tuple[object, ...]:
+        """Return what each transaction changes: a counter in the file, or the journal and its index."""
+        with self._one_line("cannot be read"):
+            return tuple(_head(self._copy.with_name(self._copy.name + end), end) for end in ("", *BESIDE))
+
+    def snapshot(self, most: int) -> Callable[[], StoreReading]:
+        """Begin a transaction, and return the function that reads in it. Until then a writer without a WAL has to wait."""
+        with self._one_line("cannot be read"):
+            database = opened_database(self._copy, "rw", check_same_thread=False)
+            try:
+                database.execute("ATTACH ? AS first", (f"{self._first.as_uri()}?mode=ro&immutable=1",))
+                database.execute("BEGIN")
+                database.execute("SELECT count(*) FROM main.sqlite_schema").fetchone()
+            except BaseException:
+                database.close()
+                raise
+
+        def read() -> StoreReading:
+            with self._one_line("cannot be read"), closing(database):
+                return self._reading(database, most)
+
+        return read
 
     def query(self, sql: str) -> list[tuple[object, ...]]:
         """Return the rows that a query of the owner's answers on the copy, which it cannot change."""
@@ -106,10 +129,10 @@ class SqliteStore(PathStore):
 
     def _reading(self, database: sqlite3.Connection, most: int) -> StoreReading:
         before, now = tables_of(database, "first", self._ignores), tables_of(database, "main", self._ignores)
-        same = same_tables(database, self._copy, self._first, self._pages)
+        touched = touched_rows(database, self._copy, self._first, self._pages)
         totals, differences, count = dict(self._totals), list[RowDifference](), 0
-        for name in sorted({*before, *now}.difference(same)):
-            comparison = SqliteComparison(database, before.get(name), now.get(name))
+        for name in sorted({*before, *now}.difference(name for name, rows in touched.items() if not rows)):
+            comparison = SqliteComparison(database, before.get(name), now.get(name), touched.get(name))
             total, alike = totals.get(name, 0), Counter[str]()
             for pair in self._changes(comparison):
                 total += self._weight(name, comparison, pair[1]) - self._weight(name, comparison, pair[0])
@@ -152,15 +175,28 @@ class SqliteStore(PathStore):
         return self._encoding.weight((table, (*row[:width], *later)))
 
 
-def opened_database(path: Path, mode: str, *, immutable: bool = False) -> sqlite3.Connection:
+def opened_database(path: Path, mode: str, *, immutable: bool = False, check_same_thread: bool = True) -> sqlite3.Connection:
     """Return a database, open for reading ("ro"), for writing ("rw"), or made if it is missing ("rwc").
 
     A text that is not UTF-8 keeps its bytes. `immutable`: nobody writes to it, and no file is made beside it.
     """
     place = f"{path.absolute().as_uri()}?mode={mode}{'&immutable=1' if immutable else ''}"
-    database = sqlite3.connect(place, uri=True, timeout=PATIENCE, isolation_level=None)
+    database = sqlite3.connect(place, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=check_same_thread)
     database.text_factory = _text
     return database
+
+
+def _head(path: Path, end: str) -> tuple[object, ...] | None:
+    """Return what tells of a transaction in a file of a database. Of a WAL's index, that is the first copy of its header:
+    readers write behind it, and its times are those of a mapping."""
+    with suppress(FileNotFoundError):
+        file = os.open(path, os.O_RDONLY)
+        try:
+            item, head = os.fstat(file), os.read(file, _HEADS.get(end, 100))
+        finally:
+            os.close(file)
+        return (item.st_ino, head) if end == "-shm" else (item.st_ino, item.st_size, item.st_mtime_ns, head)
+    return None
 
 
 def _text(raw: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Which tables of a SQLite database have the same pages as in its first state. Their rows need not be compared.
+"""Which rows of a SQLite database lie on pages that its first state has not. All others need not be compared.
 
 A table whose root page has the same number, and all of whose former pages have the same bytes, has the same rows.
 """
@@ -6,12 +6,16 @@ A table whose root page has the same number, and all of whose former pages have 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterator
+import struct
+from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 _PIECE = 2**20
-_WAL_HEADER, _FRAME_HEADER = 32, 24
+_WAL_HEADER, _FRAME_HEADER, _FILE_HEADER = 32, 24, 100
+_LEAF, _INNER, _NUMBER = 13, 5, struct.Struct(">I")
 _ROOTS = "SELECT name, rootpage, sql FROM {schema}.sqlite_schema WHERE type = 'table'"
 
 
@@ -23,8 +27,9 @@ def pages_of(database: sqlite3.Connection) -> dict[int, str]:
     return {}
 
 
-def same_tables(database: sqlite3.Connection, path: Path, first: Path, pages: dict[int, str]) -> Collection[str]:
-    """Return tables that are the same as in the first state. Others may be the same, too.
+def touched_rows(database: sqlite3.Connection, path: Path, first: Path, pages: dict[int, str]) -> dict[str, set[int]]:
+    """Return for tables the numbers of all rows that can differ from the first state: those on pages that have other bytes, or
+    that came to the table or left it. A table that is missing can differ anywhere.
 
     Args:
         database: The database at `path`, in a transaction that has read from it; the first state is attached as `first`.
@@ -34,10 +39,90 @@ def same_tables(database: sqlite3.Connection, path: Path, first: Path, pages: di
     """
     (size,), (former,) = (database.execute(f"PRAGMA {schema}.page_size").fetchone() for schema in ("main", "first"))
     if not pages or size != former:
-        return ()
+        return {}
     now, before = (set(database.execute(_ROOTS.format(schema=schema)).fetchall()) for schema in ("main", "first"))
-    changed = {pages.get(page) for page in _changed(path, first, size)}
-    return {name for name, _, sql in now & before if name not in changed and not sql.upper().startswith("CREATE VIRTUAL")}
+    changed, touched = set(_changed(path, first, size)), dict[str, set[int]]()
+    of_tables = {pages.get(page) for page in changed}
+    journal = path.with_name(f"{path.name}-wal")
+    is_whole = not (journal.exists() and journal.stat().st_size)
+    with path.open("rb") as file, first.open("rb") as other:
+        for name, root, sql in now & before:
+            if sql.upper().startswith("CREATE VIRTUAL"):
+                continue
+            if name not in of_tables:
+                touched[name] = set()
+            elif is_whole:
+                former_pages = {page for page in changed if pages.get(page) == name}
+                with suppress(_NoTree):
+                    touched[name] = _rows_between(_Pages(other, size), _Pages(file, size), root, changed, former_pages)
+    return touched
+
+
+class _NoTree(Exception):
+    """The pages of a table are no tree of rows with numbers, or a change is not in the page that names its row."""
+
+
+@dataclass(frozen=True)
+class _Pages:
+    """The pages of a file, read as SQLite's format has them. A page of a table is a leaf with rows, or leads to others."""
+
+    file: BinaryIO
+    size: int
+
+    def tree(self, root: int) -> tuple[set[int], set[int]]:
+        """Return the leaves of a table, and the pages that lead to them. All leaves are equally deep."""
+        depth, page = 0, root
+        while (children := self._children(page)) is not None:
+            depth, page = depth + 1, children[0]
+        level, inner = [root], set[int]()
+        for _ in range(depth):
+            inner.update(level)
+            level = [child for page in level for child in self._children(page) or ()]
+        return set(level), inner
+
+    def numbers(self, leaf: int) -> Iterator[int]:
+        """Yield the numbers of the rows on a leaf."""
+        _, content, cells = self._cells(leaf, 8)
+        for cell in cells:
+            _, at = _varint(content, cell)
+            number, _ = _varint(content, at)
+            yield number - 2**64 if number >= 2**63 else number
+
+    def _children(self, page: int) -> list[int] | None:
+        kind, content, cells = self._cells(page, 12)
+        if kind == _LEAF:
+            return None
+        start = _FILE_HEADER if page == 1 else 0
+        return [*(_NUMBER.unpack_from(content, cell)[0] for cell in cells), _NUMBER.unpack_from(content, start + 8)[0]]
+
+    def _cells(self, page: int, header: int) -> tuple[int, bytes, tuple[int, ...]]:
+        self.file.seek((page - 1) * self.size)
+        content, start = self.file.read(self.size), _FILE_HEADER if page == 1 else 0
+        if len(content) != self.size or content[start] not in (_LEAF, _INNER):
+            raise _NoTree
+        count = int.from_bytes(content[start + 3 : start + 5], "big")
+        return content[start], content, struct.unpack_from(f">{count}H", content, start + header)
+
+
+def _rows_between(first: _Pages, now: _Pages, root: int, changed: set[int], former_pages: set[int]) -> set[int]:
+    """Return the numbers of the rows that can differ. Raises NoTree if a page beside the tree has changed: the rest of a long
+    row lies there."""
+    leaves, inner = first.tree(root)
+    if former_pages - leaves - inner:
+        raise _NoTree
+    later, _ = now.tree(root)
+    numbers = {number for leaf in leaves & (changed | (leaves - later)) for number in first.numbers(leaf)}
+    return numbers.union(*(now.numbers(leaf) for leaf in later & (changed | (later - leaves))))
+
+
+def _varint(content: bytes, at: int) -> tuple[int, int]:
+    """Return a number of SQLite's format, and where it ends."""
+    number = 0
+    for place in range(at, at + 8):
+        number = number << 7 | content[place] & 0x7F
+        if content[place] < 0x80:
+            return number, place + 1
+    return number << 8 | content[at + 8], at + 9
 
 
 def _changed(path: Path, first: Path, size: int) -> Iterator[int]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from itertools import chain
 
 from bench.common.values import dataclass
 from bench.probe.run.witness.rows import SCHEMA, RowPair, StoredRow
 from bench.record.probe.rows import SEQUENCES
 
+_MOST_TOUCHED = 10_000
+"""Rows. If more can differ, all are compared."""
 ROW = "(row)"
 """The column of a table of which all others are ignored: its rows are counted."""
 
@@ -85,10 +87,19 @@ def _can_read(database: sqlite3.Connection, query: str) -> bool:
 
 
 class SqliteComparison:
-    """A table now, beside the first state. Each can lack it, or lack columns of it, which then count as NULL."""
+    """A table now, beside the first state. Each can lack it, or lack columns of it, which then count as NULL. If `touched` is
+    given, only rows with these numbers can differ."""
 
-    def __init__(self, database: sqlite3.Connection, before: SqliteTable | None, now: SqliteTable | None) -> None:
+    def __init__(
+        self,
+        database: sqlite3.Connection,
+        before: SqliteTable | None,
+        now: SqliteTable | None,
+        touched: Collection[int] | None = None,
+    ) -> None:
         self._database, self._before, self._now = database, before, now
+        few = touched is not None and len(touched) <= _MOST_TOUCHED and before and now and before.number and now.number
+        self._touched = f"({', '.join(map(str, touched))})" if few and touched else ""
         self.columns = tuple(dict.fromkeys(chain(before.columns if before else (), now.columns if now else ())))
         self.width = len(before.columns if before else self.columns)
         self.key: tuple[str, ...] = ()
@@ -112,12 +123,16 @@ class SqliteComparison:
         absent = f"f.{quoted(self.key[0]) if self.key else before.number} IS NULL"
         old, new = self._list("f", before), self._list("n", now)
         same = " AND ".join(f"{b} IS {a} COLLATE BINARY AND typeof({b}) = typeof({a})" for a, b in zip(old, new, strict=True))
-        changed = f"FROM {main} AS n LEFT JOIN {first} AS f ON {self._joined} WHERE {absent} OR NOT ({same})"
-        for row in self._database.execute(f"SELECT {', '.join((*old, *new))}, {absent} {changed}"):
+        changed = f"FROM {main} AS n LEFT JOIN {first} AS f ON {self._joined} WHERE ({absent} OR NOT ({same}))"
+        new_only, old_only = (
+            f" AND {alias}.{number} IN {self._touched}" if self._touched else ""
+            for alias, number in (("n", now.number), ("f", before.number))
+        )
+        for row in self._database.execute(f"SELECT {', '.join((*old, *new))}, {absent} {changed}{new_only}"):
             came += row[-1]
             yield None if row[-1] else row[:width], row[width:-1]
-        if self._count(first) > self._count(main) - came:
-            gone = f"FROM {first} AS f WHERE NOT EXISTS (SELECT 1 FROM {main} AS n WHERE {self._joined})"
+        if self._touched or self._count(first) > self._count(main) - came:
+            gone = f"FROM {first} AS f WHERE NOT EXISTS (SELECT 1 FROM {main} AS n WHERE {self._joined}){old_only}"
             yield from ((row, None) for row in self._database.execute(f"SELECT {', '.join(old)} {gone}"))
 
     def _rows(self, schema: str, table: SqliteTable | None) -> Iterator[StoredRow]:

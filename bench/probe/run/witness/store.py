@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Protocol
 
 from bench.record.probe.rows import StoreReading
@@ -43,6 +43,16 @@ class StoreCopy(Protocol):
 
     def keep_backup(self) -> str:
         """Leave the first state where it is when the copy is removed. Return where that is, and how it is restored."""
+
+    def stamp(self) -> Hashable:
+        """Return what is equal to an earlier stamp only if nothing was written since then; None if nobody can tell. This takes
+        no more than a moment."""
+
+    def recheck(self) -> None:
+        """Read all of it at the next reading, whatever the system says that was written."""
+
+    def snapshot(self, most: int) -> Callable[[], StoreReading]:
+        """Begin a reading, and return the function that ends it. What is written between both is not in it."""
 
     def remove(self) -> None:
         """Remove the copy, or restore the owner's store if the copy stood in its place. This can be called again."""

@@ -6,7 +6,7 @@ import asyncio
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -75,6 +75,9 @@ class Stores:
         self._stores, self._settle, self._encoding, self._most = tuple(stores), settle, encoding, most
         self._changed = set[str]()
         """The stores that were found changed."""
+        self._stores, self.settle, self._encoding, self._most = tuple(stores), settle, encoding, most
+        self._last = dict[str, tuple[Hashable, StoreReading]]()
+        """The last reading of each store, with the stamp that the store had before it."""
 
     @classmethod
     def of(
@@ -126,6 +129,7 @@ class Stores:
         Raises:
             ConfigError: A copy cannot be reset.
         """
+        self._last.clear()
         for store in self._stores:
             await _in_thread(store.reset)
 
@@ -145,11 +149,43 @@ class Stores:
         Raises:
             ConfigError: A copy cannot be read.
         """
-        readings = [await _in_thread(store.read, self._most) for store in self._stores]
+        return self._together(await _in_thread(lambda: [self._begin(store)() for store in self._stores]))
+
+    async def snapshot(self) -> Callable[[], Awaitable[StoreReading]]:
+        """Begin a reading, and return the function that ends it. A store in which nothing was written is not read again.
+
+        Raises:
+            ConfigError: A copy cannot be read; the returned function, too.
+        """
+        begun = await _in_thread(lambda: [self._begin(store) for store in self._stores])
+
+        async def reading() -> StoreReading:
+            return self._together(await _in_thread(lambda: [end() for end in begun]))
+
+        return reading
+
+    def _begin(self, store: StoreCopy) -> Callable[[], StoreReading]:
+        stamp, (known, last) = store.stamp(), self._last.get(store.name, (None, None))
+        if last is not None and stamp is not None and stamp == known:
+            return lambda: last
+        end = store.snapshot(self._most)
+
+        def read() -> StoreReading:
+            self._last[store.name] = stamp, (reading := end())
+            return reading
+
+        return read
+
+    def _together(self, readings: Sequence[StoreReading]) -> StoreReading:
         rows = [row for reading in readings for row in reading.differences]
         digest = self._encoding.digest("\n".join(reading.digest for reading in readings).encode())
         more = sum(reading.more for reading in readings) + max(0, len(rows) - self._most)
         return StoreReading(digest, tuple(rows[: self._most]), more)
+
+    def recheck(self) -> None:
+        """Read all of each store at the next reading, whatever the system says that was written."""
+        for store in self._stores:
+            store.recheck()
 
     async def reading(self) -> StoreReading:
         """Return a reading that is equal to the reading `settle` before it.
@@ -159,7 +195,7 @@ class Stores:
         """
         begun, last = time.monotonic(), await self.read()
         for _ in range(_READINGS):
-            await asyncio.sleep(self._settle)
+            await asyncio.sleep(self.settle)
             last, before = await self.read(), last
             if last.digest == before.digest:
                 return last

@@ -105,7 +105,9 @@ def test_a_variable_hands_the_copy_over_and_others_hold_the_addresses_of_service
         async with Gateway(subject, {}, tmp_path / "private") as gateway:
             _, variables = gateway.launch(("agent",), {"BANK_URL": "old", "C": "c"})
             copy = json.loads(text_of(Path(variables["MCP_CONFIG"])))
-            root = "/".join(variables["A"].split("/")[:4])
+            root = "/".join(variables["A"].split("/")[:3])
+            tokens = {url.split("/")[3] for url in (variables["A"], variables["BANK_URL"], copy["mcpServers"]["far"]["url"])}
+            assert len(tokens) == 3 and all(len(token) == 32 for token in tokens)
             assert variables["BANK_URL"].startswith(root)
             assert copy["mcpServers"]["far"]["url"].startswith(root)
             assert variables["A"] == variables["B"]
@@ -149,7 +151,7 @@ def test_a_servers_command_in_the_agents_command_is_replaced(
             (*_, line) = changed[before:-after]
             shim = changed[before:-after] if line == "a b" else tuple(shlex.split(line.removeprefix("--server=")))
             assert line.startswith("--server=") == words[1].startswith("--server=")
-            assert shim[-5:] == (gateway._token, "0/shop", "npx", "-y", "a b")
+            assert shim[-5:] == (str(tmp_path / "private"), "0/shop", "npx", "-y", "a b")
             with pytest.raises(ConfigError, match="does not hold the command of the server 'shop'"):
                 gateway.launch(("agent", "it's"), {})
 
@@ -298,13 +300,36 @@ def test_no_secret_of_a_config_is_told_to_the_gate(tmp_path: Path) -> None:
     assert "canary" not in repr(gate.notes)
 
 
+def argument_lists() -> list[bytes]:
+    """The arguments of all processes, as any user of this machine sees them."""
+    return [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+
+
+def test_no_list_of_arguments_holds_what_opens_a_door(tmp_path: Path) -> None:
+    bank = Service("bank", "BANK_URL", "http://127.0.0.1:8")
+
+    async def work() -> None:
+        async with gateway_of(tmp_path, ScriptedGate()) as gateway:
+            gateway._addresses["BANK_URL"] = gateway._listener.add_service(bank)
+            words, variables = gateway.launch(("agent", "{mcp}"), {})
+            async with client_of(gateway) as client:
+                await client.call(1, "pay", amount=5)
+                await client.message()
+                running = argument_lists()
+            token = variables["BANK_URL"].split("/")[3]
+            assert any(b"shim.py" in line and str(tmp_path).encode() in line for line in running)
+            assert not any(token.encode() in line for line in running) and token not in " ".join(words)
+
+    run(work())
+
+
 def test_a_stranger_at_the_socket_is_refused(tmp_path: Path) -> None:
     gate = ScriptedGate()
 
     async def work() -> None:
         async with gateway_of(tmp_path, gate) as gateway:
             _, entry = launched(gateway, "shop")
-            words = [word if word != gateway._token else "0" * 32 for word in entry["args"]]
+            words = [word if word != "0/shop" else "0/none" for word in entry["args"]]
             shim = await asyncio.create_subprocess_exec(entry["command"], *words, stdin=subprocess.DEVNULL)
             assert await shim.wait() == 1
 

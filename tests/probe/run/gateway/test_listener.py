@@ -31,7 +31,7 @@ def answered(request: str, gate: ScriptedGate) -> bytes:
 REFUSED = {
     "another token": ("GET /tokem/bank/x HTTP/1.1\r\nHost: HERE\r\n\r\n", b"401"),
     "no token": ("GET /bank/x HTTP/1.1\r\nHost: HERE\r\n\r\n", b"401"),
-    "another door": ("GET /token/banc/x HTTP/1.1\r\nHost: HERE\r\n\r\n", b"404"),
+    "another door": ("GET /token/banc/x HTTP/1.1\r\nHost: HERE\r\n\r\n", b"401"),
     "another host": ("GET /token/bank/x HTTP/1.1\r\nHost: evil.example\r\n\r\n", b"403"),
     "no host": ("GET /token/bank/x HTTP/1.1\r\n\r\n", b"403"),
     "an origin": ("GET /token/bank/x HTTP/1.1\r\nHost: HERE\r\nOrigin: http://HERE\r\n\r\n", b"403"),
@@ -108,6 +108,18 @@ def test_a_service_that_does_not_listen_breaks_the_connection_and_is_noticed() -
 
     asyncio.run(asyncio.wait_for(ask(), 10))
     assert gate.notes == [("bank", "cannot be reached: ConnectionRefusedError")]
+
+
+def test_the_address_of_a_door_opens_no_other_door() -> None:
+    async def ask() -> list[bytes]:
+        async with raw_server(OK) as server, listening(ScriptedGate(), token="") as listener:
+            bank, shop = (listener.add_service(Service(name, name, server.url)) for name in ("bank", "shop"))
+            place, token = listener.address.removeprefix("http://"), bank.split("/")[3]
+            targets = [f"/{token}/bank/x", f"/{token}/shop/x", shop.removeprefix(listener.address) + "/x"]
+            line = "GET {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n"
+            return [await exchanged(listener.address, line.format(target, place).encode()) for target in targets]
+
+    assert [got.split()[1] for got in asyncio.run(asyncio.wait_for(ask(), 10))] == [b"200", b"401", b"200"]
 
 
 def test_the_end_of_the_listener_ends_what_waits() -> None:

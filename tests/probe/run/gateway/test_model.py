@@ -134,16 +134,40 @@ def test_a_request_without_a_key_gets_the_owners(
     dialect: str, variable: str, header: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(variable, KEY)
+    assert f"{header}{KEY}\r\n".encode() in asyncio.run(got_by(ScriptedGate(), dialect, trusted=True))
 
-    async def ask() -> bytes:
-        async with raw_server(answer_in("messages", REPLY, False), b"}") as server, listening(ScriptedGate()) as listener:
-            address = listener.add_model(ModelSource(suffix="", url=server.url, dialect=dialect))  # type: ignore[arg-type]
-            path, place = address.removeprefix(listener.address), listener.address.removeprefix("http://")
-            request = f"POST {path}/v1/messages HTTP/1.1\r\nHost: {place}\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{{}}"
-            await asyncio.wait_for(exchanged(address, request.encode(), 10), 5)
-            return server.got[0]
 
-    assert f"{header}{KEY}\r\n".encode() in asyncio.run(ask())
+async def got_by(gate: ScriptedGate, dialect: str = "chat", *lines: str, trusted: bool) -> bytes:
+    """Return what the provider got for a request with these lines in its head."""
+    async with raw_server(answer_in("messages", REPLY, False), b"}") as server, listening(gate) as listener:
+        source = ModelSource(suffix="", url=server.url, dialect=dialect, trusted=trusted)  # type: ignore[arg-type]
+        address = listener.add_model(source)
+        path, place = address.removeprefix(listener.address), listener.address.removeprefix("http://")
+        head = "".join(f"{line}\r\n" for line in (f"Host: {place}", "Content-Length: 2", "Connection: close", *lines))
+        await asyncio.wait_for(exchanged(address, f"POST {path}/v1/messages HTTP/1.1\r\n{head}\r\n{{}}".encode(), 10), 5)
+        return server.got[0]
+
+
+@pytest.mark.parametrize(
+    "sent", ["", f"Authorization: Bearer {KEY}", f"X-Api-Key: {KEY}", f"Api-Key: {KEY}\r\nX-Api-Key: other"]
+)
+@pytest.mark.parametrize("dialect", ["chat", "anthropic"])
+def test_no_key_of_the_owner_goes_to_an_address_that_only_the_file_names(
+    dialect: str, sent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OTHER"):
+        monkeypatch.setenv(variable, KEY)
+    gate = ScriptedGate()
+    assert KEY.encode() not in asyncio.run(got_by(gate, dialect, *filter(None, [sent]), trusted=False))
+    [note] = [what for what in map(str, gate.notes) if "no key of your environment goes to http://127.0.0.1" in what]
+    assert "_BASE_URL to it in your shell" in note and KEY not in note
+
+
+def test_a_key_of_the_agents_own_goes_where_it_sends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    gate = ScriptedGate()
+    got = asyncio.run(got_by(gate, "chat", "Authorization: Bearer sk-of-the-agent", trusted=False))
+    assert b"Authorization: Bearer sk-of-the-agent\r\n" in got and KEY.encode() not in got and not gate.notes
 
 
 @each_dialect

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import pairwise
 
 import pytest
 
@@ -19,6 +21,17 @@ class Ledger:
 
     def __init__(self) -> None:
         self.paid = list[str]()
+
+    settle = 0.01
+
+    async def snapshot(self) -> Callable[[], Awaitable[StoreReading]]:
+        now = await self.read()
+
+        async def reading() -> StoreReading:
+            await asyncio.sleep(0)
+            return now
+
+        return reading
 
     async def read(self) -> StoreReading:
         rows = tuple(RowDifference("shop", "paid", f"[{n}]", None, {"who": who}) for n, who in enumerate(self.paid))
@@ -163,12 +176,138 @@ def test_calls_that_need_each_other_do_not_wait_for_ever_one_by_one() -> None:
 def test_what_changed_while_nobody_called_is_the_doing_of_no_call() -> None:
     async def calls() -> None:
         await counter.call("ada")
+        await counter.journal.rest(until_settled=True)
         counter.ledger.paid.append("a stranger's")
         await counter.call("bob")
 
     counter = Counter(None)
     asyncio.run(calls())
     assert counter.in_flight() == [(1,), (), (2,)]
+
+
+def test_what_a_call_writes_soon_after_its_answer_is_its_doing() -> None:
+    async def calls() -> None:
+        await counter.call("ada")
+        counter.ledger.paid.append("ada, by a worker")
+        await counter.call("bob")
+        counter.ledger.paid.append("bob, by a worker")
+        await counter.journal.read()
+
+    counter = Counter(None)
+    asyncio.run(calls())
+    assert [(reading.calls, len(reading.changed)) for reading in counter.journal.readings] == [
+        ((1,), 1), ((1,), 1), ((2,), 1), ((2,), 1),
+    ]  # fmt: skip
+
+
+def test_stores_are_watched_until_they_have_settled_though_the_agent_goes_on_without_a_call() -> None:
+    async def calls() -> None:
+        await counter.call("ada")
+        await asyncio.sleep(0)
+        counter.ledger.paid.append("ada, by a worker")
+        await counter.journal.rest(until_settled=True)
+        counter.ledger.paid.append("a stranger's")
+        await counter.journal.read()
+
+    counter = Counter(None)
+    asyncio.run(calls())
+    assert counter.in_flight() == [(1,), (1,), ()]
+
+
+def test_one_by_one_a_call_waits_until_what_the_call_before_it_writes_late_is_seen() -> None:
+    async def calls() -> None:
+        loop = asyncio.get_running_loop()
+        await counter.call("ada")
+        loop.call_later(0.01, counter.ledger.paid.append, "ada, by a worker")
+        await counter.call("bob")
+
+    counter = Counter(None, one_by_one=True)
+    counter.ledger.settle = 0.3
+    asyncio.run(calls())
+    assert counter.in_flight() == [(1,), (1,), (2,)]
+
+
+def test_one_by_one_what_comes_after_an_answer_is_nobodys_call() -> None:
+    async def calls() -> None:
+        await counter.call("ada")
+        counter.ledger.paid.append("the agent's own")
+        await counter.call("bob")
+
+    counter = Counter(None, one_by_one=True)
+    asyncio.run(calls())
+    assert counter.in_flight() == [(1,), (), (2,)]
+
+
+class SlowLedger(Ledger):
+    """Stores whose snapshot is taken at once, and is read slowly."""
+
+    async def snapshot(self) -> Callable[[], Awaitable[StoreReading]]:
+        now = await super().snapshot()
+
+        async def reading() -> StoreReading:
+            await asyncio.sleep(0.4)
+            return await now()
+
+        return reading
+
+
+def slow(counter: Counter) -> Counter:
+    counter.ledger = counter.journal._stores = SlowLedger()
+    return counter
+
+
+def test_an_answer_does_not_wait_until_the_snapshot_is_read_and_the_next_call_does() -> None:
+    async def calls() -> list[float]:
+        loop = asyncio.get_running_loop()
+        times = [loop.time()]
+        for who in ("ada", "bob"):
+            await counter.call(who)
+            times.append(loop.time())
+        await counter.journal.read()
+        return [later - earlier for earlier, later in pairwise(times)]
+
+    counter = slow(Counter(None))
+    first, second = asyncio.run(calls())
+    assert first < 0.3 < 0.39 < second
+    assert [(reading.calls, len(reading.changed)) for reading in counter.journal.readings] == [((1,), 1), ((2,), 1)]
+    assert counter.gate.abandoned == ""
+
+
+def test_a_call_that_is_made_again_while_the_gateway_holds_it_is_the_probes_doing() -> None:
+    async def calls() -> None:
+        await counter.call("ada")
+        held = asyncio.create_task(counter.call("bob"))
+        await asyncio.sleep(0.3)  # the client's patience
+        await asyncio.gather(held, counter.call("bob"))
+
+    counter = slow(Counter(None))
+    asyncio.run(calls())
+    assert re.fullmatch(
+        r"the client of shop.pay gave up call 2 after the gateway had held it for 0\.\d s to read the stores",
+        counter.gate.abandoned,
+    )
+
+
+def test_a_client_that_cancels_a_call_which_the_gateway_holds_is_noted() -> None:
+    async def calls() -> None:
+        await counter.call("ada")
+        held = asyncio.create_task(counter.call("bob"))
+        await asyncio.sleep(0.01)
+        counter.gate.went(counter.journal.calls[1].call, "cancelled")
+        await held
+
+    counter = slow(Counter(None))
+    asyncio.run(calls())
+    assert "gave up call 2" in counter.gate.abandoned
+
+
+def test_equal_calls_that_are_made_at_the_same_time_are_the_agents_own() -> None:
+    async def calls() -> None:
+        await asyncio.gather(counter.call("ada"), counter.call("ada"), counter.call("ada"))
+
+    counter = slow(Counter(None))
+    asyncio.run(calls())
+    assert counter.gate.abandoned == ""
 
 
 def test_what_still_arrives_after_the_death_is_dropped() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sqlite3
 import tempfile
 from collections import Counter
@@ -9,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -91,3 +93,62 @@ def test_differences_are_exactly_what_was_done(
         assert store.read(100) == start
         assert rows_of(copy) == before
         store.remove()
+
+
+LARGE = {
+    "by number": "CREATE TABLE t (k INTEGER PRIMARY KEY, a, b TEXT)",
+    "by text": "CREATE TABLE t (k TEXT PRIMARY KEY, a, b TEXT)",
+    "without key": "CREATE TABLE t (k, a, b TEXT)",
+    "without rowid": "CREATE TABLE t (k INTEGER PRIMARY KEY, a, b TEXT) WITHOUT ROWID",
+}
+
+
+@pytest.mark.parametrize("vacuum", ["NONE", "FULL"])
+@pytest.mark.parametrize("kind", LARGE)
+@pytest.mark.parametrize("seed", range(3))
+def test_differences_in_a_table_of_many_pages_are_exactly_what_was_done(
+    tmp_path: Path, kind: str, vacuum: str, seed: int
+) -> None:
+    choose = random.Random(seed)
+    with closing(sqlite3.connect(tmp_path / "s.db")) as database, database:
+        database.execute("PRAGMA page_size = 512")
+        database.execute(f"PRAGMA auto_vacuum = {vacuum}")
+        database.execute(LARGE[kind])
+        database.execute("CREATE TABLE other (x)")
+        rows = ((number, choose.random(), "x" * choose.randrange(200)) for number in range(3_000))
+        database.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
+    store = SqliteStore("s", tmp_path / "s.db", tmp_path / "copies", Encoding(), {})
+    store.make()
+    copy, steps = Path(store.replaces[str(tmp_path / "s.db")]), range(12)
+    before = Counter(rows_of(copy))
+    for _ in steps:
+        with closing(sqlite3.connect(copy)) as database, database:
+            low = choose.randrange(3_100)
+            match choose.randrange(7):
+                case 0:
+                    database.execute("DELETE FROM t WHERE k BETWEEN ? AND ?", (low, low + choose.choice([0, 60, 900])))
+                case 1:
+                    database.execute("UPDATE t SET a = -a WHERE k = ?", (low,))
+                case 2:
+                    database.execute("UPDATE t SET b = ? WHERE k = ?", ("y" * choose.choice([10, 3_000]), low))
+                case 3:
+                    many = [(4_000 + choose.randrange(10**6), 1.0, "new") for _ in range(choose.choice([1, 300]))]
+                    database.executemany("INSERT OR REPLACE INTO t VALUES (?, ?, ?)", many)
+                case 4:
+                    database.execute("UPDATE OR REPLACE t SET k = k + 1 WHERE k = ?", (low,))
+                case 5:
+                    database.execute("INSERT INTO other VALUES (1)")
+                case _:
+                    database.execute("UPDATE t SET b = replace(b, 'y', 'z') WHERE length(b) > 1000")
+        reading, after = store.read(10_000), Counter(rows_of(copy))
+        differences = [row for row in reading.differences if row.table == "t"]
+        went, came = (
+            Counter(repr({name: row[name] for name in "kab"}) for row in side if row)
+            for side in ([each.before for each in differences], [each.after for each in differences])
+        )
+        assert went == shown(before - after) and came == shown(after - before)
+    store.remove()
+
+
+def shown(rows: Counter[tuple[Any, ...]]) -> Counter[str]:
+    return Counter({repr(Encoding().row(("k", "a", "b"), [value for _, value in row])): count for row, count in rows.items()})
