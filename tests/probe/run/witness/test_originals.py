@@ -104,7 +104,7 @@ FOLDER_CHANGES: dict[str, Callable[[Path], object]] = {
     "mode": lambda folder: (folder / "a").chmod(0o640),
     "new file": lambda folder: (folder / "sub" / "new").touch(),
     "file gone": lambda folder: (folder / "a").unlink(),
-    "link elsewhere": lambda folder: os.replace(folder / "other link", folder / "link"),
+    "link elsewhere": lambda folder: (folder / "other").replace(folder / "link"),
     "all gone": lambda folder: folder.rename(folder.with_name("gone")),
 }
 
