@@ -1,19 +1,24 @@
-"""What the process that forks itself for each command has loaded: the package, the tokenizer's table, the fonts of figures."""
+"""What the process that forks itself for each command has loaded: the package, the tokenizer's table, the fonts of figures, the
+digest of our code, the options of all commands."""
 
 from __future__ import annotations
 
+import functools
 import gc
 
 import httpx2
 import matplotlib.backends.backend_agg
 import matplotlib.backends.backend_svg  # noqa: F401
+import typer.main
 
 import bench.cli.main
 import bench.read.report.report
 import bench.run.openai.model
-import bench.run.serve.session  # noqa: F401
+import bench.run.serve.session
 from bench.common.tokens import count_tokens
 from bench.read.render.drawing import blank, finish, style
+from bench.run.architectures.registry import ARCHITECTURES
+from bench.run.experiment.code import our_codebase
 
 count_tokens("")
 with style():
@@ -21,4 +26,8 @@ with style():
     figure.subplots()
     finish(figure, "first", "The first figure reads the fonts", "")
 httpx2.AsyncClient()  # imports what it needs when it is first made
+for part in ARCHITECTURES:
+    our_codebase().of_part(part)
+typer.main.get_command = functools.cache(typer.main.get_command)
+typer.main.get_command(bench.cli.main.app)
 gc.freeze()
