@@ -17,6 +17,9 @@ import bench.run.openai.model
 import bench.run.serve.session
 from bench.common.tokens import count_tokens
 from bench.read.render.drawing import blank, finish, style
+from bench.read.report.claims_part import CLAIMS
+from bench.read.report.figures import FIGURES
+from bench.read.report.tables import TABLES
 from bench.run.architectures.registry import ARCHITECTURES
 from bench.run.experiment.code import our_codebase
 
@@ -26,8 +29,9 @@ with style():
     figure.subplots()
     finish(figure, "first", "The first figure reads the fonts", "")
 httpx2.AsyncClient()  # imports what it needs when it is first made
-for part in ARCHITECTURES:
-    our_codebase().of_part(part)
+for architecture in ARCHITECTURES:
+    our_codebase().of_part(architecture)
+names = [kind.names for kind in (TABLES, FIGURES, CLAIMS)]  # their entries lead to what makes them, which is imported for it
 typer.main.get_command = functools.cache(typer.main.get_command)
 typer.main.get_command(bench.cli.main.app)
 gc.freeze()

@@ -43,10 +43,11 @@ def write(root: Path, files: dict[str, str]) -> None:
 def impact(root: Path, *words: str, variables: dict[str, str] | None = None) -> tuple[list[str], int, str]:
     """Run `pytest --bench-impact`: the tests that ran with their outcomes, how many results were kept, and what was said."""
     here = str(Path(__file__).parents[2])
-    environment = os.environ | {"PYTHONPATH": here, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"} | (variables or {})
+    alone = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    environment = os.environ | {"PYTHONPATH": here} | alone | (variables or {})
     environment.pop("PYTEST_ADDOPTS", None)
     asked = words if any(word.startswith("--bench-record") for word in words) else ("--bench-impact", *words)
-    command = (sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:hypothesispytest")
+    command = (sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider")
     done = subprocess.run(
         (*command, "-p", "bench.codebase.plugin", *asked),
         cwd=root,
