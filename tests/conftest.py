@@ -4,9 +4,11 @@ A property that names no number of examples is tried on 40, and in the long form
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import signal
+import sys
 from collections.abc import Generator
 from pathlib import Path
 
@@ -85,6 +87,13 @@ def _no_signal_is_ignored_below() -> Generator[None]:
     yield
     for number in ignored:
         signal.signal(number, signal.SIG_IGN)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _git_is_asked_once() -> None:
+    """Each new run asks git about the checkout, and no test changes the checkout."""
+    if provenance := sys.modules.get("bench.run.experiment.provenance"):
+        vars(provenance)["_git"] = functools.cache(vars(provenance)["_git"])
 
 
 @pytest.fixture

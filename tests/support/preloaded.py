@@ -1,5 +1,5 @@
 """What the process that forks itself for each command has loaded: the package, the tokenizer's table, the fonts of figures, the
-digest of our code, the options of all commands."""
+digest of our code, what git says of it, the options of all commands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from bench.read.report.claims_part import CLAIMS
 from bench.read.report.figures import FIGURES
 from bench.read.report.tables import TABLES
 from bench.run.architectures.registry import ARCHITECTURES
+from bench.run.experiment import provenance
 from bench.run.experiment.code import our_codebase
+from bench.run.experiment.model_entries import MODELS
+from bench.run.trial.effects import EFFECTS
 
 count_tokens("")
 with style():
@@ -29,8 +32,10 @@ with style():
     figure.subplots()
     finish(figure, "first", "The first figure reads the fonts", "")
 httpx2.AsyncClient()  # imports what it needs when it is first made
-for architecture in ARCHITECTURES:
-    our_codebase().of_part(architecture)
+for part in (*ARCHITECTURES, *EFFECTS, *MODELS):
+    our_codebase().of_part(part)
+provenance._git = functools.cache(provenance._git)  # no test changes the checkout
+provenance.code_version(), provenance.package_versions()
 names = [kind.names for kind in (TABLES, FIGURES, CLAIMS)]  # their entries lead to what makes them, which is imported for it
 typer.main.get_command = functools.cache(typer.main.get_command)
 typer.main.get_command(bench.cli.main.app)
