@@ -85,6 +85,17 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def room(session: nox.Session) -> None:
+    """The tests of one room in less than a minute: nox -s room -- run/trial. A room is a folder of tests/."""
+    name, *words = session.posargs or [""]
+    folder = Path("tests", name)
+    if not name or not folder.is_dir():
+        session.error("name a room, a folder of tests/: nox -s room -- run/trial")
+    install(session, "tests")
+    session.run("pytest", str(folder), *words, env=COMPILED_ONCE)
+
+
+@nox.session
 def endurance(session: nox.Session) -> None:
     """The long forms of tests whose short forms `tests` runs: more kills, every study's figures, every committed run whole."""
     install(session, "tests")

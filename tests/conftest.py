@@ -4,15 +4,21 @@ A property that names no number of examples is tried on 40, and in the long form
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
+import signal
+import sys
 from collections.abc import Generator
+from pathlib import Path
 
 import hypothesis
 import pytest
 from undrawn import leave_undrawn
 
+FOLDER = Path(__file__).parent
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each core has a worker of its own, which loads numpy later than this
+gc.disable()  # until all tests are collected: it would look in vain for garbage in what they import
 hypothesis.settings.register_profile("short", deadline=None, max_examples=40)
 hypothesis.settings.register_profile("long", deadline=None, max_examples=200)
 hypothesis.settings.load_profile("short")
@@ -33,9 +39,21 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     return (yield) + 1
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Workers begin at different folders: what one has compiled, the others read."""
+    report = yield
+    if collector.path == FOLDER and (worker := getattr(collector.config, "workerinput", None)):
+        begin = len(report.result) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
+        report.result = [*report.result[begin:], *report.result[:begin]]
+    return report
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m selects
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The long form of a property is the same test on more examples."""
+    """All workers have one order. The long form of a property is the same test on more examples."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: item.path.parts)
     for item in items if _is_long(config) else ():
         if hypothesis.is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker("endurance")
@@ -48,6 +66,7 @@ def _is_long(config: pytest.Config) -> bool:
 def pytest_collection_finish() -> None:
     """What is loaded now stays: the collector need not look at it again during every test."""
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -56,6 +75,25 @@ def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_signal_is_ignored_below() -> Generator[None]:
+    """A process that a test starts hears Ctrl-C and a closed terminal even where `nohup` or a script's background ignores them:
+    a new process inherits an ignored signal, and no handler."""
+    ignored = [number for number in (signal.SIGINT, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, lambda *_: None)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _git_is_asked_once() -> None:
+    """Each new run asks git about the checkout, and no test changes the checkout."""
+    if provenance := sys.modules.get("bench.run.experiment.provenance"):
+        vars(provenance)["_git"] = functools.cache(vars(provenance)["_git"])
 
 
 @pytest.fixture

@@ -111,7 +111,7 @@ def test_what_a_recording_does_not_hold_ends_in_one_line_that_says_how_to_record
     config = workplace(tmp_path)
     bench(tmp_path, "run", "configs/small.toml")
     config.write_text(config.read_text().replace('effect = "missing_field"', 'effect = "wrong_type"'))
-    code, out, err = bench(tmp_path, "run", "configs/small.toml", "--model", "recorded:small-simulated", "--report")
+    code, out, err = bench(tmp_path, "run", "configs/small.toml", "--model", "recorded:small-simulated", "--report", **UNDRAWN)
     assert code == 1 and err.count("\n") == 1
     assert "trials ended in an error and are left out of every mean" in " ".join(out.split())
     assert (tmp_path / "reports" / "small-simulated-replay" / "report.html").exists(), "the other trials have their report"

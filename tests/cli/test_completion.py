@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commands import bench_anew
+from commands import bench, bench_anew
 
 CONFIG = """name = "mine"
 scenarios = ["demo"]
@@ -42,7 +42,7 @@ def test_a_word_that_is_begun_is_completed(tmp_path: Path, words: str, number: i
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / file).touch()
     asked = {"_BENCH_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": f"{number}"}
-    code, out, err = bench_anew(tmp_path, **asked)
+    code, out, err = bench(tmp_path, **asked)
     assert (code, out.split(), err) == (0, completed, "")
 
 

@@ -1,19 +1,30 @@
-"""What the process that forks itself for each command has loaded: the package, the tokenizer's table, the fonts of figures."""
+"""What the process that forks itself for each command has loaded: the package, the tokenizer's table, the fonts of figures, the
+digest of our code, what git says of it, the options of all commands."""
 
 from __future__ import annotations
 
+import functools
 import gc
 
 import httpx2
 import matplotlib.backends.backend_agg
 import matplotlib.backends.backend_svg  # noqa: F401
+import typer.main
 
 import bench.cli.main
 import bench.read.report.report
 import bench.run.openai.model
-import bench.run.serve.session  # noqa: F401
+import bench.run.serve.session
 from bench.common.tokens import count_tokens
 from bench.read.render.drawing import blank, finish, style
+from bench.read.report.claims_part import CLAIMS
+from bench.read.report.figures import FIGURES
+from bench.read.report.tables import TABLES
+from bench.run.architectures.registry import ARCHITECTURES
+from bench.run.experiment import provenance
+from bench.run.experiment.code import our_codebase
+from bench.run.experiment.model_entries import MODELS
+from bench.run.trial.effects import EFFECTS
 
 count_tokens("")
 with style():
@@ -21,4 +32,11 @@ with style():
     figure.subplots()
     finish(figure, "first", "The first figure reads the fonts", "")
 httpx2.AsyncClient()  # imports what it needs when it is first made
+for part in (*ARCHITECTURES, *EFFECTS, *MODELS):
+    our_codebase().of_part(part)
+provenance._git = functools.cache(provenance._git)  # no test changes the checkout
+provenance.code_version(), provenance.package_versions()
+names = [kind.names for kind in (TABLES, FIGURES, CLAIMS)]  # their entries lead to what makes them, which is imported for it
+typer.main.get_command = functools.cache(typer.main.get_command)
+typer.main.get_command(bench.cli.main.app)
 gc.freeze()

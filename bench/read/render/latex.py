@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
@@ -61,7 +62,8 @@ def _across(widths: Sequence[int], names: int) -> list[list[int]]:
     name the row. The other columns follow in order. There are as few readable parts as possible, with an equal number of
     columns as far as possible."""
     fewest = len(_filled(widths, names, READABLE))
-    return next(parts for limit in range(READABLE + 1) if len(parts := _filled(widths, names, limit)) == fewest)
+    limit = bisect_left(range(READABLE), -fewest, key=lambda limit: -len(_filled(widths, names, limit)))
+    return _filled(widths, names, limit)
 
 
 def _filled(widths: Sequence[int], names: int, limit: int) -> list[list[int]]:

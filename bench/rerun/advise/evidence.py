@@ -67,7 +67,19 @@ class Evidence:
 
     def of(self, arm: str, plans: Sequence[str]) -> pd.DataFrame:
         """Return the trials of an arm under these fault plans."""
-        return self.trials[(self.trials["architecture"] == arm) & self.trials["plan"].isin(plans)]
+        found = [self._parts[arm, plan] for plan in plans if (arm, plan) in self._parts]
+        return found[0] if len(found) == 1 else pd.concat([self.trials[:0], *found])
+
+    @cached_property
+    def _parts(self) -> dict[Any, pd.DataFrame]:
+        return dict(iter(self.trials.groupby(["architecture", "plan"])))
+
+    @cached_property
+    def _damage(self) -> tuple[Any, Any, Any]:
+        """By arm, plan and instance: the mean damage of a trial, the number of trials, the faults that were delivered."""
+        place = ["architecture", "plan", "instance"]
+        damage = self.trials.assign(damage=self.trials[DAMAGE].sum(axis=1)).groupby(place)
+        return damage["damage"].mean(), damage["damage"].size(), damage["faults_delivered"].sum()
 
     def damaged(self, arm: str, plans: Sequence[str]) -> Share:
         """Return the share of trials with damage of any kind."""
@@ -82,11 +94,7 @@ class Evidence:
         """Return instance -> the expected number of damaged effects in a run with these failures. `failures` says how many of
         each failure a run has. The number is the damage without a failure, plus what each delivered failure adds. For an
         instance that a failure never struck, the mean of the other instances is added."""
-        place = ["architecture", "plan", "instance"]
-        damage = self.trials.assign(damage=self.trials[DAMAGE].sum(axis=1)).groupby(place)
-        mean: Any = damage["damage"].mean()
-        size: Any = damage["damage"].size()
-        faults: Any = damage["faults_delivered"].sum()
+        mean, size, faults = self._damage
         calm = mean.loc[arm, FAULT_FREE]
         total = calm.copy()
         for plan, count in failures.items():

@@ -80,6 +80,7 @@ class Codebase:
     def __init__(self, package: Path = PACKAGE):
         self.package = package
         self._uses: dict[Path, tuple[tuple[Home, ...], frozenset[str]]] = {}
+        self._reaches: dict[tuple[str, ...], Reached] = {}
 
     @cached_property
     def digest(self) -> str:
@@ -120,8 +121,11 @@ class Codebase:
         return files
 
     def _reached(self, modules: Iterable[str]) -> Reached:
+        """Return what these modules reach. Cached for our modules."""
+        if known := self._reaches.get(named := tuple(modules)):
+            return known
         files, packages = dict[Path, str](), set[str]()
-        queue = [home for module in modules for home in self._homes(module)]
+        queue = [home for module in named for home in self._homes(module)]
         names = cache(_names_in)  # for this search: each folder is read once, and not for each module that can lie in it
         while queue:
             home = queue.pop()
@@ -130,7 +134,10 @@ class Codebase:
                 used, outside = self._used(home, names)
                 queue += used
                 packages |= outside
-        return Reached(files, frozenset(packages - sys.stdlib_module_names - {""}))
+        reached = Reached(files, frozenset(packages - sys.stdlib_module_names - {""}))
+        if all(module.partition(".")[0] == "bench" for module in named):
+            self._reaches[named] = reached
+        return reached
 
     def _used(self, home: Home, names: NamesIn) -> tuple[Sequence[Home], frozenset[str]]:
         """Return the files that a file's imports run, and the imported modules of other packages. Cached for our files."""

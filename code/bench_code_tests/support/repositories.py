@@ -46,7 +46,7 @@ def impact(root: Path, *words: str, variables: dict[str, str] | None = None) -> 
     environment = os.environ | {"PYTHONPATH": here, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"} | (variables or {})
     environment.pop("PYTEST_ADDOPTS", None)
     asked = words if any(word.startswith("--bench-record") for word in words) else ("--bench-impact", *words)
-    command = (sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:hypothesispytest")
+    command = (sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider")
     done = subprocess.run(
         (*command, "-p", "bench_code.plugin", *asked),
         cwd=root,

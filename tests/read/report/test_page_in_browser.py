@@ -219,9 +219,9 @@ def test_the_list_is_filtered_sorted_and_shown_a_part_at_a_time(page: Any, path:
 def test_the_keyboard_alone_is_enough(page: Any, path: Path) -> None:
     opened(page, path)
     keyboard = page.keyboard
-    page.locator("#more th button").nth(1).focus()
+    page.locator("#table-demo th button").nth(1).focus()
     keyboard.press("Enter")
-    assert shown(page, "#more tbody th")[0] == "minus"
+    assert shown(page, "#table-demo tbody th")[0] == "minus"
     reach(page, "#list tbody button")
     keyboard.press("Enter")
     page.wait_for_selector("#trial article")

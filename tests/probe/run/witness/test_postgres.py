@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -199,10 +200,18 @@ def test_a_reset_closes_sessions_on_the_copy(shop: Fixture) -> None:
 
 
 def test_the_owners_sessions_are_left_alone_and_named_in_one_line(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres, "PATIENCE", 0.0)
     fixture = Fixture(server, TABLES)
     fixture.store.remove()
-    with psycopg.connect(fixture.dsn, application_name="cash desk") as session:
+    with (
+        psycopg.connect(fixture.dsn, application_name="cash desk", autocommit=True) as session,
+        monkeypatch.context() as patched,
+    ):
+        others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        for _ in range(1000):  # the server ends a session after its client has closed it
+            if session.execute(others).fetchone() == (0,):
+                break
+            time.sleep(0.01)
+        patched.setattr(postgres, "PATIENCE", 0.0)
         message = (
             rf"^store 'shop': database '{fixture.database}' has 1 open sessions \(of cash desk\); "
             "PostgreSQL copies a database only while nobody is connected: close them and come again$"
