@@ -39,7 +39,7 @@ Values = Mapping[str, Sequence[float]]
 
 
 def run_with(
-    folder: Path, values: Values, measure: str = "first_round_tokens", plan: str = "paper", scenario: str = K8S
+    folder: Path, values: Values, measure: str = "first_round_counted_tokens", plan: str = "paper", scenario: str = K8S
 ) -> Run:
     """A run whose trials have these values of a measure, an architecture's in the order of its repetitions."""
     names = [(name, repetition) for name, numbers in values.items() for repetition in range(1, len(numbers) + 1)]
@@ -62,7 +62,9 @@ def judged(run: Run, published: Published = PUBLISHED) -> dict[str, Judgement]:
     return {judgement.claim.id: judgement for judgement in judge_all(run, published)}
 
 
-def judged_of(folder: Path, values: Values, measure: str = "first_round_tokens", plan: str = "paper") -> dict[str, Judgement]:
+def judged_of(
+    folder: Path, values: Values, measure: str = "first_round_counted_tokens", plan: str = "paper"
+) -> dict[str, Judgement]:
     return judged(run_with(folder, values, measure, plan))
 
 

@@ -9,7 +9,6 @@ from records import recovered, run_of, trial, undamaged
 
 from bench.read.analysis.arms import arms_of
 from bench.read.analysis.frames import Run
-from bench.read.claims.published import load_published
 from bench.read.render.cells import text_of
 from bench.read.render.table import Table
 from bench.read.tables.failure_tables import failure_tables
@@ -30,7 +29,7 @@ def struck(
 
 
 def tables_of(run: Run) -> dict[str, Table]:
-    return {table.name: table for table in failure_tables(run, arms_of(run), load_published())}
+    return {table.name: table for table in failure_tables(run, arms_of(run))}
 
 
 def cells(table: Table, row: int = 0) -> dict[str, str]:
