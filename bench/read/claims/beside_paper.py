@@ -112,9 +112,11 @@ class _Table:
         whole = FIRST_ROUND.tokens
         yield self._row(f"Of monolithic's, {COUNTED_SO}", self._papers_ratio, lambda name: self._ratio(name, COUNTED))
         yield self._row(
-            f"Retry tokens, {IN_ALL}", lambda _: NOTHING, lambda name: self._mean(self._beside.struck.get(name), whole.name)
+            f"Retry tokens, {IN_ALL}",
+            lambda _: PublishedNumber(None),
+            lambda name: self._mean(self._beside.struck.get(name), whole.name),
         )
-        yield self._row(f"Of monolithic's, {IN_ALL}", lambda _: NOTHING, lambda name: self._ratio(name, whole))
+        yield self._row(f"Of monolithic's, {IN_ALL}", lambda _: PublishedNumber(None), lambda name: self._ratio(name, whole))
 
     def _metric(self, key: str, cells: Cells) -> tuple[Cell, ...]:
         title = f"{cells.row}, {COUNTED_SO}" if self._published.rows[key].struck else cells.row

@@ -84,8 +84,8 @@ Verdicts = Callable[[Condition, str, str, Metric], str]
 
 
 def retry_findings(run: Run, arms: Arms, published: Published, verdicts: Verdicts) -> Iterator[SummaryFinding]:
-    """Yield for each of the paper's tables what a retry took at its event, as the paper counts and over the whole round. Nothing
-    is said of several models."""
+    """Yield for each of the paper's tables what a retry took at its event, as the paper counts and over the whole round.
+    Several models are not told of."""
     for cell in beside(arms, published) if len(run.names("model")) == 1 else ():
         sentences = [text for pair in COMPARED if not cell.other_failure and (text := _said(run, cell, pair, verdicts))]
         if sentences and cell.ratio(OWN):

@@ -94,10 +94,10 @@ def theirs(judgement: Judgement) -> Cell:
 
 
 def over_the_round(judgement: Judgement) -> str:
-    """Return our number over the whole round, with its verdict."""
+    """Return our number over the whole round, with its verdict; a dash for what is no retry."""
     whole = judgement.whole
     if whole is None or whole.measured is None:
-        return NOTHING
+        return "–"
     return f"{text_of(ours(whole))}: {FROM_CODE if judgement.same_calls else whole.in_words}"
 
 

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
-from records import recovered, run_of, smooth, trial
+from records import accepted, called, committed, fault, recovered, rejected, run_of, smooth, trial, undamaged
 
 from bench.read.analysis.arms import arms_of
 from bench.read.analysis.frames import Run
 from bench.read.claims.beside_paper import paper_tables
+from bench.read.claims.judging import findings
 from bench.read.claims.published import load_published
-from bench.read.claims.retries import beside
+from bench.read.claims.retries import asks_the_same, beside
 from bench.read.render.cells import text_of
 from bench.read.render.table import Table
 from bench.read.report.report import report_of
-from bench.record.events import Event
+from bench.read.report.results import Results
+from bench.record.events import Answered, Event
 from bench.record.record import TrialRecord
 
 PUBLISHED = load_published()
 ARCHITECTURES = ("monolithic", "static", "runtime_structured")
+DEBUGGING = "multi_file_debugging"
 
 
 def tables_of(run: Run) -> list[Table]:
@@ -72,6 +76,58 @@ def test_retry_tokens_are_those_of_one_round(run: Run) -> None:
     assert cell(table, "Retry tokens, the whole round", "static, ours, SIMULATED").startswith(f"{rounds.mean():.0f} ±")
     assert cell(table, "Of monolithic's, as the paper counts", "static, paper") == "180.5%"
     assert cell(table, "Of monolithic's, as the paper counts", "runtime_structured, paper") == "48.2%"
+
+
+def refixed(fix: int, with_reason: int = 0) -> list[Event]:
+    """Validation refuses the fix, so the fix and the validation are asked for again. The prompt of the fix can tell the reason."""
+    return [
+        *(called(1, "a"), accepted(1, "a"), committed(1, "a")),
+        *(called(2, "b"), accepted(2, "b"), committed(2, "b", made_from=[("a", 1)])),
+        *fault("planned", "delivered", call=3, subtask="c"),
+        *(called(3, "c"), undamaged(3, "c"), accepted(3, "c"), rejected(2, "b")),
+        *fault("detected", call=3, subtask="c"),
+        *(called(4, "b", cause="retry", tokens=(fix + with_reason, 20), attempt=2, caused_by=11), accepted(4, "b")),
+        *(called(5, "c", cause="rerun", tokens=(500, 30), attempt=2, caused_by=11), accepted(5, "c"), committed(5, "c")),
+        Answered((("a", 1), ("b", 1), ("c", 1))),
+        *fault("recovered", call=3, subtask="c"),
+    ]
+
+
+@pytest.fixture
+def refused_fixes(tmp_path: Path) -> Run:
+    trials = [trial("monolithic", "validation", n, scenario=DEBUGGING, events=recovered(780)) for n in (1, 2, 3)]
+    for name, reason in (("static", 0), ("runtime_structured", 28)):
+        trials += [trial(name, "validation", n, scenario=DEBUGGING, events=refixed(200 + 10 * n, reason)) for n in (1, 2, 3)]
+    return run_of(tmp_path / "run", [*trials, *records("none", DEBUGGING)])
+
+
+def test_a_retry_is_counted_as_the_paper_counts_with_the_whole_round_beside_it(refused_fixes: Run) -> None:
+    [table] = tables_of(refused_fixes)
+    ours = {name: f"{name}, ours, SIMULATED" for name in ARCHITECTURES}
+    counted, whole = (f"Retry tokens, {which}" for which in ("as the paper counts", "the whole round"))
+    assert cell(table, counted, ours["static"]).startswith("770 ±") and cell(table, whole, ours["static"]).startswith("770 ±")
+    assert cell(table, counted, ours["runtime_structured"]).startswith("268 ±"), "the fix alone"
+    assert cell(table, whole, ours["runtime_structured"]).startswith("798 ±"), "and its validation"
+    assert cell(table, "Of monolithic's, as the paper counts", ours["runtime_structured"]).startswith("33.5% ")
+    assert cell(table, whole, "runtime_structured, paper") == "–", "the paper does not say it"
+
+
+def test_the_finding_says_both_and_what_follows_from_the_code(refused_fixes: Run) -> None:
+    [finding] = [each for each in findings(Results(refused_fixes)) if each.title]
+    assert finding.title == (
+        "On multi_file_debugging a retry of runtime_structured took 34% of monolithic's tokens as the paper counts "
+        "(65% there) and 100% in all (SIMULATED)"
+    )
+    first, second, third = finding.text.split(". ")[0], *re.findall(r"A retry of [^A]*?\.(?= A|$)", finding.text)
+    assert "33.5% [" in first and "the paper 65.4%" in first and "over the whole round" in first
+    assert "the same calls, told the reason: follows from the code" in second
+    assert "static took 96.2%" in third and "over the whole round" not in third, "both are one"
+
+
+def test_arms_that_ask_for_other_subtasks_do_not_differ_by_the_code_alone(refused_fixes: Run) -> None:
+    [named] = [named for at, named in arms_of(refused_fixes).items() if at.plan == "validation"]
+    static, own, whole = (named[name] for name in ("static", "runtime_structured", "monolithic"))
+    assert asks_the_same(refused_fixes, own, static) and not asks_the_same(refused_fixes, own, whole)
 
 
 def test_the_papers_framework_share_is_told_to_be_the_same_everywhere(run: Run) -> None:

@@ -380,7 +380,7 @@ def test_trials_without_the_measure_are_left_out_and_none_at_all_is_not_measured
     judgement = judged_of(tmp_path / "all", values)[STATIC_ABOVE]
     assert (judgement.verdict, judgement.reason) == (
         "not measured",
-        "no trial of static under plan paper has first_round_tokens",
+        "no trial of static under plan paper has first_round_counted_tokens",
     )
 
 
@@ -461,7 +461,7 @@ def test_structural_claims_and_levels_stand_apart_and_each_level_says_why_it_is_
     verdicts, _, shown_levels = tables_of(run_with(tmp_path, like_the_paper()))
     assert {row[2] for row in verdicts.texts()} == {"direction", "ratio"}
     assert cell(shown_levels, "table2.retry_tokens.static", "Ours / published").startswith("1.00 [")
-    assert any("first_round_tokens: tokens depend on the prompts" in note for note in shown_levels.notes)
+    assert any("first_round_counted_tokens: tokens depend on the prompts" in note for note in shown_levels.notes)
     [tally] = [note for note in verdicts.notes if "claims of directions and ratios" in note]
     assert "holds: 6;" in tally and "not comparable: 0;" in tally
     assert not any("claims of directions and ratios" in note for note in shown_levels.notes)
