@@ -79,7 +79,7 @@ def test_retry_tokens_are_those_of_one_round(run: Run) -> None:
 
 
 def refixed(fix: int, with_reason: int = 0) -> list[Event]:
-    """Validation refuses the fix, so the fix and the validation are asked for again. The prompt of the fix can tell the reason."""
+    """Validation refuses the fix, so the fix and the validation are asked for again. The fix can be told why."""
     return [
         *(called(1, "a"), accepted(1, "a"), committed(1, "a")),
         *(called(2, "b"), accepted(2, "b"), committed(2, "b", made_from=[("a", 1)])),
