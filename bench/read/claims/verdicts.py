@@ -292,7 +292,7 @@ def _asked_again(run: Run, claim: DirectionClaim | RatioClaim) -> Mapping[str, S
         return {"static": again, "runtime_structured": again[:1]}
     calls = run.calls[run.calls["in_first_round"] & run.calls["scenario"].eq(claim.scenario) & run.calls["plan"].eq(claim.plan)]
     rounds = calls.groupby(["architecture", "trial"], sort=False)["subtask"].agg(tuple)
-    asked = {name: set(of_arm) for name, of_arm in rounds.groupby(level=0)}
+    asked = {str(name): set(of_arm) for name, of_arm in rounds.groupby(level=0)}
     return {name: next(iter(each)) for name, each in asked.items() if len(each) == 1}
 
 
