@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from bench.read.analysis.arms import Arms, Condition
@@ -11,7 +11,7 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import Metric
 from bench.read.claims import sensitivity
 from bench.read.claims.claim import DirectionClaim, RatioClaim, is_structural
-from bench.read.claims.counted import COUNTED, in_whole_rounds
+from bench.read.claims.counted import COUNTED, IN_ALL, in_whole_rounds
 from bench.read.claims.published import Published, load_others, load_published
 from bench.read.claims.retries import asks_the_same, retry_findings
 from bench.read.claims.table import (
@@ -95,7 +95,16 @@ def standing(of: Results) -> str:
     by_sizes = f" ({sized} of these by the sizes of calls alone)" if sized else ""
     title = f"{judged.published.paper.title} ({judged.published.paper.source})"
     as_it_says = f"{sides[1]} of {len(measured)} claims come out as the paper says{by_sizes}"
-    return f"{title}: {as_it_says}, {sides[-1]} against it, {sides[0]} open."
+    return f"{title}: {as_it_says}, {sides[-1]} against it, {sides[0]} open.{_over_the_round(measured)}"
+
+
+def _over_the_round(judged: Sequence[Judgement]) -> str:
+    """Return how many of the claims on retries would stand over the whole round."""
+    wholes = [0 if each.same_calls else each.whole.stands for each in judged if each.whole]
+    counted = (
+        f" Of the {len(wholes)} on a retry, {wholes.count(1)} come out so over {IN_ALL}, and {wholes.count(-1)} against it."
+    )
+    return counted if wholes else ""
 
 
 def facts(of: Results) -> Iterator[tuple[str, str]]:

@@ -74,7 +74,9 @@ def asks_the_same(run: Run, first: Arm, second: Arm) -> bool:
     """Return whether the rounds of two arms ask for the same subtasks in the same order, in every pair that has both."""
     calls = run.calls[run.calls["in_first_round"]]
     asked = calls.groupby("trial")["subtask"].agg(tuple)
-    ours, theirs = ({pair: asked[trial] for trial, pair, _ in arm.values(FIRST_ROUND.tokens.name)} for arm in (first, second))
+    ours, theirs = (
+        {pair: asked.get(trial) for trial, pair, _ in arm.values(FIRST_ROUND.tokens.name)} for arm in (first, second)
+    )
     both = ours.keys() & theirs.keys()
     return bool(both) and all(ours[pair] == theirs[pair] for pair in both)
 
@@ -88,10 +90,11 @@ def retry_findings(run: Run, arms: Arms, published: Published, verdicts: Verdict
     Several models are not told of."""
     for cell in beside(arms, published) if len(run.names("model")) == 1 else ():
         sentences = [text for pair in COMPARED if not cell.other_failure and (text := _said(run, cell, pair, verdicts))]
-        if sentences and cell.ratio(OWN):
+        if sentences:
             first = f"On {cell.condition.scenario}, {sentences[0]}"
             others = (f"{text[0].upper()}{text[1:]}" for text in sentences[1:])
-            yield SummaryFinding(" ".join([first, *others]), f"table{cell.table.number}", first, _title(run, cell))
+            title = _title(run, cell) if _value(cell.ratio(OWN)) else ""
+            yield SummaryFinding(" ".join([first, *others]), f"table{cell.table.number}", first, title)
 
 
 def _title(run: Run, cell: Beside) -> str:

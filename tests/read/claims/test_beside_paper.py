@@ -124,6 +124,14 @@ def test_the_finding_says_both_and_what_follows_from_the_code(refused_fixes: Run
     assert "static took 96.2%" in third and "over the whole round" not in third, "both are one"
 
 
+def test_retries_that_are_compared_with_static_alone_give_no_title(tmp_path: Path) -> None:
+    trials = [
+        trial(name, "validation", n, scenario=DEBUGGING, events=refixed(200)) for name in ARCHITECTURES[1:] for n in (1, 2)
+    ]
+    [finding] = findings(Results(run_of(tmp_path / "run", [*trials, *records("none", DEBUGGING)])))
+    assert finding.title == "" and "of static's tokens" in finding.text and "monolithic" not in finding.text
+
+
 def test_arms_that_ask_for_other_subtasks_do_not_differ_by_the_code_alone(refused_fixes: Run) -> None:
     [named] = [named for at, named in arms_of(refused_fixes).items() if at.plan == "validation"]
     static, own, whole = (named[name] for name in ("static", "runtime_structured", "monolithic"))
