@@ -220,11 +220,11 @@ def test_a_pair_of_patterns_that_drawn_signs_told_apart_is_not_told_apart_by_all
 
 
 def test_what_approval_prevents_is_told_with_how_few_instances_differ() -> None:
-    found = []
+    by_world = []
     for world in ("contract_renewal", "incident_response"):
         trials = damaged_effects("approval", scenario=world, model="right", plan="none")
-        found.append(over_all_signs(trials["never"], trials["risky"]))
-    (renewals, p), (incidents, other) = found
+        by_world.append(over_all_signs(trials["never"], trials["risky"]))
+    (renewals, p), (incidents, other) = by_world
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
     assert (
         f"Only {renewals} and {incidents} of 12 instances differ, so that the sign flip gives p = {p:.4f} and {other:.3f}"

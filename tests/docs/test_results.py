@@ -258,8 +258,8 @@ def test_the_results_judge_no_claim_of_the_paper_on_another_failure() -> None:
     verdicts = Counter(judgement.in_words for judgement in at_its_own)
     assert verdicts == {"decided by sizes, as claimed": 3, "decided by sizes, contrary": 2}
     pairs = sorted({judgement.measured.n for judgement in at_its_own if judgement.measured})
-    said = "the five claims on a retry are decided by sizes, 3 as claimed and 2 contrary ({}, {} and {} pairs)"
-    assert said.format(*pairs) in RESULTS
+    sentence = "the five claims on a retry are decided by sizes, 3 as claimed and 2 contrary ({}, {} and {} pairs)"
+    assert sentence.format(*pairs) in RESULTS
 
 
 FINDING = {
@@ -308,12 +308,12 @@ def test_the_readme_says_the_finding_of_both_counts_with_the_marks() -> None:
     ratios = [sized.ratio(*pair) for pair in COMPARED]
     ratios += [cell.ratio("runtime_structured", measure=FIRST_ROUND.tokens) for cell in (sized, recorded)]
     ratios += [recorded.ratio(*pair) for pair in COMPARED[:2]]
-    said = [text_of(BoundedNumber.of(ratio, 1, percent=True)) for ratio in ratios if ratio]
-    assert len(said) == 7
+    shares = [text_of(BoundedNumber.of(ratio, 1, percent=True)) for ratio in ratios if ratio]
+    assert len(shares) == 7
     for text in (README, PAPER, SHORT):
-        assert [number for number in said if number not in text] == []
-    own, static = (recorded.struck[name] for name in ("runtime_structured", "static"))
-    more = own.less(static, FIRST_ROUND.tokens.name).difference
+        assert [number for number in shares if number not in text] == []
+    selective, static = (recorded.struck[name] for name in ("runtime_structured", "static"))
+    more = selective.less(static, FIRST_ROUND.tokens.name).difference
     assert f"{more.mean:.0f} [{more.low:.0f}, {more.high:.0f}] tokens more ({more.n} pairs)" in README
     assert f"{more.mean:.0f} [{more.low:.0f}, {more.high:.0f}] tokens more ({more.n} pairs)" in PAPER
 

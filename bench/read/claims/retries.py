@@ -81,15 +81,15 @@ def asks_the_same(run: Run, first: Arm, second: Arm) -> bool:
     return bool(both) and all(ours[pair] == theirs[pair] for pair in both)
 
 
-Verdicts = Callable[[Condition, str, str, Metric], str]
+VerdictOnRetries = Callable[[Condition, str, str, Metric], str]
 """(condition, architecture, another, measure) -> the verdict on the direction of their retries; "" if there is none."""
 
 
-def retry_findings(run: Run, arms: Arms, published: Published, verdicts: Verdicts) -> Iterator[SummaryFinding]:
+def retry_findings(run: Run, arms: Arms, published: Published, verdicts: VerdictOnRetries) -> Iterator[SummaryFinding]:
     """Yield for each of the paper's tables what a retry took at its event, as the paper counts and over the whole round.
     Several models are not told of."""
     for cell in beside(arms, published) if len(run.names("model")) == 1 else ():
-        sentences = [text for pair in COMPARED if not cell.other_failure and (text := _said(run, cell, pair, verdicts))]
+        sentences = [text for pair in COMPARED if not cell.other_failure and (text := _sentence(run, cell, pair, verdicts))]
         if sentences:
             first = f"On {cell.condition.scenario}, {sentences[0]}"
             others = (f"{text[0].upper()}{text[1:]}" for text in sentences[1:])
@@ -105,7 +105,7 @@ def _title(run: Run, cell: Beside) -> str:
     return f"On {cell.condition.scenario} {took}{in_all}{marked}"
 
 
-def _said(run: Run, cell: Beside, pair: tuple[str, str], verdicts: Verdicts) -> str:
+def _sentence(run: Run, cell: Beside, pair: tuple[str, str], verdicts: VerdictOnRetries) -> str:
     """Return a sentence on two retries, "" if they are not compared. The whole round is left out where it is what the paper
     counts."""
     (of, to), at, whole = pair, cell.condition, FIRST_ROUND.tokens
@@ -113,8 +113,8 @@ def _said(run: Run, cell: Beside, pair: tuple[str, str], verdicts: Verdicts) -> 
     if counted is None or in_all is None or not counted.pairs:
         return ""
     papers = f"the paper {cell.papers_ratio(of, to):.1%}"
-    said = "; ".join(filter(None, [plural(counted.pairs, "pair"), papers, verdicts(at, of, to, COUNTED)]))
-    text = f"a retry of {of} took {_share(counted)} of {to}'s tokens {COUNTED_SO} ({said})"
+    evidence = "; ".join(filter(None, [plural(counted.pairs, "pair"), papers, verdicts(at, of, to, COUNTED)]))
+    text = f"a retry of {of} took {_share(counted)} of {to}'s tokens {COUNTED_SO} ({evidence})"
     if abs(_value(in_all) - _value(counted)) < NO_DIFFERENCE:
         return f"{text}."
     same = asks_the_same(run, cell.struck[of], cell.struck[to])

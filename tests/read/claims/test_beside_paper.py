@@ -134,8 +134,8 @@ def test_retries_that_are_compared_with_static_alone_give_no_title(tmp_path: Pat
 
 def test_arms_that_ask_for_other_subtasks_do_not_differ_by_the_code_alone(refused_fixes: Run) -> None:
     [named] = [named for at, named in arms_of(refused_fixes).items() if at.plan == "validation"]
-    static, own, whole = (named[name] for name in ("static", "runtime_structured", "monolithic"))
-    assert asks_the_same(refused_fixes, own, static) and not asks_the_same(refused_fixes, own, whole)
+    static, selective, whole = (named[name] for name in ("static", "runtime_structured", "monolithic"))
+    assert asks_the_same(refused_fixes, selective, static) and not asks_the_same(refused_fixes, selective, whole)
 
 
 def test_the_papers_framework_share_is_told_to_be_the_same_everywhere(run: Run) -> None:
