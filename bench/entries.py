@@ -30,7 +30,11 @@ ENTRIES = {
         "bench.read.report.figures:STUDY",
     ),
     "frames": ("bench.read.analysis.rows:OURS", "bench.worlds.read.analysis.frames:FRAMES"),
-    "metrics": ("bench.read.analysis.metrics:OURS", "bench.worlds.read.analysis.metrics:METRICS"),
+    "metrics": (
+        "bench.read.analysis.metrics:OURS",
+        "bench.read.claims.counted:METRICS",
+        "bench.worlds.read.analysis.metrics:METRICS",
+    ),
     "models": ("bench.run.experiment.model_entries:OURS", "bench.run.openai.entries:MODELS"),
     "outside_systems": ("bench.worlds.run.entries:COMMAND", "bench.run.serve.entries:SERVED"),
     "pack_sources": ("bench.cli.commands.entries:PACK_SOURCES",),

@@ -82,6 +82,12 @@ class StoredConfig(ConfigEntry):
         variant = self.architecture.get(architecture)
         return (variant and variant.base) or architecture
 
+    def plans_on(self, scenario: str) -> tuple[str, ...]:
+        """Return the fault plans that are run on a scenario, in the config's order."""
+        pack = scenario.partition("/")[0].partition(":")[0]
+        limits = {plan: self.plan[plan].scenarios if plan in self.plan else () for plan in self.plans}
+        return tuple(plan for plan, only in limits.items() if not only or pack in only)
+
     def faults_of(self, plan: str) -> tuple[FaultEntry, ...]:
         """Return the faults of a plan; the control has none, and needs no table."""
         return self.plan.get(plan, PlanEntry()).faults

@@ -82,5 +82,7 @@ class FaultEntry(ConfigEntry):
 class PlanEntry(ConfigEntry):
     """A fault plan. The plan `none` needs no table: it is the control."""
 
+    scenarios: Many[str] = Field((), exclude_if=lambda scenarios: not scenarios)
+    """The packs on which it is run, by name without a variant; all packs, if none is named."""
     faults: Many[FaultEntry] = ()
     """Its faults. A text carries one fault: if several are due for the same text, the plan's first strikes."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import lzma
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "results" / "boundaries.md"
+ROWS = ROOT / "reports" / "boundary_studies" / "rows"
 PARAPHRASE = (ROOT / "reports" / "paraphrase-qwen2.5-coder-1.5b-instruct" / "report.md").read_text(encoding="utf-8")
 INTERVAL = re.compile(r"(-?\d+\.\d{2,3}) \[(-?\d+\.\d{2,3}), (-?\d+\.\d{2,3})\]")
 
@@ -167,7 +168,7 @@ def test_what_further_remedies_mend_and_what_they_do_not_is_what_the_page_says()
     assert [cell.split(", ")[1] for cell in queue.values()] == ["6/10", "10/10", "6/10", "8/10"]
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
     assert "6 of 10 renewals and 6 of 10 incidents" in page
-    assert "claim the same step, 10 of 10 and 8 of 10 trials are damaged" in page
+    assert "claim the same step, 10 of 10 and 10 of 10 trials are damaged" in page
 
 
 def test_how_many_pairs_of_patterns_are_told_apart_is_what_the_table_counts() -> None:
@@ -181,3 +182,84 @@ def test_how_many_pairs_of_patterns_are_told_apart_is_what_the_table_counts() ->
             f"{', '.join(most)} and {least} are told apart in `{world}`" in page
             or f"{', '.join(most)} and {least} in `{world}`" in page
         )
+
+
+def damaged_effects(study: str, **where: str) -> dict[str, dict[str, float]]:
+    """Architecture -> instance -> the damaged effects of its trials, counted from the rows that git holds."""
+    counted: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    with lzma.open(ROWS / f"{study}.csv.xz", "rt", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if all(row[name] == value for name, value in where.items()):
+                harm = sum(int(value or 0) for name, value in row.items() if name.startswith("damage_"))
+                counted[row["architecture"]][row["instance"]] += harm
+    return counted
+
+
+def over_all_signs(ours: dict[str, float], theirs: dict[str, float]) -> tuple[int, float]:
+    """How many instances differ, and the exact p of the sign-flip test, by counting the sums that all signs give."""
+    differences = [ours[name] - theirs[name] for name in ours if ours[name] != theirs[name]]
+    sums = Counter({0.0: 1})
+    for difference in differences:
+        turned: Counter[float] = Counter()
+        for total, ways in sums.items():
+            turned[total + difference] += ways
+            turned[total - difference] += ways
+        sums = turned
+    beyond = sum(ways for total, ways in sums.items() if abs(total) >= abs(sum(differences)))
+    return len(differences), beyond / sums.total()
+
+
+def test_a_pair_of_patterns_that_drawn_signs_told_apart_is_not_told_apart_by_all() -> None:
+    trials = damaged_effects("proposers", scenario="contract_renewal", model="as_0.5b")
+    _, p = over_all_signs(trials["composition"], trials["delegation_by_model"])
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert f"over all signs p is {p:.4f}" in page and 82 * p > 0.05
+    assert "168 different comparisons: 86 told apart" in (
+        ROWS.parent / "tables" / "study-orchestration-proposers.md"
+    ).read_text(encoding="utf-8")
+
+
+def test_what_approval_prevents_is_told_with_how_few_instances_differ() -> None:
+    by_world = []
+    for world in ("contract_renewal", "incident_response"):
+        trials = damaged_effects("approval", scenario=world, model="right", plan="none")
+        by_world.append(over_all_signs(trials["never"], trials["risky"]))
+    (renewals, p), (incidents, other) = by_world
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert (
+        f"Only {renewals} and {incidents} of 12 instances differ, so that the sign flip gives p = {p:.4f} and {other:.3f}"
+        in page
+    )
+
+
+def test_a_step_that_is_claimed_twice_is_told_by_all_trials_that_are_damaged_and_by_those_with_more() -> None:
+    of_world = {}
+    for world in ("contract_renewal", "incident_response"):
+        twice, once = (
+            damaged_effects("pattern_failure_further", scenario=world, plan=plan)["work_queue"]
+            for plan in ("claimed_twice", "none")
+        )
+        of_world[world] = (
+            len(twice),
+            sum(harm > 0 for harm in twice.values()),
+            sum(harm > once[name] for name, harm in twice.items()),
+        )
+    assert of_world == {"contract_renewal": (10, 10, 10), "incident_response": (10, 10, 8)}
+    assert "10 of 10 and 10 of 10 trials are damaged, 10 and 8 of them more than without" in " ".join(
+        PAGE.read_text(encoding="utf-8").split()
+    )
+
+
+def test_an_effect_over_the_pairs_that_could_differ_is_told_with_their_number_its_mark_and_its_verdict() -> None:
+    tables = ROWS.parent / "tables"
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    for name, words in (("The commit matters", "commit"), ("Asking a person matters", "person")):
+        for row in csv.DictReader((tables / "study-boundary-verdicts.csv").read_text(encoding="utf-8").splitlines()):
+            if row["What is said"] == name:
+                bounds = [f"{float(row[f'More damage{end}']):.2f}" for end in ("", " low", " high")]
+                mark = "†" if words == "person" else ""
+                told = f"{bounds[0]} [{bounds[1]}, {bounds[2]}]{mark}"
+                assert re.search(
+                    rf"{re.escape(told)}[^.]*?\({row['Pairs that could differ']} of 1,080 pairs[^)]*: \*{row['Verdict']}\*\)",
+                    page,
+                ), told

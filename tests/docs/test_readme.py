@@ -32,20 +32,6 @@ def test_the_config_that_the_readme_shows_is_short_and_can_be_read(tmp_path: Pat
     assert len(block.text.splitlines()) <= 9 and isinstance(load_config(path, {}), Config)
 
 
-def test_the_readmes_tokens_of_a_repair_stand_in_the_committed_report() -> None:
-    rows = (ROOT / "reports" / RECORDING / "tables" / "first_round.md").read_text(encoding="utf-8").splitlines()
-    cells = [row.split(" | ") for row in rows if row.startswith("| multi_file_debugging ")]
-    trials, means = [], []
-    for architecture in ("runtime_structured", "static", "monolithic"):
-        [row] = [row for row in cells if row[1] == architecture]
-        trials.append(row[6])
-        mean, low, high = (int(number) for number in re.findall(r"(\d+)(?= ±|,|\])", row[7])[:3])
-        means.append(f"{mean:,} [{low:,}, {high:,}]")
-    text = " ".join(README.split())
-    assert [mean for mean in means if mean not in text] == []
-    assert "(means of {}, {} and {} trials)".format(*trials) in text
-
-
 def test_the_readmes_caveat_says_how_many_trials_the_run_solved() -> None:
     match = re.search(r"\*\*This model solved (\d+) of (\d+) trials", README)
     outcomes = bench.load_run(ROOT / "results" / RECORDING).trials["outcome"]

@@ -10,20 +10,19 @@ from pathlib import Path
 
 import pytest
 from scipy.stats import binomtest
-from study_runs import run_of_matrix
 
 import bench
-from bench.read.analysis.arms import arms_of
 from bench.read.analysis.frames import Run
+from bench.read.analysis.metrics import FIRST_ROUND
 from bench.read.analysis.statistics import mean_of
-from bench.read.claims.beside_paper import beside
-from bench.read.claims.judging import standing
+from bench.read.claims.claim import DirectionClaim
+from bench.read.claims.judging import of_paper, standing
 from bench.read.claims.published import load_others, load_published
+from bench.read.claims.retries import COMPARED, beside
 from bench.read.claims.verdicts import Judgement, counts, judge_all, structural
+from bench.read.render.cells import BoundedNumber, text_of
 from bench.read.report.results import Results
 from bench.record.reading import read_responses
-from bench.run.experiment.config import load_config
-from bench.run.experiment.matrix import build_matrix
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "docs" / "results.md", *sorted((ROOT / "docs" / "results").glob("*.md"))]
@@ -31,6 +30,7 @@ README, RESULTS = (
     " ".join(word for path in paths for word in path.read_text(encoding="utf-8").split())
     for paths in ([ROOT / "README.md"], DOCUMENTS)
 )
+PAPER = " ".join((ROOT / "docs" / "results" / "paper.md").read_text(encoding="utf-8").split())
 INCIDENTS = "incidents-qwen2.5-coder-1.5b-instruct"
 ARCHITECTURES = ("monolithic", "static", "runtime_structured")
 
@@ -65,8 +65,13 @@ def test_the_results_say_how_much_of_the_retry_difference_is_the_faults() -> Non
 def test_the_results_say_what_a_first_round_took_in_each_arm() -> None:
     rows = (ROOT / "reports" / "paper-qwen2.5-coder-1.5b-instruct" / "tables" / "first_round.md").read_text(encoding="utf-8")
     cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows.splitlines() if row.startswith("| ")][2:]
-    took = {(row[0], row[1]): re.sub(r" ± \d+|†", "", row[7]) for row in cells if row[1] in ARCHITECTURES}
+    took = {(row[0], row[1]): re.sub(r" ± \d+", "", row[7]) for row in cells if row[1] in ARCHITECTURES}
     assert len(took) == 6 and {row[6] for row in cells} == {"9", "10"}
+    [whole] = [row for row in cells if row[:2] == ["k8s_oomkill", "monolithic"]]
+    assert (
+        whole[3] == "0"
+        and "Of the nine rounds of `monolithic` on `k8s_oomkill` 0 would not have come without the fault" in RESULTS
+    )
     for scenario in ("multi_file_debugging", "k8s_oomkill"):
         assert f"| {scenario} | {' | '.join(took[scenario, name] for name in ARCHITECTURES)} |" in RESULTS
 
@@ -145,7 +150,7 @@ def test_how_many_replies_no_committed_run_was_the_first_to_ask_for_is_counted()
     asked: dict[bool, set[tuple[object, ...]]] = {True: set(), False: set()}
     for archive in sorted((ROOT / "results").glob("*.zip")):
         for response in read_responses(archive.with_suffix("")):
-            if response.reply is not None:
+            if response.reply is not None and response.model != "simulated":
                 asked[response.reused].add((response.model, response.messages, response.reply))
     different, elsewhere = asked[True] | asked[False], asked[True] - asked[False]
     assert f"hold {len(different):,} different replies" in RESULTS
@@ -232,7 +237,7 @@ def test_the_results_say_how_the_directions_and_ratios_were_judged() -> None:
     ("claim", "verdict", "tested"),
     [
         *((f"retry.rca.runtime-below-{other}", "decided by sizes, as claimed", "holds") for other in ("monolithic", "static")),
-        ("retry.rca.static-above-monolithic", "inconclusive", "inconclusive"),
+        ("retry.rca.static-above-monolithic", "decided by sizes, contrary", "contradicted"),
         *((f"tokens.{pack}.runtime-above-monolithic", "inconclusive", "inconclusive") for pack in ("debugging", "rca")),
     ],
 )
@@ -250,32 +255,67 @@ def test_the_results_judge_no_claim_of_the_paper_on_another_failure() -> None:
     assert {judgement.verdict for judgement in about.values()} == {"not measured"} and len(about) == 5
     run = bench.load_run(ROOT / "results" / "validation-qwen2.5-coder-1.5b-instruct")
     at_its_own = [each for each in structural(judge_all(run, load_published())) if each.claim.id in about]
-    verdicts = {judgement.claim.id.removeprefix("retry.debugging."): judgement.verdict for judgement in at_its_own}
-    assert verdicts.pop("runtime-below-static") == "contradicted" and set(verdicts.values()) == {"inconclusive"}
+    verdicts = Counter(judgement.in_words for judgement in at_its_own)
+    assert verdicts == {"decided by sizes, as claimed": 3, "decided by sizes, contrary": 2}
     pairs = sorted({judgement.measured.n for judgement in at_its_own if judgement.measured})
-    assert f"The four other claims on a retry there are inconclusive ({pairs[0]} and {pairs[1]} pairs)" in RESULTS
+    sentence = "the five claims on a retry are decided by sizes, 3 as claimed and 2 contrary ({}, {} and {} pairs)"
+    assert sentence.format(*pairs) in RESULTS
 
 
-def test_the_results_say_how_the_order_turns_at_the_papers_sizes(tmp_path: Path) -> None:
-    config = load_config(ROOT / "studies" / "comparisons" / "paper_sized.toml", {"architectures": ["monolithic", "static"]})
-    run = run_of_matrix(tmp_path, build_matrix(config, [ROOT / "scenarios"], "code"))
-    for table in beside(arms_of(run), load_published()):
-        ratio = table.by_monolithic("static")
-        assert ratio and ratio.ratio and ratio.low and ratio.high
-        sentence = f"{ratio.ratio:.1%} [{ratio.low:.1%}, {ratio.high:.1%}]"
-        assert re.search(rf"{re.escape(sentence)}[^.]* `{table.condition.scenario}`", RESULTS), sentence
+FINDING = {
+    ("validation-qwen2.5-coder-1.5b-instruct", "multi_file_debugging"): {
+        ("runtime_structured", "monolithic"): "decided by sizes, as claimed",
+        ("runtime_structured", "static"): "decided by sizes, as claimed",
+        ("static", "monolithic"): "decided by sizes, contrary",
+    },
+    ("papers_event-simulated", "multi_file_debugging:paper_sized"): dict.fromkeys(COMPARED, "decided by sizes, as claimed"),
+    ("papers_event-simulated", "k8s_oomkill:paper_sized"): dict.fromkeys(COMPARED, "decided by sizes, as claimed"),
+    ("paper-qwen2.5-coder-1.5b-instruct", "k8s_oomkill"): {
+        ("runtime_structured", "monolithic"): "decided by sizes, as claimed",
+        ("runtime_structured", "static"): "decided by sizes, as claimed",
+        ("static", "monolithic"): "decided by sizes, contrary",
+    },
+}
+"""(run, scenario) -> the verdict on each comparison of two retries, as the paper counts."""
 
 
-def test_the_results_say_what_a_repair_takes_where_validation_itself_refuses() -> None:
-    run = bench.load_run(ROOT / "results" / "validation-qwen2.5-coder-1.5b-instruct")
-    assert len(run.trials) == 162 and not run.trials["outcome"].eq("solved").any()
-    [arms] = [arms for condition, arms in arms_of(run).items() if condition.plan == "validation"]
-    means = {name: arms[name].mean("first_round_tokens") for name in ARCHITECTURES}
-    means["more"] = arms["runtime_structured"].less(arms["static"], "first_round_tokens").difference
-    words = [f"{mean.mean:,.0f} [{mean.low:,.0f}, {mean.high:,.0f}]" for mean in means.values()]
-    assert all(words_of in README for words_of in words[:3]) and words[3] in RESULTS
-    assert f"({means['runtime_structured'].n}, {means['static'].n} and {means['monolithic'].n} trials)" in README
-    assert f"In the {means['more'].n} trials that both have" in RESULTS
+@pytest.mark.parametrize(("run", "scenario"), FINDING)
+def test_what_is_said_of_the_papers_retries_stands_in_its_run_with_its_verdict(run: str, scenario: str) -> None:
+    results = Results(bench.load_run(ROOT / "results" / run))
+    [cell] = [
+        each
+        for each in beside(results.arms, load_published())
+        if each.condition.scenario == scenario and not each.other_failure
+    ]
+    judged = {
+        tuple(sorted(each.claim.pair)): each
+        for each in results.once(of_paper).judgements
+        if isinstance(each.claim, DirectionClaim) and each.claim.scenario == scenario and each.whole
+    }
+    for pair, verdict in FINDING[run, scenario].items():
+        ratio = cell.ratio(*pair)
+        assert ratio and ratio.pairs and judged[tuple(sorted(pair))].in_words == verdict
+        assert text_of(BoundedNumber.of(ratio, 1, percent=True)) in PAPER, pair
+        assert f"{cell.papers_ratio(*pair):.1%}" in PAPER, pair
+
+
+def test_the_readme_says_the_finding_of_both_counts_with_the_marks() -> None:
+    sized, recorded = (
+        next(each for each in beside(results.arms, load_published()) if each.condition.scenario.startswith("multi_file"))
+        for run in ("papers_event-simulated", "validation-qwen2.5-coder-1.5b-instruct")
+        for results in [Results(bench.load_run(ROOT / "results" / run))]
+    )
+    ratios = [sized.ratio(*pair) for pair in COMPARED]
+    ratios += [cell.ratio("runtime_structured", measure=FIRST_ROUND.tokens) for cell in (sized, recorded)]
+    ratios += [recorded.ratio(*pair) for pair in COMPARED[:2]]
+    shares = [text_of(BoundedNumber.of(ratio, 1, percent=True)) for ratio in ratios if ratio]
+    assert len(shares) == 7
+    for text in (README, PAPER, SHORT):
+        assert [number for number in shares if number not in text] == []
+    selective, static = (recorded.struck[name] for name in ("runtime_structured", "static"))
+    more = selective.less(static, FIRST_ROUND.tokens.name).difference
+    assert f"{more.mean:.0f} [{more.low:.0f}, {more.high:.0f}] tokens more ({more.n} pairs)" in README
+    assert f"{more.mean:.0f} [{more.low:.0f}, {more.high:.0f}] tokens more ({more.n} pairs)" in PAPER
 
 
 def test_the_results_say_that_a_first_pass_is_dearer_where_enough_pairs_have_it() -> None:
@@ -286,15 +326,6 @@ def test_the_results_say_that_a_first_pass_is_dearer_where_enough_pairs_have_it(
     assert claim.verdict == "holds" and claim.measured
     more, low, high = (f"{value:,.0f}" for value in (claim.measured.value, claim.measured.low or 0, claim.measured.high or 0))
     assert f"{more} [{low}, {high}] more in {claim.measured.n} pairs, and the claim holds" in RESULTS
-
-
-def test_the_readme_sets_a_retry_at_the_papers_event_beside_the_papers() -> None:
-    run = bench.load_run(ROOT / "results" / "validation-qwen2.5-coder-1.5b-instruct")
-    [cell] = [cell for cell in beside(arms_of(run), load_published()) if not cell.other_failure]
-    ratio, papers = cell.by_monolithic("runtime_structured"), cell.papers_by_monolithic("runtime_structured")
-    assert ratio and ratio.ratio and ratio.low and ratio.high and papers
-    ours = f"({ratio.pairs} trials): {ratio.ratio:.1%} [{ratio.low:.1%}, {ratio.high:.1%}]"
-    assert f"{ours} of `monolithic`, where the paper has {papers:.1%}" in " ".join(README.split())
 
 
 def test_the_results_say_how_far_the_model_differs_from_itself_at_temperature_0() -> None:
@@ -394,5 +425,8 @@ def test_the_first_screen_of_the_papers_report_says_which_claims_sizes_alone_dec
     run = bench.load_run(ROOT / "results" / "paper-qwen2.5-coder-1.5b-instruct")
     sentence = standing(Results(run))
     assert sentence.endswith(
-        "4 of 14 claims come out as the paper says (4 of these by the sizes of calls alone), 4 against it, 6 open."
+        "4 of 14 claims come out as the paper says (4 of these by the sizes of calls alone), 6 against it, 4 open. "
+        "Of the 6 on a retry, 4 come out so over the whole round, and 0 against it."
     )
+    sized = standing(Results(bench.load_run(ROOT / "results" / "papers_event-simulated")))
+    assert sized.endswith("Of the 10 on a retry, 7 come out so over the whole round, and 2 against it.")

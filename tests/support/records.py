@@ -24,6 +24,28 @@ from bench.scenario import Grade
 FAULTS = {"none": [], "paper": [{"point": "output", "effect": "missing_field", "subtask": "b", "attempts": [1]}]}
 
 
+SUBTASKS = {
+    "k8s_oomkill": {"a": "anomaly_classification", "b": "root_cause_analysis", "c": "remediation_planning"},
+    "multi_file_debugging": {"a": "analysis", "b": "fix_generation", "c": "validation"},
+}
+"""What a, b and c stand for in the paper's packs, where the paper counts the calls for some subtasks."""
+
+
+def with_names(event: Event, names: Mapping[str, str]) -> Event:
+    """The event, about the subtasks of these names."""
+    match event:
+        case Called():
+            return replace(event, subtasks=tuple(names.get(name, name) for name in event.subtasks))
+        case Committed():
+            made_from = tuple((names.get(name, name), *rest) for name, *rest in event.made_from)
+            return replace(event, subtask=names.get(event.subtask, event.subtask), made_from=made_from)
+        case Answered():
+            return replace(event, versions=tuple((names.get(name, name), version) for name, version in event.versions))
+        case Judged() | Faulted():
+            return replace(event, subtask=names.get(event.subtask, event.subtask))
+    return event
+
+
 def called(
     number: int,
     *subtasks: str,
@@ -111,9 +133,11 @@ def trial(
     events: Sequence[Event] | None = None,
     **values: Any,
 ) -> TrialRecord:
-    """A record whose tokens are those of its calls, where no others are given."""
+    """A record whose tokens are those of its calls, where no others are given. In a pack of the paper, a, b and c are the names
+    of three of its subtasks."""
     if events is None:
         events = smooth() if plan == "none" else recovered(100 + 10 * repetition)
+    events = [with_names(event, SUBTASKS.get(values.get("scenario", "").partition(":")[0], {})) for event in events]
     spent = sum(event.tokens_in + event.tokens_out for event in events if isinstance(event, Called))
     given: dict[str, Any] = {
         "id": id_of("-".join([architecture, plan, str(repetition), values.get("scenario", "demo"), values.get("model", "m")])),

@@ -7,6 +7,7 @@ repetition does.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -217,10 +218,14 @@ def missing_trials(run: Run) -> int:
         return len(set(run.config.plans) - set(run.trials["plan"]))
     repetitions = max(run.config.repetitions, int(run.trials["repetition"].max()))
     arms = 1
-    for column in ("architecture", "model", "plan"):
+    for column in ("architecture", "model"):
         arms *= len(set(run.config.names(column)) | set(run.names(column)))
     recorded = set(zip(run.trials["scenario"].tolist(), instances_of(run.trials), strict=True))
+    there = set(zip(run.trials["scenario"].tolist(), run.trials["plan"].tolist(), strict=True))
     unseen = set(run.config.scenarios) - {
         name for scenario, instance in recorded for name in (scenario, f"{scenario}/{instance}")
     }
-    return (len(recorded) + len(unseen)) * arms * repetitions - len(run.trials)
+    there |= {(name, plan) for name in [*unseen, *(scenario for scenario, _ in there)] for plan in run.config.plans_on(name)}
+    plans = Counter(name for name, _ in there)
+    tasks = sum(plans[name] for name in [*unseen, *(scenario for scenario, _ in recorded)])
+    return tasks * arms * repetitions - len(run.trials)

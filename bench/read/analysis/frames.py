@@ -58,7 +58,8 @@ class Run:
               `note` is the grader's, in one line, or '';
               `cost` is in dollars, and missing if a price is unknown
     calls     `subtask` joins several with +, or is `all`; `failure` is '' if a reply came; `by` is the model that answered,
-              `reused`: it had answered the same request before, in another trial
+              `reused`: it had answered the same request before, in another trial; `in_first_round`: it is one of the calls of
+              `first_round_*`
     faults    a row for each planned fault: the stages it went through, its `impact` (effective, masked, undetermined), and its
               `finish` (`bench.read.analysis.faults.Receipt`)
     recoveries   a row for each failure that revealed faults: how many `faults`, by impact; what its first round took, missing

@@ -92,9 +92,7 @@ SCORE = Metric("score", "float64", lambda trial: trial.score, "Score", digits=3,
 RETRY_TOKENS = Metric("retry_tokens", "int64", lambda trial: trial.retry_tokens, "Retry tokens", measure="retry")
 COST = Metric("cost", "float64", lambda trial: trial.tariff.cost(trial.record), "Cost $", digits=5)
 FIRST_ROUND = _family("first_round", "First round", "first_round", TrialReading.first_round)
-"""What is asked again at once after a fault was noticed: the paper's retry tokens."""
-REWORK = Metric("rework_tokens", "float64", lambda trial: trial.rework_tokens, "Rework, tokens", measure="first_round")
-"""The first round without the calls that ask only for what was struck: the paper's retry leaves its second validation out."""
+"""What is asked again at once after a fault was noticed."""
 PRICE = _family("price", "Price", "price", TrialReading.price)
 """All that is asked again because of an effective fault."""
 FIRST_PASS = _family("first_pass", "First pass", "spent", TrialReading.first_pass)
@@ -108,7 +106,6 @@ OURS: tuple[Metric, ...] = (
     RETRY_TOKENS,
     Metric("rejections", "int64", lambda trial: trial.course.rejections, measure="retry"),
     *FIRST_ROUND,
-    REWORK,
     *PRICE,
     *FIRST_PASS,
     Metric("in_answer", "int64", lambda trial: trial.accounts["in_answer"]),

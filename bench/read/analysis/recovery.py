@@ -40,12 +40,6 @@ class Recovery:
         """The subtasks that were struck, each once."""
         return tuple(dict.fromkeys(receipt.first.subtask for receipt in self.faults))
 
-    @property
-    def rework(self) -> tuple[Called, ...]:
-        """The first round without the calls that ask for nothing but what was struck, if it asks for something else too."""
-        struck = set(self.subtasks)
-        return tuple(call for call in self.first if not struck.issuperset(call.subtasks)) or self.first
-
     def having(self, impact: str) -> int:
         """Return how many of the recovery's faults had this impact."""
         return sum(receipt.impact == impact for receipt in self.faults)

@@ -84,6 +84,7 @@ CALLS: tuple[Column[LedgerEntry], ...] = (
     Column("failure", "str", lambda row, _: row.call.failure or ""),
     Column("by", "str", lambda row, trial: row.call.by or trial.record.model),
     Column("reused", "bool", "call.reused"),
+    Column("in_first_round", "bool", lambda row, trial: row.call.call in trial.calls_of_first_rounds),
 )
 FAULTS: tuple[Column[Receipt], ...] = (
     Column("number", "int64", "number"),

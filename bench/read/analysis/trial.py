@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from bench.common.values import dataclass, kept
@@ -75,21 +75,22 @@ class TrialReading:
         return tuple(recovery.first for recovery in self.recoveries if recovery.first)
 
     @kept
+    def calls_of_first_rounds(self) -> frozenset[int]:
+        return frozenset(call.call for calls in self.first_rounds for call in calls)
+
+    @kept
     def effective(self) -> tuple[Recovery, ...]:
         """The recoveries of failures that revealed at least one effective fault."""
         return tuple(recovery for recovery in self.recoveries if recovery.having("effective"))
 
-    def first_round(self, measured: CallMeasure) -> float | None:
-        """Return the mean of a measure over the first rounds of this trial; None if it has none."""
-        if not self.first_rounds:
-            return None
-        return math.fsum([measured(calls) for calls in self.first_rounds]) / len(self.first_rounds)
-
-    @property
-    def rework_tokens(self) -> float | None:
-        """The tokens of the first rounds, as in `first_round`, without the calls that ask only for the struck outputs."""
-        rounds = [tokens_of(recovery.rework) for recovery in self.recoveries if recovery.first]
-        return math.fsum(rounds) / len(rounds) if rounds else None
+    def first_round(self, measured: CallMeasure, only: Container[str] | None = None) -> float | None:
+        """Return the mean of a measure over the first rounds of this trial; None if it has none. Calls for other subtasks than
+        `only` these are left out."""
+        rounds = [
+            [call for call in calls if only is None or all(name in only for name in call.subtasks)]
+            for calls in self.first_rounds
+        ]
+        return math.fsum(map(measured, rounds)) / len(rounds) if rounds else None
 
     def price(self, measured: CallMeasure) -> float | None:
         """Return the measure of all rounds after effective faults, divided by the number of these faults. Each call counts

@@ -1,29 +1,31 @@
 """The paper's Tables 1 and 2 with our numbers: rows, quantities, and the price of a retry relative to a retry of monolithic.
 
 The paper's tokens, seconds and calls are of a run without a failure; ours are of the first pass of trials without a fault. The
-paper's retry tokens are of one round of recovery; ours are of the first round after a fault.
+paper's retry tokens are of the calls that it counts of one round of recovery. Ours are of the same calls of the first round
+after a fault; the whole round stands beside them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
-from bench.read.analysis import statistics
-from bench.read.analysis.arms import Arm, Arms, Condition
+from bench.common.wording import plural
+from bench.read.analysis.arms import Arm, Arms
 from bench.read.analysis.frames import Run
 from bench.read.analysis.lived import live_seconds_of
-from bench.read.analysis.metrics import FIRST_PASS, FIRST_ROUND, METRICS, REWORK
-from bench.read.analysis.statistics import Ratio
+from bench.read.analysis.metrics import FIRST_PASS, FIRST_ROUND, METRICS, Metric
+from bench.read.claims.counted import COUNTED, COUNTED_SO, IN_ALL
 from bench.read.claims.judging import figures
 from bench.read.claims.published import Cells, Published, PublishedTable
-from bench.read.render.cells import NOTHING, BoundedNumber, Cell, Estimate, PublishedNumber, Rate
+from bench.read.claims.retries import WHOLE, Beside, beside
+from bench.read.render.cells import NOTHING, BoundedNumber, Cell, Estimate, PublishedNumber, Rate, text_of
 from bench.read.render.drawing import (
     BLACK,
     BLUE,
+    SKY,
     VERMILION,
     Picture,
     finish,
@@ -32,61 +34,15 @@ from bench.read.render.drawing import (
     panel_title,
     panels,
 )
-from bench.read.render.labels import bracketed, condition_label, model_label, numbers_said, slug
+from bench.read.render.labels import bracketed, condition_label, listed, model_label, numbers_said, slug
 from bench.read.render.marks import Sign, bounded
 from bench.read.render.table import Table
 from bench.read.report.figure_part import FigurePart
 from bench.read.report.table_part import TablePart
 from bench.record.config import FAULT_FREE
 
-WHOLE = "monolithic"
-"""The architecture to whose retry the others' are compared."""
-OURS, PAPERS = "ours, with the 95% interval", "the paper's"
-SIGNS: Mapping[str, Sign] = {OURS: ("o", BLUE), PAPERS: ("D", VERMILION)}
-
-
-@dataclass(frozen=True, eq=False)
-class Beside:
-    """A published table, with the arms of ours that are compared with it.
-
-    condition   the scenario, the model and the plan with the paper's failure
-    undisturbed the arms without a fault, by architecture
-    struck      the arms under that plan
-    """
-
-    table: PublishedTable
-    condition: Condition
-    undisturbed: Mapping[str, Arm]
-    struck: Mapping[str, Arm]
-
-    @property
-    def other_failure(self) -> str:
-        """The failure here, in words, if it differs from the paper's failure; else ""."""
-        return self.table.instead.get(self.condition.plan, "")
-
-    def by_monolithic(self, architecture: str, measure: str = FIRST_ROUND.tokens.name) -> Ratio | None:
-        """Return the first round of an architecture divided by the first round of monolithic. None if an architecture has no
-        first round."""
-        rounds = [self.struck[name].by_pair(measure) for name in (architecture, WHOLE) if name in self.struck]
-        if len(rounds) < 2:
-            return None
-        return statistics.ratio_of_means(*(statistics.by_unit(rounds_of) for rounds_of in statistics.in_common(*rounds)))
-
-    def papers_by_monolithic(self, architecture: str) -> float | None:
-        values = self.table.cells["retry_tokens"].values
-        return values[architecture].mean / values[WHOLE].mean if architecture in values else None
-
-
-def beside(arms: Arms, published: Published) -> Iterator[Beside]:
-    """Yield each published table for each size of its pack, each model and each plan. Plans with the table's own failure come
-    first."""
-    events = [(table, table.plan) for table in published.table]
-    events += [(table, plan) for table in published.table for plan in table.instead]
-    for table, plan in events:
-        for condition, struck in arms.items():
-            if condition.scenario.partition(":")[0] == table.scenario and condition.plan == plan:
-                control = Condition(condition.scenario, condition.model, FAULT_FREE)
-                yield Beside(table, condition, arms.get(control, {}), struck)
+OURS, ROUND, PAPERS = f"ours, {COUNTED_SO}, with the 95% interval", f"ours, {IN_ALL}", "the paper's"
+SIGNS: Mapping[str, Sign] = {OURS: ("o", BLUE), ROUND: ("s", SKY), PAPERS: ("D", VERMILION)}
 
 
 # The tables
@@ -153,22 +109,18 @@ class _Table:
             yield self._metric(key, cells)
             if key == "framework_seconds":
                 yield self._row("Framework, of latency", self._papers_share, self._share)
-        yield self._row("Retry tokens, of monolithic's", self._papers_ratio, self._ratio)
-        if not self._beside.other_failure and self._checks_again():
-            yield self._row(
-                "Retry tokens without the second check",
-                lambda name: self._papers("retry_tokens", name),
-                lambda name: self._mean(self._beside.struck.get(name), REWORK.name),
-            )
-            yield self._row("Of monolithic's, without it", self._papers_ratio, lambda name: self._ratio(name, REWORK.name))
-
-    def _checks_again(self) -> bool:
-        """Return whether a round asks for the struck subtask after it asked for another subtask."""
-        trials = [arm.usable for arm in self._beside.struck.values()]
-        return any((of_arm[REWORK.name] < of_arm[FIRST_ROUND.tokens.name]).any() for of_arm in trials)
+        whole = FIRST_ROUND.tokens
+        yield self._row(f"Of monolithic's, {COUNTED_SO}", self._papers_ratio, lambda name: self._ratio(name, COUNTED))
+        yield self._row(
+            f"Retry tokens, {IN_ALL}",
+            lambda _: PublishedNumber(None),
+            lambda name: self._mean(self._beside.struck.get(name), whole.name),
+        )
+        yield self._row(f"Of monolithic's, {IN_ALL}", lambda _: PublishedNumber(None), lambda name: self._ratio(name, whole))
 
     def _metric(self, key: str, cells: Cells) -> tuple[Cell, ...]:
-        return self._row(cells.row, lambda name: self._papers(key, name), lambda name: self._ours(key, name))
+        title = f"{cells.row}, {COUNTED_SO}" if self._published.rows[key].struck else cells.row
+        return self._row(title, lambda name: self._papers(key, name), lambda name: self._ours(key, name))
 
     def _papers(self, key: str, name: str) -> PublishedNumber:
         metric, value = METRICS[key], self._beside.table.cells[key].values.get(name)
@@ -181,7 +133,9 @@ class _Table:
         trials = len(cell.undisturbed[name].usable) if name in cell.undisturbed else 0
         passes = cell.undisturbed[name].mean(FIRST_PASS.tokens.name).n if name in cell.undisturbed else 0
         rounds = cell.struck[name].mean(FIRST_ROUND.tokens.name).n if name in cell.struck else 0
-        return f"{trials} trials, {passes} passes, {rounds} rounds"
+        ratio = cell.ratio(name) if name != WHOLE else None
+        pairs = f", {plural(ratio.pairs, 'pair')} with {WHOLE}" if ratio else ""
+        return f"{trials} trials, {passes} passes, {rounds} rounds{pairs}"
 
     def _ours(self, key: str, name: str) -> Cell:
         compared = self._published.rows[key]
@@ -205,10 +159,10 @@ class _Table:
         return f"{lived.share:.3%}, by trial {lived.least:.3%} to {lived.most:.3%}" if lived else NOTHING
 
     def _papers_ratio(self, name: str) -> Cell:
-        return PublishedNumber(self._beside.papers_by_monolithic(name), digits=1, percent=True)
+        return PublishedNumber(self._beside.papers_ratio(name), digits=1, percent=True)
 
-    def _ratio(self, name: str, measure: str = FIRST_ROUND.tokens.name) -> Cell:
-        ratio = self._beside.by_monolithic(name, measure)
+    def _ratio(self, name: str, measure: Metric) -> Cell:
+        ratio = self._beside.ratio(name, measure=measure)
         if name == WHOLE or ratio is None:
             return "100.0%" if ratio else NOTHING
         return BoundedNumber.of(ratio, 1, percent=True)
@@ -220,9 +174,9 @@ class _Table:
         yield (
             "ours: mean ± sd [95% interval of the mean]; tokens, seconds and calls are those of the first pass, in trials "
             "without a fault that asked for every subtask; correct: k/N of the trials without a fault, with Wilson's "
-            "interval; retry tokens: the first round after the fault, effective or masked; of monolithic's: over the pairs "
-            "that have both rounds"
+            "interval; of monolithic's: over the pairs that have both rounds"
         )
+        yield f"retry tokens: of the first round after the fault, effective or masked; {COUNTED_SO}: {counted_said(table)}"
         shares = " and ".join(_shares(self._published))
         yield (
             f"framework: in the paper it is {shares} of latency in each cell that has it, as if it were apportioned; ours is "
@@ -230,8 +184,12 @@ class _Table:
         )
         if self._beside.other_failure:
             yield f"failure: in the paper another thing fails; here {self._beside.other_failure}"
-        elif self._checks_again():
-            yield "retry tokens without the second check: the paper's retry leaves its second validation out"
+
+
+def counted_said(table: PublishedTable) -> str:
+    """Return in words which calls of a round the paper counts."""
+    each = [f"of {name} the calls for {listed(subtasks)}" for name, subtasks in table.counted.items()]
+    return f"{'; '.join([*each, 'of any other the whole round'])}; {IN_ALL}: all calls up to the next verdict on what it struck"
 
 
 def _shares(published: Published) -> list[str]:
@@ -252,7 +210,7 @@ def retry_figures(run: Run, arms: Arms, published: Published) -> Iterator[Pictur
     table has a panel."""
     cells = list(beside(arms, published))
     for model in run.names("model"):
-        of_model = [cell for cell in cells if cell.condition.model == model and any(map(cell.by_monolithic, cell.struck))]
+        of_model = [cell for cell in cells if cell.condition.model == model and any(map(cell.ratio, cell.struck))]
         if of_model:
             yield _figure(run, model, of_model, published)
 
@@ -271,28 +229,29 @@ def _figure(run: Run, model: str, cells: Sequence[Beside], published: Published)
 
 def _retry_said(cell: Beside, name: str) -> str:
     """Return a sentence with the abstract's claim for this table, in our numbers and in the paper's."""
-    ratio, theirs = cell.by_monolithic(name), cell.papers_by_monolithic(name)
+    ratio, theirs = cell.ratio(name), cell.papers_ratio(name)
     if ratio is None or ratio.ratio is None:
         return f"On {cell.condition.scenario}, no retry with {name} can be compared with monolithic's"
     papers = "" if theirs is None or cell.other_failure else f", and {theirs:.0%} in the paper"
-    ours = BoundedNumber(ratio.ratio, ratio.low, ratio.high, 0, percent=True).text()
-    return f"On {cell.condition.scenario}, a retry with {name} took {ours} of the tokens of monolithic's{papers}"
+    ours = text_of(BoundedNumber.of(ratio, 0, percent=True))
+    return f"On {cell.condition.scenario}, {COUNTED_SO}, a retry with {name} took {ours} of the tokens of monolithic's{papers}"
 
 
 def _panel(ax: Axes, cell: Beside, names: Sequence[str]) -> None:
     for place, name in enumerate(names):
-        ratio, theirs = cell.by_monolithic(name), cell.papers_by_monolithic(name)
-        if ratio is not None and ratio.ratio is not None:
-            bounds = (ratio.ratio, None, None) if name == WHOLE else (ratio.ratio, ratio.low, ratio.high)
-            bounded(ax, place - 0.1, bounds, SIGNS[OURS])
+        theirs = cell.papers_ratio(name)
+        for aside, sign, ratio in ((-0.15, OURS, cell.ratio(name)), (0.0, ROUND, cell.ratio(name, measure=FIRST_ROUND.tokens))):
+            if ratio is not None and ratio.ratio is not None:
+                bounds = (ratio.ratio, None, None) if name == WHOLE else (ratio.ratio, ratio.low, ratio.high)
+                bounded(ax, place + aside, bounds, SIGNS[sign])
         if theirs is not None and not cell.other_failure:
-            bounded(ax, place + 0.1, (theirs, None, None), SIGNS[PAPERS])
+            bounded(ax, place + 0.15, (theirs, None, None), SIGNS[PAPERS])
     ax.axhline(1.0, color=BLACK, lw=0.8)
     names_below(ax, names)
     ax.set_ylim(bottom=0.0)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     ax.set_ylabel("share of monolithic's retry tokens")
-    pairs = [ratio.pairs if (ratio := cell.by_monolithic(name)) else 0 for name in names]
+    pairs = [ratio.pairs if (ratio := cell.ratio(name)) else 0 for name in names]
     panel_title(
         ax,
         f"{'Not the failure of table' if cell.other_failure else 'Table'} {cell.table.number}: {cell.condition.scenario}",

@@ -33,19 +33,16 @@ class FirstPrices:
         """The price of a pass of static."""
         return sum(self.static.values())
 
-    def round_of(self, architecture: str, again: Sequence[str]) -> float | None:
+    def round_of(self, architecture: str, again: Mapping[str, Sequence[str]]) -> float | None:
         """Return the tokens of a round of an architecture by the closed form. None for an architecture without a closed form.
 
         Args:
             architecture: The architecture.
-            again: The subtasks from the struck one to the checkpoint that notices it, in order.
+            again: The subtasks that an architecture asks for again. A round of monolithic is its whole call.
         """
-        rounds = {
-            "monolithic": self.monolithic,
-            "static": sum(self.static[name] for name in again),
-            "runtime_structured": self.static[again[0]],
-        }
-        return rounds.get(architecture)
+        if architecture == "monolithic":
+            return self.monolithic
+        return sum(self.static[name] for name in again[architecture]) if architecture in again else None
 
 
 def first_prices(run: Run, scenario: str, model: str) -> FirstPrices | None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from bench.read.analysis.arms import Arms
+from bench.read.analysis.arms import Arms, Condition
 from bench.read.analysis.frames import Run
+from bench.read.analysis.metrics import Metric
 from bench.read.claims import sensitivity
-from bench.read.claims.claim import is_structural
+from bench.read.claims.claim import DirectionClaim, RatioClaim, is_structural
+from bench.read.claims.counted import COUNTED, IN_ALL, in_whole_rounds
 from bench.read.claims.published import Published, load_others, load_published
+from bench.read.claims.retries import asks_the_same, retry_findings
 from bench.read.claims.table import (
     claims_tables,
     none_judged,
@@ -20,7 +24,7 @@ from bench.read.claims.table import (
     verdict_lines,
 )
 from bench.read.claims.trace import claim_named, source_of, traced_lines
-from bench.read.claims.verdicts import JudgedSource, can_judge, judge_all, judge_each, structural
+from bench.read.claims.verdicts import JudgedSource, Judgement, can_judge, judge_all, judge_each, structural
 from bench.read.render.table import Table
 from bench.read.report.results import Results
 from bench.read.report.summary import SummaryFinding
@@ -35,7 +39,22 @@ def figures(_: Results) -> Published:
 def of_paper(of: Results) -> JudgedSource:
     """Return the verdicts on the paper's claims. Empty if the run has none of the paper's scenarios."""
     published = of.once(figures)
-    return JudgedSource(published, judge_all(of.run, published, of.arms) if can_judge(of.run, published) else ())
+    if not can_judge(of.run, published):
+        return JudgedSource(published, ())
+    judged = judge_all(of.run, published, of.arms)
+    rounds = judge_all(of.run, in_whole_rounds(published), of.arms, is_structural)
+    wholes = {(each.model, each.claim.id): each for each in rounds}
+    return JudgedSource(published, tuple(_with_the_whole(of, each, wholes) for each in judged))
+
+
+def _with_the_whole(of: Results, judgement: Judgement, wholes: Mapping[tuple[str, str], Judgement]) -> Judgement:
+    """Return the judgement of a retry with the judgement over the whole round, and any other as it is."""
+    claim = judgement.claim
+    if not isinstance(claim, DirectionClaim | RatioClaim) or claim.measure != COUNTED.name or judgement.measured is None:
+        return judgement
+    named = of.arms[Condition(claim.scenario, judgement.model, claim.plan)]
+    same_calls = asks_the_same(of.run, *(named[name] for name in claim.pair))
+    return replace(judgement, whole=wholes[judgement.model, claim.id], same_calls=same_calls)
 
 
 def of_others(of: Results) -> tuple[JudgedSource, ...]:
@@ -44,8 +63,21 @@ def of_others(of: Results) -> tuple[JudgedSource, ...]:
 
 
 def findings(of: Results) -> Iterator[SummaryFinding]:
-    """Return a sentence for each source with judged claims."""
-    for judged in (of.once(of_paper), *of.once(of_others)):
+    """Return what the paper's retries took, and a sentence for each source with judged claims."""
+    paper = of.once(of_paper)
+    directions = {
+        (each.claim.scenario, each.claim.plan, each.model, frozenset(each.claim.pair)): each
+        for each in paper.judgements
+        if isinstance(each.claim, DirectionClaim) and each.whole
+    }
+
+    def verdict(at: Condition, first: str, second: str, measure: Metric) -> str:
+        judgement = directions.get((at.scenario, at.plan, at.model, frozenset((first, second))))
+        judged = judgement and (judgement if measure is COUNTED else judgement.whole)
+        return judged.in_words if judged else ""
+
+    yield from retry_findings(of.run, of.arms, paper.published, verdict)
+    for judged in (paper, *of.once(of_others)):
         if finding := verdict_finding(of.run, judged.judgements, judged.published):
             yield finding
 
@@ -63,7 +95,16 @@ def standing(of: Results) -> str:
     by_sizes = f" ({sized} of these by the sizes of calls alone)" if sized else ""
     title = f"{judged.published.paper.title} ({judged.published.paper.source})"
     as_it_says = f"{sides[1]} of {len(measured)} claims come out as the paper says{by_sizes}"
-    return f"{title}: {as_it_says}, {sides[-1]} against it, {sides[0]} open."
+    return f"{title}: {as_it_says}, {sides[-1]} against it, {sides[0]} open.{_over_the_round(measured)}"
+
+
+def _over_the_round(judged: Sequence[Judgement]) -> str:
+    """Return how many of the claims on retries would stand over the whole round."""
+    wholes = [0 if each.same_calls else each.whole.stands for each in judged if each.whole]
+    counted = (
+        f" Of the {len(wholes)} on a retry, {wholes.count(1)} come out so over {IN_ALL}, and {wholes.count(-1)} against it."
+    )
+    return counted if wholes else ""
 
 
 def facts(of: Results) -> Iterator[tuple[str, str]]:

@@ -58,13 +58,15 @@ class Cells(BaseModel):
 
 class PublishedTable(_Strict):
     """A published table. `plan` is our fault plan for the table's failure. `instead` maps a fault plan with another failure to
-    the failure in words; our numbers under this plan stand in a separate table, which says so."""
+    the failure in words; our numbers under this plan stand in a separate table, which says so. `counted` maps an architecture
+    to the subtasks whose calls its cell of retry tokens holds; the cell of any other holds the whole round."""
 
     number: int
     scenario: str
     plan: str
     failure: str
     instead: dict[str, str] = {}
+    counted: dict[str, tuple[str, ...]] = {}
     cells: dict[str, Cells]
 
 
@@ -135,7 +137,7 @@ class Published(_Strict):
     def _tables_have_columns_and_rows_of_ours(self) -> Published:
         for table in self.table:
             for row, cells in table.cells.items():
-                if unnamed := [architecture for architecture in cells.values if architecture not in self.columns]:
+                if unnamed := [name for name in (*cells.values, *table.counted) if name not in self.columns]:
                     raise ValueError(f"table {table.number}, {row}: '{unnamed[0]}' stands not in [columns]")
                 if row not in self.rows:
                     raise ValueError(f"table {table.number}: what of ours is '{row}' compared with? [rows.{row}] is missing")
@@ -211,6 +213,12 @@ class Published(_Strict):
                     measure=ours.measure,
                     architecture=architecture,
                 )
+
+    def table_of(self, scenario: str, plan: str) -> PublishedTable | None:
+        """Return the table for a scenario of ours, in any size, under a fault plan with the table's failure or another."""
+        pack = scenario.partition(":")[0]
+        tables = (table for table in self.table if table.scenario.partition(":")[0] == pack)
+        return next((table for table in tables if plan in (table.plan, *table.instead)), None)
 
     def cell(self, scenario: str, row: str, architecture: str) -> MeanAndSd:
         """Return the value in a published table, whatever fault plan of ours it is compared with. Raise KeyError if there is

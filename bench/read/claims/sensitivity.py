@@ -13,6 +13,7 @@ import pandas as pd
 
 from bench.read.analysis.frames import Run
 from bench.read.claims.claim import is_structural
+from bench.read.claims.counted import COUNTED
 from bench.read.claims.published import Published
 from bench.read.claims.verdicts import Judgement, judge_all
 from bench.read.render.labels import model_label
@@ -25,6 +26,8 @@ LEFT_OUT = (
     "without one repetition: each left out in turn; in how many of these runs the verdict is the same, and, where the "
     "interval lay on a side, in how many it still does. Where a p is at its floor, one pair less may be too few"
 )
+CLAIMED = ("first_round_counted", "first_pass")
+"""What the claims on tokens measure."""
 ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 Verdicts = Mapping[tuple[str, str], Judgement]
 """(model, claim) -> its judgement."""
@@ -46,9 +49,13 @@ def variations(run: Run) -> Iterator[Variation]:
     if half:
         name = f"First {len(half)} of {len(repetitions)} repetitions"
         yield Variation(name, "the others left out; so few pairs may be too few for any p", _of_repetitions(run, half))
-    if run.trials[["first_round_usage", "first_pass_usage"]].notna().any(axis=None):
+    if run.trials[[f"{what}_usage" for what in CLAIMED]].notna().any(axis=None):
         yield Variation("The provider's tokenizer", "tokens as its usage tells them, in the place of ours", by_usage(run))
-    yield Variation("All rounds", "all rounds of recovery after a fault, in the place of the first", by_all_rounds(run))
+    yield Variation(
+        "All rounds",
+        "all rounds of recovery after a fault, with all their calls",
+        by_all_rounds(run),
+    )
     for bound in range(run.config.max_attempts - 1, 1, -1):
         caption = f"each trial ends as given up where it made an attempt beyond the {bound}{ENDINGS.get(bound, 'th')}"
         yield Variation(f"At most {bound} attempts", caption, bounded(run, bound))
@@ -68,15 +75,15 @@ def _of_repetitions(run: Run, kept: Sequence[int]) -> Run:
 
 
 def by_usage(run: Run) -> Run:
-    usage = {f"{what}_tokens": run.trials[f"{what}_usage"] for what in ("first_round", "first_pass")}
+    usage = {f"{what}_tokens": run.trials[f"{what}_usage"] for what in CLAIMED}
     return replace(run, trials=run.trials.assign(**usage))
 
 
 def by_all_rounds(run: Run) -> Run:
-    """Return the run with another first round: the mean over the recoveries of all faults, effective or masked."""
+    """Return the run with another retry: the mean over the recoveries of all faults, effective or masked, of all rounds."""
     recoveries = run.recoveries[run.recoveries["first_tokens"].notna()]
     tokens = recoveries.groupby("trial")["price_tokens"].mean()
-    return replace(run, trials=run.trials.assign(first_round_tokens=run.trials["trial"].map(tokens)))
+    return replace(run, trials=run.trials.assign(**{COUNTED.name: run.trials["trial"].map(tokens)}))
 
 
 def bounded(run: Run, attempts: int) -> Run:

@@ -14,8 +14,10 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import METRICS
 from bench.read.analysis.statistics import Share, limits_of
 from bench.read.claims.claim import Claim, DegradationClaim, PartClaim, RateClaim, RatioClaim
+from bench.read.claims.counted import IN_ALL
 from bench.read.claims.population import Population, population_of
 from bench.read.claims.published import Published
+from bench.read.claims.retries import FROM_CODE
 from bench.read.claims.verdicts import VERDICTS, ClaimVerdict, JudgedSource, Judgement, counts, family_of, levels, structural
 from bench.read.render.cells import NARROW, NARROW_NOTE, NOTHING, AdjustedP, BoundedNumber, Cell, Number, Rate, text_of
 from bench.read.render.labels import listed, model_label, slug
@@ -54,8 +56,8 @@ VERDICT_NOTES = (
     "differs",
     COUNTEREXAMPLE_NOTE,
     MODEL_NOTE,
-    "a retry is one round of recovery after a delivered and detected fault, effective or masked; what a structure costs "
-    "without a failure is its first pass",
+    "a retry: of one round of recovery after a delivered and detected fault, effective or masked, the calls that the paper "
+    "counts; what a structure costs without a failure is its first pass",
     "wrong outputs: first attempts of runtime_structured without a fault (so no output counts twice) that are wrong by form "
     "or by a check",
 )
@@ -64,6 +66,10 @@ DEGRADATION_NOTES = (
     "ours: one side's loss less the other's; for a single side, its loss. A loss is the share solved without a fault less the "
     "share solved with it, by instance and repetition, averaged over the claim's plans; a pair is left out if a fault was not "
     "delivered",
+)
+ROUND_NOTE = (
+    f"{IN_ALL}: all its calls, judged as the others are; {FROM_CODE}: both rounds ask for the same subtasks, so they differ by "
+    "the reason that the next prompt is told"
 )
 LEVEL_NOTES = (
     "levels are judged only with the paper's model and prompts; otherwise they are not comparable and not in the tally of "
@@ -85,6 +91,14 @@ def theirs(judgement: Judgement) -> Cell:
     if isinstance(judgement.claim, DegradationClaim):
         return judgement.claim.published or "–"
     return Number(judgement.expected.value, *_form(judgement.claim))
+
+
+def over_the_round(judgement: Judgement) -> str:
+    """Return our number over the whole round, with its verdict; a dash for what is no retry."""
+    whole = judgement.whole
+    if whole is None or whole.measured is None:
+        return "–"
+    return f"{text_of(ours(whole))}: {FROM_CODE if judgement.same_calls else whole.in_words}"
 
 
 def by_published(judgement: Judgement) -> Cell:
@@ -145,6 +159,7 @@ _VERDICT = TableColumn[Judgement]("Verdict", lambda judgement: judgement.in_word
 _SENTENCE = TableColumn[Judgement]("What is said", lambda judgement: judgement.claim.sentence).of(_judgement)
 _OURS = TableColumn[Judgement]("Ours", ours).of(_judgement)
 _PUBLISHED = TableColumn[Judgement]("Published", theirs).of(_judgement)
+_ROUND = TableColumn[Judgement](f"Ours, {IN_ALL}", over_the_round).of(_judgement)
 _N = TableColumn[Judgement]("N", number_of).of(_judgement)
 _REASON = TableColumn[Judgement]("Reason", lambda judgement: judgement.reason).of(_judgement)
 _SOURCE = TableColumn[Judgement]("Source", lambda judgement: judgement.claim.source).of(_judgement)
@@ -227,7 +242,11 @@ def name_of(published: Published) -> str:
 
 def _verdicts(run: Run, judgements: Sequence[Judgement], published: Published) -> Table:
     notes = (*tallies(run, judgements), *VERDICT_NOTES, *_floor(published), *_last_notes(run, judgements))
-    return table_of(name_of(published), "Claims and their verdicts", VERDICT_COLUMNS, _measured(run, judgements), notes)
+    columns: tuple[TableColumn[LabelledJudgement], ...] = VERDICT_COLUMNS
+    if any(judgement.whole for judgement in judgements):
+        columns = tuple(part for column in columns for part in ([column, _ROUND] if column is _PUBLISHED else [column]))
+        notes = (*notes, ROUND_NOTE)
+    return table_of(name_of(published), "Claims and their verdicts", columns, _measured(run, judgements), notes)
 
 
 def _levels(run: Run, judgements: Sequence[Judgement]) -> Table:
@@ -335,6 +354,8 @@ def other_lines(run: Run, judged: JudgedSource) -> Iterator[str]:
 def verdict_line(judgement: Judgement) -> str:
     n = f", N={judgement.measured.n}" if judgement.measured else ""
     text = f"{text_of(ours(judgement))}{n}"
+    if judgement.whole and judgement.whole.measured:
+        text += f"; {IN_ALL} {over_the_round(judgement)}"
     meaning = f"; {NARROW_NOTE}" if NARROW in text else ""
     return f"  {judgement.in_words:<30}  {judgement.claim.id}: {judgement.claim.sentence}: ours {text}{meaning}"
 

@@ -35,6 +35,7 @@ from bench.read.analysis.metrics import FIRST_ROUND
 from bench.read.analysis.plans import run_again
 from bench.read.claims.claim import ANYWHERE, Claim, DegradationClaim, DirectionClaim, RateClaim, RatioClaim, is_structural
 from bench.read.claims.closed_forms import NEAR, has_side
+from bench.read.claims.counted import COUNTED, counted_calls
 from bench.read.claims.evidence import Missing, ModelResults, results_by_model
 from bench.read.claims.measurement import LEVEL, Measurement, measured
 from bench.read.claims.population import refused
@@ -73,6 +74,8 @@ class Judgement:
     p       of a comparison of two architectures: adjusted
     floor   the least p that this many pairs can give, before the correction, if p is that
     tested  the verdict by the measurement alone, whatever sizes decide
+    whole   of a retry that is counted as the paper counts: the judgement over the whole round
+    same_calls   the two whole rounds make the same calls, so that their difference follows from the code
     """
 
     claim: Claim
@@ -84,6 +87,8 @@ class Judgement:
     p: float | None = None
     floor: float | None = None
     tested: ClaimVerdict | None = None
+    whole: Judgement | None = None
+    same_calls: bool = False
 
     @property
     def in_words(self) -> str:
@@ -259,20 +264,36 @@ def _unlike(run: Run, model: str, scenario: str, paper: Paper) -> str:
 
 def ratio_by_sizes(source: ModelResults, claim: Claim) -> float | None:
     """Return the closed form's ratio of the two rounds that a claim names: the first divided by the second. A round of
-    monolithic is its pass; of static, the calls from the struck subtask to the checkpoint; of runtime_structured, the struck
-    call. So the sizes of calls, the shared context, the depth and the place of detection decide which round is dearer.
+    monolithic is its pass. The others' hold the calls that the paper counts; in a whole round they are the calls from the
+    struck subtask to the checkpoint for static, and the struck call for runtime_structured. So the sizes of calls, the shared
+    context, the depth and the place of detection decide which round is dearer.
 
-    None if the claim is not about rounds, the run has no fault-free trials that show the sizes of calls, the plan strikes no
-    subtask's form, or the ratio is too near to 1 to decide anything.
+    None if the claim is not about rounds, the run has no fault-free trials that show the sizes of calls, it is not known what a
+    round asks for, or the ratio is too near to 1 to decide anything.
     """
-    if not isinstance(claim, DirectionClaim | RatioClaim) or claim.measure != FIRST_ROUND.tokens.name:
+    if not isinstance(claim, DirectionClaim | RatioClaim):
         return None
-    prices, again = source.prices(claim.scenario), run_again(source.run, claim.scenario).get(claim.plan)
-    if prices is None or again is None:
+    prices, again = source.prices(claim.scenario), _asked_again(source.run, claim)
+    if prices is None or not again:
         return None
     above, below = (prices.round_of(name, again) for name in claim.pair)
     ratio = above / below if above and below else None
     return None if ratio is None or abs(ratio - 1) < NEAR else ratio
+
+
+def _asked_again(run: Run, claim: DirectionClaim | RatioClaim) -> Mapping[str, Sequence[str]]:
+    """Return architecture -> the subtasks that a round of it asks for again. Where what a fault strikes does not tell, they are
+    those that each of its rounds asked for."""
+    if claim.measure == COUNTED.name:
+        return counted_calls(claim.scenario, claim.plan)
+    if claim.measure != FIRST_ROUND.tokens.name:
+        return {}
+    if again := run_again(run, claim.scenario).get(claim.plan, ()):
+        return {"static": again, "runtime_structured": again[:1]}
+    calls = run.calls[run.calls["in_first_round"] & run.calls["scenario"].eq(claim.scenario) & run.calls["plan"].eq(claim.plan)]
+    rounds = calls.groupby(["architecture", "trial"], sort=False)["subtask"].agg(tuple)
+    asked = {str(name): set(of_arm) for name, of_arm in rounds.groupby(level=0)}
+    return {name: next(iter(each)) for name, each in asked.items() if len(each) == 1}
 
 
 def _by_sizes(source: ModelResults, claim: Claim, measurement: Measurement, wanted: PublishedRange) -> str:

@@ -83,9 +83,9 @@ class LiveRun:
         """The number of trials in the complete run. None for a portion of a run, since only the ids of all trials would tell
         its size."""
         config = self.manifest.config
-        instances = sum(len(pack.instances) for pack in self.manifest.scenarios.values())
-        arms = len(config.architectures) * len(config.models) * len(config.plans)
-        return None if self.manifest.portion else instances * arms * config.repetitions
+        tasks = sum(len(pack.instances) * len(config.plans_on(name)) for name, pack in self.manifest.scenarios.items())
+        each = len(config.architectures) * len(config.models) * config.repetitions
+        return None if self.manifest.portion else tasks * each
 
     def read(self) -> None:
         """Read the lines that were written since the last call. An incomplete line is left for the next call.

@@ -20,7 +20,7 @@ from bench.record.config import FAULT_FREE
 from bench.record.manifest import Manifest
 from bench.record.plan_entries import EVERY, FaultEntry
 
-READ_FIRST = ("What is said", "Verdict", "Ours", "Published", "N", "Model", "Claim")
+READ_FIRST = ("What is said", "Verdict", "Ours", "Published", "Ours, the whole round", "N", "Model", "Claim")
 """The columns of a table of verdicts that a page shows open, in this order."""
 NAMED = ("architecture", "scenario", "model", "plan")
 """The columns whose values are set apart in the page's sentences."""

@@ -33,11 +33,13 @@ FAULTS, SEVERAL = 1, 2
 
 @dataclass(frozen=True)
 class SummaryFinding:
-    """What a table shows, in a sentence. `table` is the name of the table. `first` is the first of several sentences, or ""."""
+    """What a table shows, in a sentence. `table` is the name of the table. `first` is the first of several sentences, or "".
+    With a `title` it leads the findings, and gives the report its title."""
 
     text: str
     table: str
     first: str = ""
+    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -84,20 +86,22 @@ def summary_of(run: Run, arms: Arms, verdicts: Sequence[SummaryFinding] = ()) ->
     Args:
         run: The run.
         arms: Its arms.
-        verdicts: A sentence for each source of claims that judged a claim.
+        verdicts: Sentences of the sources of claims. One with a title comes first.
 
     Damage in a world comes first. If there are too many findings, the first passes and the faults' impacts are left to their
     tables.
     """
     each = (_damaged(run, arms), _first_rounds(run, arms), _solved(run, arms), _recovered(run, arms), _impacts(run))
-    findings = [finding for finding in each if finding][: MOST_FINDINGS - len(verdicts)]
+    leading = [finding for finding in verdicts if finding.title]
+    findings = [*leading, *[finding for finding in each if finding][: MOST_FINDINGS - len(verdicts)]]
+    findings += [finding for finding in verdicts if finding not in leading]
     passes = [finding for finding in [_first_passes(run, arms)] if finding]
-    headline = headline_of(run, arms)
+    headline = leading[0].title if leading else headline_of(run, arms)
     several = len(run.names("model")) >= SEVERAL and run.trials["outcome"].eq("solved").any()
     return Summary(
         headline=headline,
         ran=_ran(run),
-        findings=tuple([*findings, *verdicts, *passes][:MOST_FINDINGS]),
+        findings=tuple([*findings, *passes][:MOST_FINDINGS]),
         limits=tuple(_limits(run, arms)),
         leads=f"{headline}." if several else "",
     )

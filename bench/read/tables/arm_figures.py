@@ -10,15 +10,13 @@ from matplotlib.axes import Axes
 
 from bench.read.analysis.arms import Arm, Arms, Condition
 from bench.read.analysis.frames import Run
-from bench.read.analysis.metrics import FIRST_ROUND, LATENCY, PRICE, PUBLISHED_ROUND, Metric
-from bench.read.analysis.published import PublishedFigures
+from bench.read.analysis.metrics import FIRST_ROUND, LATENCY, PRICE, Metric
 from bench.read.analysis.statistics import Mean
 from bench.read.render.drawing import (
     ACCOUNT_LOOKS,
     BLACK,
     BLUE,
     LATENCY_LOOKS,
-    VERMILION,
     Look,
     Picture,
     finish,
@@ -39,7 +37,7 @@ from bench.record.config import FAULT_FREE
 LATENCY_TITLES = {"api_seconds": "LLM API", "waiting_seconds": "waiting", "framework_seconds": "framework"}
 
 
-def arm_figures(run: Run, arms: Arms, published: PublishedFigures) -> Iterator[Picture]:
+def arm_figures(run: Run, arms: Arms) -> Iterator[Picture]:
     """Draw first rounds, latency, accounts and timelines. Trials that ended in an error are left out."""
     for model in run.names("model"):
         drawn = _drawable(arms, model)
@@ -50,7 +48,7 @@ def arm_figures(run: Run, arms: Arms, published: PublishedFigures) -> Iterator[P
             rounds = FIRST_ROUND.tokens.name
             noticed = {at: named for at, named in chosen.items() if any(arm.mean(rounds).n for arm in named.values())}
             if noticed:
-                yield first_round(run, noticed, published)
+                yield first_round(run, noticed)
             if plan == struck[0]:  # seconds are the machine's: once is enough
                 yield latency(run, chosen)
         if any(arm.trials["tokens"].any() for arm in each_arm(drawn)):
@@ -72,14 +70,12 @@ def _drawable(arms: Arms, model: str) -> Arms:
     return {condition: named for condition, named in kept.items() if named}
 
 
-def first_round(run: Run, arms: Arms, published: PublishedFigures) -> Picture:
-    """Draw each trial's first round after a fault, the mean with its interval, and the paper's mean with its sd. Each scenario
-    has a panel."""
+def first_round(run: Run, arms: Arms) -> Picture:
+    """Draw each trial's first round after a fault, and the mean with its interval. Each scenario has a panel."""
     figure, axes = panels(len(arms), 3, _width(arms, 3.4), 2.7)
     for (condition, named), ax in zip(arms.items(), axes, strict=True):
         for place, arm in enumerate(named.values()):
             _points(ax, place, arm)
-            _published_point(ax, place, arm, published)
         names_below(ax, list(named))
         panel_title(
             ax, condition.scenario, numbers_said([arm.mean(FIRST_ROUND.tokens.name).n for arm in named.values()], "repairs")
@@ -131,17 +127,6 @@ def _points(ax: Axes, place: int, arm: Arm) -> None:
 
 def _errors(mean: Mean) -> list[list[float]] | None:
     return None if mean.mean is None else errors_of((mean.mean, mean.low, mean.high))
-
-
-def _published_point(ax: Axes, place: int, arm: Arm, published: PublishedFigures) -> None:
-    value = published.value(arm.condition.scenario, arm.condition.plan, PUBLISHED_ROUND, arm.architecture)
-    if value is None:
-        return
-    label = "the paper's, mean and sd"
-    new = label not in ax.get_legend_handles_labels()[1]
-    spread = [[value.sd], [value.sd]] if value.sd is not None else None
-    look: dict[str, Any] = {"color": VERMILION, "mfc": "white", "ms": 5, "capsize": 4}
-    ax.errorbar([place + 0.22], [value.mean], yerr=spread, fmt="D", label=label if new else None, **look)
 
 
 def accounts(run: Run, arms: Arms) -> Picture:
@@ -237,6 +222,6 @@ def _width(arms: Arms, least: float) -> float:
 PARTS = (
     FigurePart("models", lambda of: model_figures(of.run, of.arms), leads=True),
     FigurePart("recovery_in_world", lambda of: recovery_figures(of.run, of.arms) if _in_world(of.run) else (), leads=True),
-    FigurePart("arms", lambda of: arm_figures(of.run, of.arms, of.published)),
+    FigurePart("arms", lambda of: arm_figures(of.run, of.arms)),
     FigurePart("recovery", lambda of: () if _in_world(of.run) else recovery_figures(of.run, of.arms)),
 )

@@ -15,10 +15,9 @@ from bench.read.analysis import statistics
 from bench.read.analysis.arms import Arm, Arms, control_of, tokens_over
 from bench.read.analysis.faults import IMPACTS
 from bench.read.analysis.frames import Run
-from bench.read.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, PUBLISHED_ROUND, RETRY_TOKENS, Metric
-from bench.read.analysis.published import PublishedFigures, PublishedMean
+from bench.read.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, RETRY_TOKENS, Metric
 from bench.read.analysis.statistics import Mean
-from bench.read.render.cells import BoundedNumber, Cell, Estimate, PublishedNumber
+from bench.read.render.cells import BoundedNumber, Cell, Estimate
 from bench.read.render.labels import arm_columns, condition_columns, each_arm
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.table_part import TablePart
@@ -27,15 +26,15 @@ from bench.record.config import FAULT_FREE
 NOT_MEASURED = "not measured"
 
 
-def failure_tables(run: Run, arms: Arms, published: PublishedFigures) -> list[Table]:
+def failure_tables(run: Run, arms: Arms) -> list[Table]:
     """Return the tables of failures that are not empty. Those of the first repair come first."""
     struck = [arm for arm in each_arm(arms) if arm.condition.plan != FAULT_FREE and arm.usable["faults_delivered"].any()]
-    tables = [first_round(run, struck, published), price(run, arms, struck)] if struck else []
+    tables = [first_round(run, struck), price(run, arms, struck)] if struck else []
     return [*tables, first_pass(run, arms), differences(run, arms), by_subtask(run, arms)]
 
 
-def first_round(run: Run, struck: Sequence[Arm], published: PublishedFigures) -> Table:
-    """Show the first round after each noticed fault, beside the paper's retry."""
+def first_round(run: Run, struck: Sequence[Arm]) -> Table:
+    """Show the first round after each noticed fault."""
 
     impacts = run.faults.loc[run.faults["delivered"], ["trial", "impact"]]
 
@@ -46,18 +45,12 @@ def first_round(run: Run, struck: Sequence[Arm], published: PublishedFigures) ->
     def having(impact: str) -> TableColumn[Arm]:
         return TableColumn(impact.capitalize(), lambda arm: delivered(arm)[impact])
 
-    def theirs(arm: Arm) -> PublishedNumber:
-        value = _published(arm, published)
-        return PublishedNumber(value.mean, value.sd) if value else PublishedNumber(None)
-
-    has_paper = any(_published(arm, published) for arm in struck)
     columns = (
         *arm_columns(run),
         TableColumn("Delivered", lambda arm: delivered(arm).total()),
         *map(having, IMPACTS),
         TableColumn("N", lambda arm: arm.mean(FIRST_ROUND.tokens.name).n),
         _mean(FIRST_ROUND.tokens),
-        *([TableColumn("Retry tokens, paper", theirs)] if has_paper else []),
         _mean(FIRST_ROUND.seconds),
         _mean(FIRST_ROUND.calls),
     )
@@ -66,23 +59,12 @@ def first_round(run: Run, struck: Sequence[Arm], published: PublishedFigures) ->
         "[95% interval] of the N trials with a first round; seconds: while one of its calls was in flight",
         "effective: without the fault, what it struck would have been accepted; masked: it would have been rejected anyway, "
         "so the round would have happened without the fault too; undetermined: neither the trial nor its control shows which",
-        *([_of_paper(published)] if has_paper else []),
     )
     return table_of("first_round", "What one failure costs: the first round after it", columns, struck, notes)
 
 
 def _mean(metric: Metric, with_n: bool = False) -> TableColumn[Arm]:
     return TableColumn(metric.title, lambda arm: Estimate(arm.mean(metric.name), metric.digits, with_n))
-
-
-def _published(arm: Arm, published: PublishedFigures) -> PublishedMean | None:
-    return published.value(arm.condition.scenario, arm.condition.plan, PUBLISHED_ROUND, arm.architecture)
-
-
-def _of_paper(published: PublishedFigures) -> str:
-    paper = published.paper
-    source = f"{paper.source}, {paper.asked}, {paper.runs} runs, mean ± sd"
-    return f"paper: its retry tokens ({source}); our prompts and inputs are not the paper's"
 
 
 def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
@@ -234,4 +216,4 @@ def _spent_by(calls: pd.DataFrame, arm: Arm) -> Iterator[SpentOnSubtask]:
         yield SpentOnSubtask(arm, str(subtask), len(mine), total, total / whole, retry)
 
 
-PARTS = (TablePart("failure", lambda of: failure_tables(of.run, of.arms, of.published), "failure"),)
+PARTS = (TablePart("failure", lambda of: failure_tables(of.run, of.arms), "failure"),)

@@ -8,7 +8,6 @@ The trials, responses and texts stay what they are. Only the chains are made ane
 from __future__ import annotations
 
 import itertools
-import math
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -164,8 +163,8 @@ def _copy(folder: Path, writer: RunWriter) -> None:
 def _whole(manifest: Manifest) -> int:
     """Return the number of trials of the whole run."""
     config = manifest.config
-    tasks = sum(len(pack.instances) for pack in manifest.scenarios.values())
-    return tasks * math.prod(map(len, (config.architectures, config.models, config.plans))) * config.repetitions
+    tasks = sum(len(pack.instances) * len(config.plans_on(name)) for name, pack in manifest.scenarios.items())
+    return tasks * len(config.architectures) * len(config.models) * config.repetitions
 
 
 def _manifest(parts: Sequence[RunPart], name: str) -> Manifest:

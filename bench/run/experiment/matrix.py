@@ -22,7 +22,7 @@ from bench.run.experiment.keys import key_of
 from bench.run.experiment.model_entries import MODELS
 from bench.run.experiment.resolved_architectures import refuse_misfits, resolve_architectures
 from bench.run.experiment.resolved_models import refuse_unknown_routes, resolve_models
-from bench.run.experiment.resolved_plans import resolve_plan
+from bench.run.experiment.resolved_plans import refuse_unknown_packs, resolve_plan
 from bench.run.models.base import Model
 from bench.run.packs import load_instances, load_pack
 from bench.run.packs.environments import ENVIRONMENTS
@@ -208,6 +208,7 @@ def build_matrix(
     codebase = codebase or our_codebase()
     chosen = resolve_architectures(config, architectures or {}, codebase, policies)
     refuse_unknown_routes(config, known, packs)
+    refuse_unknown_packs(config, known.values(), packs)
     refuse_misfits(config, chosen.values(), known)
     effects = dict.fromkeys((fault.effect, fault.point) for plan in config.plans for fault in config.faults_of(plan))
     kinds = {
@@ -221,7 +222,11 @@ def build_matrix(
     matrix = Matrix(
         config=config,
         scenarios=known,
-        plans={(key, plan): resolve_plan(config, plan, scenario) for key, scenario in known.items() for plan in config.plans},
+        plans={
+            (key, plan): resolve_plan(config, plan, scenario)
+            for key, scenario in known.items()
+            for plan in config.plans_on(scenario.name)
+        },
         architectures=chosen,
         models=resolve_models(config, known, chosen.values()),
         effects={key: codebase.of_part(EFFECTS[key]) for key in effects},
@@ -260,7 +265,7 @@ def _specs(matrix: Matrix, code_digest: str) -> Iterator[TrialSpec]:
     arms = [
         TrialSpec("", scenario.name, architecture, model, matrix.plans[key, plan], 0, scenario.instance)
         for key, scenario in matrix.scenarios.items()
-        for plan in config.plans
+        for plan in config.plans_on(scenario.name)
         for model in config.models
         for architecture in config.architectures
     ]

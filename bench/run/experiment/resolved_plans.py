@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from bench.common.errors import ConfigError, nearest
 from bench.record.plan_entries import EVERY, FaultEntry, Position
 from bench.run.experiment.config import Config
+from bench.run.packs import find_packs
 from bench.run.packs.environments import of_packs
 from bench.run.trial.effects import EFFECTS, WORLD_POINTS, TextEffect
 from bench.run.trial.faults import Fault, FaultPlan, Strike
 from bench.scenario import Scenario
+
+
+def refuse_unknown_packs(config: Config, scenarios: Iterable[Scenario], packs: Sequence[Path]) -> None:
+    """Refuse a plan for a pack that nobody has. It can be for a pack that this run leaves out."""
+    known = {scenario.name.partition(":")[0] for scenario in scenarios}
+    for name in config.plans:
+        for pack in config.plan[name].scenarios if name in config.plan else ():
+            if pack not in known and pack not in (available := find_packs(packs)):
+                raise ConfigError(f"plan '{name}': scenarios names no pack '{pack}'; {nearest(pack, [*known, *available])}")
 
 
 def resolve_plan(config: Config, name: str, scenario: Scenario) -> FaultPlan:

@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 
 Rows = Sequence[dict[str, str]]
 Parts = Mapping[str, Rows]
@@ -33,6 +34,11 @@ def share(rows: Rows, selector: str) -> str:
     return f"{100 * total(rows, f'{selector} ran') / max(1, total(rows, 'tests')):.0f}%"
 
 
+def by_edit(rows: Rows, selector: str) -> str:
+    """The mean of the shares of tests that a selector ran after each edit, in percent."""
+    return f"{100 * fmean(int(row[f'{selector} ran']) / int(row['tests']) for row in rows):.0f}%" if rows else "-"
+
+
 def read(path: Path) -> Rows:
     """The rows of a file; none where it is not there."""
     if not path.exists():
@@ -57,6 +63,11 @@ def total(rows: Rows, key: str) -> int:
 def changing(rows: Rows) -> Rows:
     """The edits that changed a result of a test."""
     return [row for row in rows if int(row["changed"])]
+
+
+def losable(rows: Rows) -> Rows:
+    """The edits that changed a result of a test and left a test to run. After any other no result can be lost."""
+    return [row for row in changing(rows) if int(row["tests"])]
 
 
 def selecting(rows: Rows) -> Rows:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from records import called, id_of, run_of, smooth, trial
 
+import bench
 from bench.read.analysis.arms import Arm, Condition, arms_of, instances_by_scenario, missing_trials
 from bench.read.analysis.frames import Run
 from bench.read.analysis.per_solved import per_solved
@@ -80,6 +81,14 @@ def test_what_a_solved_task_costs_is_bounded_by_instances(tmp_path: Path) -> Non
 def test_a_missing_repetition_of_any_instance_is_missing(tmp_path: Path) -> None:
     run = run_with(tmp_path / "run", {"static": {"a": [1000, 1100], "b": [3000]}})
     assert missing_trials(run) == 1
+
+
+def test_a_plan_for_some_packs_is_missing_on_no_other() -> None:
+    run = bench.load_run(Path(__file__).parents[3] / "results" / "papers_event-simulated")
+    assert set(run.config.plans) == {"none", "validation", "paper"}
+    assert run.config.plans_on("k8s_oomkill:paper_sized") == ("none", "paper")
+    assert missing_trials(run) == 0
+    assert missing_trials(replace(run, trials=run.trials.iloc[1:])) == 1
 
 
 def test_an_instance_that_the_config_names_is_not_missing_once_it_is_recorded(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from trials import matrix_of
 
 import bench
 from bench.read.analysis.frames import Run
+from bench.read.claims.counted import COUNTED
 from bench.read.claims.published import SIZE, Published, load_published
 from bench.read.claims.trace import claim_named, trace
 from bench.read.claims.verdicts import Judgement, can_judge, judge_all
@@ -43,8 +44,8 @@ def judged(run: Run, name: str) -> Judgement:
 def with_rounds(run: Run, architecture: str, times: float) -> Run:
     """The run as if this architecture's rounds had taken so many times as much."""
     of_architecture = run.trials["architecture"].eq(architecture)
-    tokens = run.trials["first_round_tokens"].where(~of_architecture, run.trials["first_round_tokens"] * times)
-    return replace(run, trials=run.trials.assign(first_round_tokens=tokens))
+    tokens = run.trials[COUNTED.name].where(~of_architecture, run.trials[COUNTED.name] * times)
+    return replace(run, trials=run.trials.assign(**{COUNTED.name: tokens}))
 
 
 def test_a_direction_that_the_closed_form_has_as_well_is_decided_by_sizes_on_either_side() -> None:

@@ -117,7 +117,7 @@ def told_by(folder: Path, rejections: int, tokens: tuple[int, int] = (400, 400))
     run = bench.load_run(folder)
     rows = zip(run.trials["architecture"], run.trials["repetition"], strict=True)
     spent = [float(tokens[name == BELOW.higher] + n) for name, n in rows]
-    return replace(run, trials=run.trials.assign(first_round_tokens=spent, rejections=rejections))
+    return replace(run, trials=run.trials.assign(first_round_counted_tokens=spent, rejections=rejections))
 
 
 def test_no_claim_is_judged_on_pairs_in_which_nothing_could_differ(tmp_path: Path) -> None:
@@ -136,6 +136,6 @@ def test_no_claim_is_judged_on_copies(tmp_path: Path) -> None:
         edit_manifest(tmp_path / name, models={"m": {"kind": "simulated", "failure_rate": errs}})
         run = bench.load_run(tmp_path / name)
         spent = [400.0 + 500 * (arm == BELOW.higher) for arm in run.trials["architecture"]]
-        run = replace(run, trials=run.trials.assign(first_round_tokens=spent))
+        run = replace(run, trials=run.trials.assign(first_round_counted_tokens=spent))
         by_model[name] = refused(results_by_model(run)[0], BELOW)
     assert by_model == {"right": "the 8 pairs that could differ are copies of 1", "erring": ""}

@@ -67,8 +67,8 @@ def run_of_one(folder: Path, events: Sequence[Event], outcome: str = "solved") -
 
 def test_all_rounds_are_those_until_what_was_struck_stood_accepted_again(tmp_path: Path) -> None:
     run = run_of_one(tmp_path, tried_thrice())
-    assert only_trial(run)["first_round_tokens"] == 220
-    assert only_trial(by_all_rounds(run))["first_round_tokens"] == 220 + 320
+    assert only_trial(run)["first_round_counted_tokens"] == 220
+    assert only_trial(by_all_rounds(run))["first_round_counted_tokens"] == 220 + 320
 
 
 def test_usage_stands_in_the_place_of_our_count_and_is_missing_where_one_call_told_none(tmp_path: Path) -> None:
@@ -81,8 +81,8 @@ def test_usage_stands_in_the_place_of_our_count_and_is_missing_where_one_call_to
         ]
 
     all_told, two_told = (only_trial(by_usage(run_of_one(tmp_path / str(number), with_usage(number)))) for number in (3, 2))
-    assert (all_told["first_round_tokens"], all_told["first_pass_tokens"]) == (150 + 7, 240 + 14)
-    assert pd.isna(two_told["first_round_tokens"]) and two_told["first_pass_tokens"] == 240 + 14
+    assert (all_told["first_round_counted_tokens"], all_told["first_pass_tokens"]) == (150 + 7, 240 + 14)
+    assert pd.isna(two_told["first_round_counted_tokens"]) and two_told["first_pass_tokens"] == 240 + 14
 
 
 def test_a_trial_that_went_beyond_the_bound_gave_up_and_its_later_calls_never_were(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import zipfile
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -45,6 +46,14 @@ def test_outcomes_and_tokens_are_those_of_the_records(folder: Path) -> None:
     assert sum(arm.tokens for arm in live.arms.values()) == sum(record.tokens for record in records)
     assert sum((arm.outcomes for arm in live.arms.values()), Counter()) == Counter(record.outcome for record in records)
     assert live.rejections and all(arm.cost for arm in live.arms.values())
+
+
+def test_a_plan_for_some_packs_is_planned_on_no_other(tmp_path: Path) -> None:
+    with zipfile.ZipFile(Path(__file__).parents[3] / "results" / "papers_event-simulated.zip") as archive:
+        archive.extractall(tmp_path)
+    live = LiveRun(tmp_path)
+    live.read()
+    assert live.trials == live.planned == 120
 
 
 def test_a_run_that_is_read_at_any_byte_of_it_is_counted_as_one_read_at_its_end(folder: Path, tmp_path: Path) -> None:

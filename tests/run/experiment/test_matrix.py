@@ -55,6 +55,29 @@ def test_every_combination_is_there_once(packs: Path) -> None:
     assert len(ids(matrix)) == len(matrix.specs)
 
 
+def limited(*packs: str) -> Config:
+    fault = {"point": "output", "effect": "empty", "attempts": [1]}
+    return config(plan={"first": {"scenarios": packs, "faults": [fault]}})
+
+
+def test_a_plan_is_run_on_the_packs_that_it_names_and_no_others(packs: Path) -> None:
+    whole, matrix = (build_matrix(given, [packs], "code") for given in (config(), limited("other")))
+    assert {(spec.scenario, spec.plan.name) for spec in matrix.specs} == {
+        ("demo", "none"),
+        ("other", "none"),
+        ("other", "first"),
+    }
+    assert len(matrix.specs) == len(list(matrix.specs)) == 3 * 2 * 4
+    assert ids(matrix) < ids(whole), "the trials are those of a plan without a limit"
+
+
+def test_a_plan_for_a_pack_that_nobody_has_is_refused_and_one_for_a_pack_that_is_left_out_is_not(packs: Path) -> None:
+    with pytest.raises(ConfigError, match=r"plan 'first': scenarios names no pack 'ohter'; did you mean 'other'"):
+        build_matrix(limited("ohter"), [packs], "code")
+    alone = limited("other").model_copy(update={"scenarios": ("demo",)})
+    assert {spec.plan.name for spec in build_matrix(alone, [packs], "code").specs} == {"none"}
+
+
 def test_all_arms_of_a_repetition_run_before_the_next_begins_each_time_in_another_order(packs: Path) -> None:
     specs = build_matrix(config(), [packs], "code").specs
     assert [spec.repetition for spec in specs] == sorted(spec.repetition for spec in specs)

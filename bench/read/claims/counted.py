@@ -1,0 +1,54 @@
+"""Retry tokens as the paper counts them: the calls for some subtasks of the first round after a fault, not the whole round.
+
+`published.toml` says by table and architecture which subtasks these are. A trial has a value if the paper has a table for its
+scenario and its fault plan, and a column for its architecture; a further monolith has one call for the whole task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+from bench.read.analysis.metrics import FIRST_ROUND, Metric
+from bench.read.analysis.trial import MEASURED, TrialReading
+from bench.read.claims.claim import DirectionClaim, RatioClaim
+from bench.read.claims.published import Published, load_published
+
+COUNTED_SO, IN_ALL = "as the paper counts", "the whole round"
+TITLE = "First round as the paper counts it, tokens"
+
+
+def counted_calls(scenario: str, plan: str) -> Mapping[str, Sequence[str]]:
+    """Return architecture -> the subtasks whose calls the paper counts in a retry; an architecture that is left out has the
+    whole round. Empty if the paper has no table for the scenario and the plan."""
+    table = _published().table_of(scenario, plan)
+    return table.counted if table else {}
+
+
+def _value(trial: TrialReading, measure: str) -> float | None:
+    record, published = trial.record, _published()
+    counted = counted_calls(record.scenario, record.plan)
+    if not counted or record.architecture not in (*published.columns, *published.monoliths):
+        return None
+    return trial.first_round(MEASURED[measure], counted.get(record.architecture))
+
+
+@cache
+def _published() -> Published:
+    return load_published()
+
+
+COUNTED = Metric("first_round_counted_tokens", "float64", lambda trial: _value(trial, "tokens"), TITLE, measure="first_round")
+METRICS = (COUNTED, Metric("first_round_counted_usage", "float64", lambda trial: _value(trial, "usage"), measure="first_round"))
+
+
+def in_whole_rounds(published: Published) -> Published:
+    """Return the claims with each retry that is counted as the paper counts over the whole round."""
+    whole = {"measure": FIRST_ROUND.tokens.name}
+    claims = (
+        claim.model_copy(update=whole)
+        if isinstance(claim, DirectionClaim | RatioClaim) and claim.measure == COUNTED.name
+        else claim
+        for claim in published.claim
+    )
+    return published.model_copy(update={"claim": tuple(claims)})
