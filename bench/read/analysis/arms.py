@@ -220,7 +220,7 @@ def missing_trials(run: Run) -> int:
     for column in ("architecture", "model", "plan"):
         arms *= len(set(run.config.names(column)) | set(run.names(column)))
     recorded = set(zip(run.trials["scenario"].tolist(), instances_of(run.trials), strict=True))
-    unseen = set(run.config.scenarios) - {
+    unseen = set(map(run.manifest.recorded_name, run.config.scenarios)) - {
         name for scenario, instance in recorded for name in (scenario, f"{scenario}/{instance}")
     }
     return (len(recorded) + len(unseen)) * arms * repetitions - len(run.trials)
