@@ -115,7 +115,7 @@ def _models(run: Run, pairs: Sequence[ModelPair]) -> Iterator[str]:
     if len(pairs) == 1 and solved:
         [pair] = pairs
         first, second = (model_label(run, name) for name in (pair.first, pair.second))
-        yield f"{_solved_beside(pair.measures['solved'], first, second)}{_times(pair)}: {pair.verdict}"
+        yield f"{_solved_beside(pair, first, second)}: {pair.verdict}"
     elif solved:
         verdicts = [f"{model_label(run, pair.second)} {_gap(pair.measures['solved'])[0]} ({pair.verdict})" for pair in solved]
         first = f"{model_label(run, pairs[0].first)}, which solved {_k_of_n(solved[0].measures['solved'], 0)} trials"
@@ -138,13 +138,16 @@ def _gap(solved: ModelMeasure) -> tuple[str, str]:
     return f"{number} points {'more' if value > 0 else 'fewer'}", f" {interval}"
 
 
-def _solved_beside(solved: ModelMeasure, first: str, second: str) -> str:
+def _solved_beside(pair: ModelPair, first: str, second: str) -> str:
+    solved, times = pair.measures["solved"], _times(pair)
     if not any(solved.values):
-        return f"Of {plural(solved.pairs, 'trial')} each, neither {first} nor {second} solved any; {second} ran"
+        nothing = f"Of {plural(solved.pairs, 'trial')} each, neither {first} nor {second} solved any"
+        return nothing + (f", and {second} took {times}" if times else "")
     gap, interval = _gap(solved)
+    text = f"{second} solved {gap} than {first}{interval}, {_k_of_n(solved, 1)} trials against {_k_of_n(solved, 0)}"
     if not interval:
-        return f"{second} solved as many as {first}, {_k_of_n(solved, 0)} trials"
-    return f"{second} solved {gap} than {first}{interval}, {_k_of_n(solved, 1)} trials against {_k_of_n(solved, 0)}"
+        text = f"{second} solved as many as {first}, {_k_of_n(solved, 0)} trials"
+    return text + (f", at {times}" if times else "")
 
 
 def _times(pair: ModelPair) -> str:
@@ -153,7 +156,7 @@ def _times(pair: ModelPair) -> str:
         if name in pair.measures and all(pair.measures[name].values):
             before, after = pair.measures[name].values
             times = (after or 0.0) / (before or 1.0)
-            return f", at {times:.2f} times the {what}" if times >= 0.01 else f", at {times:.1g} times the {what}"
+            return f"{times:.2f} times the {what}" if times >= 0.01 else f"{times:.1g} times the {what}"
     return ""
 
 
