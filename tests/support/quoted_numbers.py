@@ -178,13 +178,15 @@ OPEN_VERDICTS = {
     "cannot be decided": ("cannot be decided", "decide"),
 }
 """Verdict of a row -> the words of which a sentence with its number has one."""
-NUMBERS_OF = re.compile(r"(?:\(|\b(?:in|over|of) )(?:the )?(\d[\d,]*) (?:pairs|trials|instances|edits|rounds|repairs)\b")
+NUMBERS_OF = re.compile(
+    r"\(N = (\d+)\b|(?:\(|\b(?:in|over|of) )(?:the )?(\d[\d,]*) (?:pairs|trials|instances|edits|rounds|repairs)\b"
+)
 """How a sentence says over how many pairs the number before is taken."""
 COULD_DIFFER, PAIRS = "Pairs that could differ", "Pairs"
 SENTENCE = re.compile(r"(?<=[.;:!?])\s+(?=[A-Z`*\[(])")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TableRow:
     """A row of a committed report's table, by column, and the estimates that stand in it: their text, bounds and mark."""
 
@@ -193,9 +195,12 @@ class TableRow:
 
     @property
     def estimates(self) -> Iterator[tuple[Bounds, bool, bool]]:
-        """The bounds of each estimate, whether it is a percentage, and whether it is marked."""
+        """The bounds of each estimate, whether it is a percentage, and whether it is marked. A ratio is a percentage too."""
         for match in INTERVAL.finditer(self.text):
-            yield bounds_of(match), "%" in match[1], self.text[match.end() :].startswith(NARROW)
+            is_marked, (value, low, high) = self.text[match.end() :].startswith(NARROW), bounds_of(match)
+            yield (value, low, high), "%" in match[1], is_marked
+            if "%" not in match[1] and "." in match[1]:
+                yield (100 * value, 100 * low, 100 * high), True, is_marked
 
     @property
     def differ_in_some(self) -> bool:
@@ -219,6 +224,11 @@ def rows_by_column(report: str) -> list[TableRow]:
     return rows
 
 
+@cache
+def _estimates(row: TableRow) -> list[tuple[Bounds, bool, bool]]:
+    return list(row.estimates)
+
+
 def untold(section: Section, reports: set[str]) -> list[str]:
     """What the rows of these reports say of a section's numbers and the section does not: a line for each."""
     return [
@@ -238,7 +248,7 @@ def _untold(paragraph: str, heading: str, reports: set[str]) -> Iterator[tuple[s
             for report in reports
             for row in rows_by_column(report)
             if not names or _about(row.text, names)
-            for bounds, is_percent, is_marked in row.estimates
+            for bounds, is_percent, is_marked in _estimates(row)
             if rounded.is_of(bounds)
         ]
         if not found:
@@ -260,7 +270,7 @@ def _lacking(text: str, match: re.Match[str], found: list[tuple[TableRow, bool, 
             yield verdict
     behind = re.split(INTERVAL.pattern, text[match.end() : match.end() + 60])[0]
     if said := NUMBERS_OF.search(behind):
-        n = said[1].replace(",", "")
+        n = (said[1] or said[2]).replace(",", "")
         alone = re.compile(rf"(?<![\w.,]){n}(?![\w%]|[.,]\d)")
         if not any(alone.search(row.text.replace(",", "")) for row, *_ in found):
             yield f"no row has N {n}"
