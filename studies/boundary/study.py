@@ -346,8 +346,8 @@ EXPOSURE = (
 )
 VERDICTS = (
     "holds, contradicted: the interval lies on one side of 0 and p < 0.05 by the sign-flip test over instances, after Holm's "
-    "correction over all sentences and worlds; not comparable: no verdict may rest on these arms; (floor): no values of so many instances "
-    "give such a p; inconclusive: any other case",
+    "correction over all sentences and worlds; not comparable: no verdict may rest on these arms; (floor): no values "
+    "of so many instances give such a p; inconclusive: any other case",
 )
 GAPS = (
     "gap: the share of damaged trials with this part at its weakest, less the share at its strongest, the mean over all "

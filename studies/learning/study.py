@@ -132,9 +132,7 @@ def payoffs(run: Run) -> list[Payoff]:
     tested = {(place, what): getattr(each, what).p for place, each in enumerate(compared) for what in ("tokens", "solved")}
     adjusted = holm({key: p for key, p in tested.items() if any(getattr(compared[key[0]], key[1]).by_instance.values())})
     return [
-        replace(
-            each, p_tokens=adjusted.get((place, "tokens")), p_solved=adjusted.get((place, "solved")), family=len(adjusted)
-        )
+        replace(each, p_tokens=adjusted.get((place, "tokens")), p_solved=adjusted.get((place, "solved")), family=len(adjusted))
         for place, each in enumerate(compared)
     ]
 

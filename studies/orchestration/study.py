@@ -215,7 +215,7 @@ def _pairs_table(every: Sequence[PatternPair]) -> Table:
         TableColumn[PatternPair]("Difference", lambda row: row.risen.contrast.cell()),
         TableColumn[PatternPair]("p (Holm)", lambda row: AdjustedP(row.p)),
         TableColumn[PatternPair]("Instances", lambda row: len(row.risen.by_instance)),
-        TableColumn[PatternPair]("Verdict", lambda row: _verdict(row)),
+        TableColumn[PatternPair]("Verdict", _verdict),
         TableColumn[PatternPair]("To decide", lambda row: "–" if row.is_told_apart else row.needed or "unknown"),
     )
     counts = (
@@ -273,7 +273,9 @@ def _gaps_table(gaps: Sequence[ProposerGap], trials: pd.DataFrame) -> Table:
         TableColumn[ProposerGap]("Grows by", lambda row: row.grows.contrast.cell()),
         TableColumn[ProposerGap]("p (Holm)", lambda row: AdjustedP(row.p)),
         TableColumn[ProposerGap]("Verdict", lambda row: row.verdict),
-        TableColumn[ProposerGap]("To decide", lambda row: "–" if row.verdict in ("grows", "shrinks") else row.needed or "unknown"),
+        TableColumn[ProposerGap](
+            "To decide", lambda row: "–" if row.verdict in ("grows", "shrinks") else row.needed or "unknown"
+        ),
     )
     notes = (
         "gap: damaged effects for each delivered fault under the first pattern less those under the second, over the trials "

@@ -188,7 +188,10 @@ def looks(run: Run) -> list[BoundaryLook]:
         for judgment in (["", *dict.fromkeys(judgment for _, judgment, _ in whole)] if whole else [])
     ]
     adjusted = holm({(place, which): look.gaps[which].p for place, look in enumerate(measured) for which in (0, 1)})
-    return [replace(look, adjusted=(adjusted[place, 0], adjusted[place, 1]), family=len(adjusted)) for place, look in enumerate(measured)]
+    return [
+        replace(look, adjusted=(adjusted[place, 0], adjusted[place, 1]), family=len(adjusted))
+        for place, look in enumerate(measured)
+    ]
 
 
 def _compared_events(

@@ -204,9 +204,7 @@ def tables(run: Run) -> Iterator[Table]:
         TableColumn[ContractVerdict]("Pairs that could differ", lambda row: row.risen.could_differ),
         TableColumn[ContractVerdict]("Pairs", lambda row: row.risen.pairs),
         TableColumn[ContractVerdict]("Instances", lambda row: len(row.risen.by_instance)),
-        TableColumn[ContractVerdict](
-            "To decide", lambda row: "–" if row.verdict in DECIDED else row.needed or "unknown"
-        ),
+        TableColumn[ContractVerdict]("To decide", lambda row: "–" if row.verdict in DECIDED else row.needed or "unknown"),
         TableColumn[ContractVerdict]("Refused, because", lambda row: row.refused or "–"),
     )
     title = "Verifying before the effects, or repairing after them (SIMULATED)"

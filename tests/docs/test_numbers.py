@@ -47,8 +47,10 @@ BOUNDARY = "A plain `commit` does more damage in `incident_response`:"
         ("A repair of `monolithic` took 1,674% [1,613%, 1,738%]†.", ["1,674%[1,613%,1,738%]: the row has another unit"]),
         (f"{BOUNDARY} 2.09 [0.66, 3.87], over the pairs that could differ, which is inconclusive.", []),
         (f"{BOUNDARY} 2.09 [0.66, 3.87], over the pairs that could differ.", ["2.09[0.66,3.87]: inconclusive"]),
-        (f"{BOUNDARY} 2.09 [0.66, 3.87] a trial. All is inconclusive.",
-         ["2.09[0.66,3.87]: inconclusive", "2.09[0.66,3.87]: it is over the pairs that could differ"]),
+        (
+            f"{BOUNDARY} 2.09 [0.66, 3.87] a trial. All is inconclusive.",
+            ["2.09[0.66,3.87]: inconclusive", "2.09[0.66,3.87]: it is over the pairs that could differ"],
+        ),
         ("`static` took 9 [8, 10] tokens, which no row has.", []),
     ],
 )

@@ -32,9 +32,7 @@ def _rivals(of: Results) -> Mapping[Condition, Sequence[Rivals]]:
 def break_even_tables(of: Results) -> list[Table]:
     """Return the table. Empty if no two architectures have first passes without faults, and rounds with faults."""
     rivals = list(chain.from_iterable(of.once(_rivals).values()))
-    papers = TableColumn[Rivals](
-        "By the paper's figures", lambda pair: _rate(pair.published.rate) if pair.published else "–"
-    )
+    papers = TableColumn[Rivals]("By the paper's figures", lambda pair: _rate(pair.published.rate) if pair.published else "–")
     columns = (
         *(column.of(lambda pair: pair.condition) for column in condition_columns(of.run)),
         TableColumn[Rivals]("Architecture", lambda pair: pair.name),

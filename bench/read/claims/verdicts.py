@@ -238,7 +238,10 @@ def _judge(
     floor = test.least if test and test.p is not None and test.least and math.isclose(test.p, test.least) else None
     tested, reason = _verdict(claim, measurement, wanted, p)
     if tested == "inconclusive" and test and statistics.beyond_reach(test.least, tests.family):
-        tested, reason = "cannot be decided", f"{reason}; no values of {test.pairs} pairs give a p below {LEVEL} after Holm's correction"
+        tested, reason = (
+            "cannot be decided",
+            f"{reason}; no values of {test.pairs} pairs give a p below {LEVEL} after Holm's correction",
+        )
     if in_the_way := obstacle(source.run, source.model, claim, published.paper) or refused(source, claim):
         tested, reason = "not comparable", in_the_way
     verdict: ClaimVerdict = tested

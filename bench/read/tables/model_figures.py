@@ -63,7 +63,9 @@ def models_together(run: Run, pairs: Sequence[ModelPair]) -> Iterator[Picture]:
         ax.grid(axis="x", color=PALE, lw=0.6)
     others = listed([model_label(run, pair.second) for pair in pairs])
     title = f"{model_label(run, names[0])} beside {others}, over the {pairs[0].measures['retry_tokens'].pairs} trials of each"
-    caption = "Points are means, or the share that is solved, with 95% intervals: of each model by itself, not of the difference"
+    caption = (
+        "Points are means, or the share that is solved, with 95% intervals: of each model by itself, not of the difference"
+    )
     yield finish(figure, "models", title, f"{title}. {caption}.")
 
 

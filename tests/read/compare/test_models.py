@@ -45,7 +45,9 @@ def test_title_table_and_compare_agree_on_a_model_that_is_ten_points_worse(folde
     title = f"weak solved 10.0 points fewer than good [{low:.1f}, {high:.1f}], 54 of 60 trials against 60 of 60, "
     assert page.splitlines()[0] == f"# {title}at 0.05 times the dollars: worse"
 
-    rows = dict(re.findall(r"^\| ([^|]+) \| (.+) \|$", page[page.index('<a id="models_together">') :].split("<!-- end")[0], re.M))
+    rows = dict(
+        re.findall(r"^\| ([^|]+) \| (.+) \|$", page[page.index('<a id="models_together">') :].split("<!-- end")[0], re.M)
+    )
     assert rows["Verdict of bench compare"].split(" | ")[-1] == compared["verdict"]
     assert rows["Solved"] == f"100.0% | 90.0% | -10.0% [-{high:.1f}%, -{low:.1f}%] | worse"
     titles = {"tokens": "Tokens a trial", "cost": "Dollars a trial", "seconds": "Seconds a trial"}
