@@ -43,7 +43,7 @@ BOUNDARY = "A plain `commit` does more damage in `incident_response`:"
     [
         ("A repair of `monolithic` took 1,674 [1,613, 1,738]† tokens (9 trials).", []),
         ("A repair of `monolithic` took 1,674 [1,613, 1,738] tokens.", ["1,674[1,613,1,738]: †"]),
-        ("A repair of `monolithic` took 1,674 [1,613, 1,738]† tokens (8 trials).", ["1,674[1,613,1,738]: no row has N 8"]),
+        ("A repair of `monolithic` took 1,674 [1,613, 1,738]† tokens (7 trials).", ["1,674[1,613,1,738]: no row has N 7"]),
         ("A repair of `monolithic` took 1,674% [1,613%, 1,738%]†.", ["1,674%[1,613%,1,738%]: the row has another unit"]),
         (f"{BOUNDARY} 2.09 [0.66, 3.87], over the pairs that could differ, which is inconclusive.", []),
         (f"{BOUNDARY} 2.09 [0.66, 3.87], over the pairs that could differ.", ["2.09[0.66,3.87]: inconclusive"]),

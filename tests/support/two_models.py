@@ -1,5 +1,5 @@
-"""Two models behind an endpoint of our own on loopback: `good` always gives the reference answer; `weak` is asked for a share of
-the price, and gives every ninth total wrong."""
+"""Two models behind an endpoint of our own on loopback: `good` always gives the reference answer; `weak` has a twentieth of the
+price, and gives every ninth total wrong."""
 
 from __future__ import annotations
 
