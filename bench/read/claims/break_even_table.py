@@ -48,12 +48,12 @@ def break_even_tables(of: Results) -> list[Table]:
         ),
         TableColumn[Rivals]("Low", lambda pair: _ends(pair.break_even)[0]),
         TableColumn[Rivals]("High", lambda pair: _ends(pair.break_even)[1]),
-        *([papers] if of.published.has_figures else []),
+        *([papers] if any(pair.published for pair in rivals) else []),
         TableColumn[Rivals]("Rejections a trial", lambda pair: Estimate(pair.rejections[0], 1, with_n=True)),
         TableColumn[Rivals]("Rejections a trial, other's", lambda pair: Estimate(pair.rejections[1], 1, with_n=True)),
     )
     title = "Break-even: from how many failures a trial on an architecture is cheaper than another"
-    notes = (*_NOTES, *([_PAPERS] if of.published.has_figures else []), *_few(rivals))
+    notes = (*_NOTES, *([_PAPERS] if any(pair.published for pair in rivals) else []), *_few(rivals))
     return [table_of("break_even", title, columns, rivals, notes)] if rivals else []
 
 
