@@ -21,8 +21,8 @@ from bench.run.packs import find_packs, instances_of, load_pack, variants_of
 LOADS = "it can be loaded"
 REQUIREMENTS = "requirements.txt"
 """A pack's file that names the packages which its code runs beside this one, as pip reads them."""
-MOST_BYTES = 65_536
-"""Of a pack's requirements."""
+MOST_BYTES, MOST_SHOWN = 65_536, 200
+"""Of a pack's requirements; characters of what is wrong with them."""
 MOST_LINES, MOST_NAMES = 10, 3
 """How many problems of a check are shown, and how many instances are named for one problem."""
 TOO_MANY = 0.3
@@ -73,7 +73,7 @@ def _lacking(path: Path) -> list[str]:
         lines = text_of(path, MOST_BYTES).splitlines() if path.is_file() else []
         required = [Requirement(line) for line in lines if line.strip() and not line.startswith("#")]
     except (InvalidRequirement, OSError, ValueError) as error:
-        raise PackError(f"{path}: {one_line(str(error))}; name one package a line, as pip reads them") from error
+        raise PackError(f"{path}: {one_line(str(error), MOST_SHOWN)}; name one package a line, as pip reads them") from error
     return [
         str(each)
         for each in required
