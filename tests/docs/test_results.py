@@ -221,7 +221,8 @@ def test_the_results_say_how_the_directions_and_ratios_were_judged() -> None:
     sentence = (
         f"of {len(judgements())} claims of directions and ratios {by_verdict['decided by sizes']} are decided by sizes "
         f"({sides['decided by sizes, as claimed']} as claimed, {sides['decided by sizes, contrary']} contrary), "
-        f"{by_verdict['counterexample found']} fall by a counterexample, {by_verdict['inconclusive']} are inconclusive, and "
+        f"{by_verdict['counterexample found']} fall by a counterexample, {by_verdict['inconclusive']} are inconclusive, "
+        f"{by_verdict['cannot be decided']} cannot be decided with so few pairs, and "
         f"{by_verdict['not measured']} were not measured"
     )
     assert sentence in RESULTS
@@ -233,7 +234,10 @@ def test_the_results_say_how_the_directions_and_ratios_were_judged() -> None:
     [
         *((f"retry.rca.runtime-below-{other}", "decided by sizes, as claimed", "holds") for other in ("monolithic", "static")),
         ("retry.rca.static-above-monolithic", "inconclusive", "inconclusive"),
-        *((f"tokens.{pack}.runtime-above-monolithic", "inconclusive", "inconclusive") for pack in ("debugging", "rca")),
+        *(
+            (f"tokens.{pack}.runtime-above-monolithic", f"cannot be decided with {n} pairs (floor)", "cannot be decided")
+            for pack, n in (("debugging", 8), ("rca", 4))
+        ),
     ],
 )
 def test_the_results_give_each_direction_of_tokens_as_it_was_judged(claim: str, verdict: str, tested: str) -> None:
@@ -251,9 +255,9 @@ def test_the_results_judge_no_claim_of_the_paper_on_another_failure() -> None:
     run = bench.load_run(ROOT / "results" / "validation-qwen2.5-coder-1.5b-instruct")
     at_its_own = [each for each in structural(judge_all(run, load_published())) if each.claim.id in about]
     verdicts = {judgement.claim.id.removeprefix("retry.debugging."): judgement.verdict for judgement in at_its_own}
-    assert verdicts.pop("runtime-below-static") == "contradicted" and set(verdicts.values()) == {"inconclusive"}
+    assert verdicts.pop("runtime-below-static") == "contradicted" and set(verdicts.values()) == {"cannot be decided"}
     pairs = sorted({judgement.measured.n for judgement in at_its_own if judgement.measured})
-    assert f"The four other claims on a retry there are inconclusive ({pairs[0]} and {pairs[1]} pairs)" in RESULTS
+    assert f"The four other claims on a retry there cannot be decided ({pairs[0]} and {pairs[1]} pairs)" in RESULTS
 
 
 def test_the_results_say_how_the_order_turns_at_the_papers_sizes(tmp_path: Path) -> None:

@@ -243,7 +243,7 @@ def _untold(paragraph: str, heading: str, reports: set[str]) -> Iterator[tuple[s
     text = " ".join(HIDDEN.sub(" ", paragraph).split())
     for match in INTERVAL.finditer(text):
         rounded, is_share = Rounded.of(match), "%" in match[1] or " points" in match[0]
-        found = [
+        matches = [
             (row, is_percent, is_marked)
             for report in reports
             for row in rows_by_column(report)
@@ -251,31 +251,31 @@ def _untold(paragraph: str, heading: str, reports: set[str]) -> Iterator[tuple[s
             for bounds, is_percent, is_marked in _estimates(row)
             if rounded.is_of(bounds)
         ]
-        if not found:
+        if not matches:
             continue
-        of_unit = [each for each in found if each[1] == is_share]
+        of_unit = [each for each in matches if each[1] == is_share]
         number = match[0].replace(" ", "")
         if not of_unit:
             yield number, "the row has another unit"
         yield from ((number, lacking) for lacking in _lacking(text, match, of_unit))
 
 
-def _lacking(text: str, match: re.Match[str], found: list[tuple[TableRow, bool, bool]]) -> Iterator[str]:
+def _lacking(text: str, match: re.Match[str], matches: list[tuple[TableRow, bool, bool]]) -> Iterator[str]:
     sentence = _sentence(text, match)
-    if any(is_marked for *_, is_marked in found) and not text[match.end() :].startswith(NARROW):
+    if any(is_marked for *_, is_marked in matches) and not text[match.end() :].startswith(NARROW):
         yield NARROW
     for verdict, words in OPEN_VERDICTS.items():
-        judged = any(row.cells.get("Verdict", "").startswith(verdict) for row, *_ in found)
+        judged = any(row.cells.get("Verdict", "").startswith(verdict) for row, *_ in matches)
         if judged and not any(word in sentence for word in words):
             yield verdict
     behind = re.split(INTERVAL.pattern, text[match.end() : match.end() + 60])[0]
-    if said := NUMBERS_OF.search(behind):
-        n = (said[1] or said[2]).replace(",", "")
+    if over := NUMBERS_OF.search(behind):
+        n = (over[1] or over[2]).replace(",", "")
         alone = re.compile(rf"(?<![\w.,]){n}(?![\w%]|[.,]\d)")
-        if not any(alone.search(row.text.replace(",", "")) for row, *_ in found):
+        if not any(alone.search(row.text.replace(",", "")) for row, *_ in matches):
             yield f"no row has N {n}"
-    fewer = [row for row, *_ in found if row.differ_in_some]
-    if fewer and len(fewer) == len(found) and "could" not in text:
+    fewer = [row for row, *_ in matches if row.differ_in_some]
+    if fewer and len(fewer) == len(matches) and "could" not in text:
         yield "it is over the pairs that could differ"
 
 

@@ -77,7 +77,7 @@ def _lacking(path: Path) -> list[str]:
     return [
         str(each)
         for each in required
-        if not any(each.specifier.contains(found.version) for found in distributions(name=each.name))
+        if not any(each.specifier.contains(package.version) for package in distributions(name=each.name))
     ]
 
 

@@ -51,7 +51,7 @@ def test_the_packs_that_ship_are_sound_in_every_variant_and_refuse_six_wrong_ans
 
 
 @pytest.mark.parametrize(
-    ("requirements", "said"),
+    ("requirements", "reason"),
     [
         ("# what it runs\n\npydantic>=2\n", ""),
         ("pydantic\nno-such-package>=3\n", "not available here: it needs no-such-package>=3; pip install -r "),
@@ -59,13 +59,13 @@ def test_the_packs_that_ship_are_sound_in_every_variant_and_refuse_six_wrong_ans
     ],
 )
 def test_a_pack_whose_packages_are_not_installed_is_not_available_and_fails_nothing(
-    pack: Path, requirements: str, said: str
+    pack: Path, requirements: str, reason: str
 ) -> None:
     (pack / "requirements.txt").write_text(requirements)
     made = [result for _, result in check_pack(pack.name, [pack.parent])]
     assert not any(result.problems for result in made)
-    if said:
-        assert [(result.status, result.what) for result in made] == [("note", f"{said}{pack / 'requirements.txt'}")]
+    if reason:
+        assert [(result.status, result.what) for result in made] == [("note", f"{reason}{pack / 'requirements.txt'}")]
     else:
         assert {result.status for result in made} == {"ok"}
 

@@ -11,8 +11,8 @@ from bench.read.analysis.statistics import beyond_reach, holm, open_verdict, pai
 @pytest.mark.parametrize("pairs", range(1, 13))
 def test_pairs_are_beyond_reach_just_where_the_plainest_difference_is_not_found(pairs: int, family: int) -> None:
     plain = paired_test({("i", n): 1.0 + n for n in range(pairs)}, {("i", n): 0.0 for n in range(pairs)})
-    found = holm({"plain": plain.p, **{str(n): None for n in range(1, family)}})["plain"]
-    assert found is not None and beyond_reach(plain.least, family) == (found >= 0.05)
+    p = holm({"plain": plain.p, **{str(n): None for n in range(1, family)}})["plain"]
+    assert p is not None and beyond_reach(plain.least, family) == (p >= 0.05)
 
 
 def test_the_verdict_says_how_many_pairs_cannot_decide() -> None:
