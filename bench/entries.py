@@ -40,6 +40,7 @@ ENTRIES = {
     "pack_sources": ("bench.cli.commands.entries:PACK_SOURCES",),
     "tables": (
         "bench.read.report.tables:STUDY",
+        "bench.read.tables.model_table:PARTS",
         "bench.read.tables.failure_tables:PARTS",
         "bench.read.tables.recovery_rates:PARTS",
         "bench.read.tables.comparison:PARTS",

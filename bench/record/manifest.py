@@ -148,6 +148,14 @@ class Manifest(ManifestPart):
         """What is known of its architectures and effects."""
         return self.described or described_earlier()
 
+    def recorded_name(self, scenario: str) -> str:
+        """Return the name by which trials are recorded of a scenario that the config names: without the pack's default variant,
+        which the config may name in full."""
+        pack, slash, instance = scenario.partition("/")
+        base, _, variant = pack.partition(":")
+        default = self.scenarios.get(base)
+        return f"{base}{slash}{instance}" if default and default.variant == variant else scenario
+
     @property
     def origin(self) -> str:
         """A sentence on where the trials were run, if not all of them in one place; else ""."""

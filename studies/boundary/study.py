@@ -252,13 +252,15 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class BoundaryVerdict:
-    """What a run says of a sentence. `rises`: damaged effects more. `p`: Holm's, over all sentences and worlds."""
+    """What a run says of a sentence. `rises`: damaged effects more. `p`: Holm's, over the `family` of all sentences and
+    worlds."""
 
     scenario: str
     sentence: str
     rises: Rises
     refused: str
     p: float | None = None
+    family: int = 0
 
     @property
     def verdict(self) -> str:
@@ -266,7 +268,7 @@ class BoundaryVerdict:
             return "not comparable"
         contrast = self.rises.contrast
         if self.p is None or self.p >= LEVEL or contrast.low is None or contrast.high is None:
-            return "inconclusive"
+            return self.rises.open_verdict(self.family)
         return "holds" if contrast.low > 0 else "contradicted" if contrast.high < 0 else "inconclusive"
 
 
@@ -285,7 +287,7 @@ def verdicts(run: Run) -> list[BoundaryVerdict]:
             told.append(BoundaryVerdict(str(scenario), sentence, risen, refusal(evidence, part)))
         told += _grows(str(scenario), group)
     adjusted = holm({place: each.rises.p for place, each in enumerate(told) if not each.refused})
-    return [replace(each, p=adjusted.get(place)) for place, each in enumerate(told)]
+    return [replace(each, p=adjusted.get(place), family=len(adjusted)) for place, each in enumerate(told)]
 
 
 def _factors(run: Run, trials: pd.DataFrame, part: str, level: object, reference: object) -> tuple[str, ...]:
@@ -344,7 +346,8 @@ EXPOSURE = (
 )
 VERDICTS = (
     "holds, contradicted: the interval lies on one side of 0 and p < 0.05 by the sign-flip test over instances, after Holm's "
-    "correction over all sentences and worlds; not comparable: no verdict may rest on these arms; inconclusive: any other case",
+    "correction over all sentences and worlds; not comparable: no verdict may rest on these arms; (floor): no values "
+    "of so many instances give such a p; inconclusive: any other case",
 )
 GAPS = (
     "gap: the share of damaged trials with this part at its weakest, less the share at its strongest, the mean over all "

@@ -84,6 +84,7 @@ class Payoff:
     break_even: BreakEven | None = None
     p_tokens: float | None = None
     p_solved: float | None = None
+    family: int = 0
 
     @property
     def verdict(self) -> str:
@@ -91,7 +92,7 @@ class Payoff:
         bad = _is_told(self.tokens, self.p_tokens, 1) or _is_told(self.solved, self.p_solved, -1)
         if good and bad:
             return "a trade"
-        return "pays" if good else "does not pay" if bad else "cannot be told"
+        return "pays" if good else "does not pay" if bad else self.tokens.open_verdict(self.family, "cannot be told")
 
 
 def _is_told(rises_: Rises, p: float | None, sign: int) -> bool:
@@ -131,7 +132,7 @@ def payoffs(run: Run) -> list[Payoff]:
     tested = {(place, what): getattr(each, what).p for place, each in enumerate(compared) for what in ("tokens", "solved")}
     adjusted = holm({key: p for key, p in tested.items() if any(getattr(compared[key[0]], key[1]).by_instance.values())})
     return [
-        replace(each, p_tokens=adjusted.get((place, "tokens")), p_solved=adjusted.get((place, "solved")))
+        replace(each, p_tokens=adjusted.get((place, "tokens")), p_solved=adjusted.get((place, "solved")), family=len(adjusted))
         for place, each in enumerate(compared)
     ]
 
@@ -151,7 +152,7 @@ def break_even_by_rejections(trials: pd.DataFrame, name: str, other: str) -> Bre
 
 
 def _needed(row: Payoff, family: int) -> str | int:
-    if row.verdict != "cannot be told" or len(row.tokens.by_instance) < 2:
+    if not row.verdict.startswith("cannot be") or len(row.tokens.by_instance) < 2:
         return "–"
     return pairs_after_correction(mean_of(list(row.tokens.by_instance.values())), family, LEVEL) or "unknown"
 

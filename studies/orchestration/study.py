@@ -50,6 +50,7 @@ class PatternPair:
     risen: Rises
     needed: int | None = None
     p: float | None = None
+    family: int = 0
 
     @property
     def differs(self) -> bool:
@@ -74,8 +75,8 @@ def corrected(pairs: Sequence[PatternPair], gaps: Sequence[ProposerGap]) -> tupl
     p = holm({place: each.p for place, each in enumerate(asked) if any(each.by_instance.values())})
     needed = [pairs_after_correction(mean_of(list(each.by_instance.values())), len(p), LEVEL) for each in asked]
     return (
-        [replace(each, p=p.get(place), needed=needed[place]) for place, each in enumerate(pairs)],
-        [replace(each, p=p.get(place), needed=needed[place]) for place, each in enumerate(gaps, len(pairs))],
+        [replace(each, p=p.get(place), needed=needed[place], family=len(p)) for place, each in enumerate(pairs)],
+        [replace(each, p=p.get(place), needed=needed[place], family=len(p)) for place, each in enumerate(gaps, len(pairs))],
     )
 
 
@@ -133,12 +134,13 @@ class ProposerGap:
     grows: Rises
     needed: int | None = None
     p: float | None = None
+    family: int = 0
 
     @property
     def verdict(self) -> str:
         contrast, with_most = self.grows.contrast, self.by_proposer[0].value or 0.0
         if self.p is None or self.p >= LEVEL or (contrast.low or 0) * (contrast.high or 0) <= 0:
-            return "inconclusive"
+            return self.grows.open_verdict(self.family)
         return "grows" if (contrast.low or 0) * with_most > 0 else "shrinks"
 
 
@@ -176,7 +178,7 @@ NOTES = (
     "the first arm less the second, in the mean of a trial; arms that differ in one thing; pairs with the same difference in "
     "every instance are copies, and one row; 95% intervals are of resampled instances",
     "told apart: p < 0.05 by the sign-flip test over instances, after Holm's correction over all questions of the run whose "
-    "answer is not 0 in every instance",
+    "answer is not 0 in every instance; (floor): no values of so many instances give such a p",
     "to decide: the instances at which this difference would be found with a power of 80% at the corrected level (0.05 by the "
     "number of questions), if the truth were as measured",
 )
@@ -213,7 +215,7 @@ def _pairs_table(every: Sequence[PatternPair]) -> Table:
         TableColumn[PatternPair]("Difference", lambda row: row.risen.contrast.cell()),
         TableColumn[PatternPair]("p (Holm)", lambda row: AdjustedP(row.p)),
         TableColumn[PatternPair]("Instances", lambda row: len(row.risen.by_instance)),
-        TableColumn[PatternPair]("Verdict", lambda row: "told apart" if row.is_told_apart else "cannot be told apart"),
+        TableColumn[PatternPair]("Verdict", _verdict),
         TableColumn[PatternPair]("To decide", lambda row: "–" if row.is_told_apart else row.needed or "unknown"),
     )
     counts = (
@@ -222,6 +224,10 @@ def _pairs_table(every: Sequence[PatternPair]) -> Table:
     )
     title = "Patterns told apart by damage or by solved trials"
     return table_of("study-orchestration", title, columns, differ, (*NOTES, counts))
+
+
+def _verdict(row: PatternPair) -> str:
+    return "told apart" if row.is_told_apart else row.risen.open_verdict(row.family, "cannot be told apart")
 
 
 def _counts(every: Sequence[PatternPair]) -> Table:
@@ -267,7 +273,9 @@ def _gaps_table(gaps: Sequence[ProposerGap], trials: pd.DataFrame) -> Table:
         TableColumn[ProposerGap]("Grows by", lambda row: row.grows.contrast.cell()),
         TableColumn[ProposerGap]("p (Holm)", lambda row: AdjustedP(row.p)),
         TableColumn[ProposerGap]("Verdict", lambda row: row.verdict),
-        TableColumn[ProposerGap]("To decide", lambda row: "–" if row.verdict != "inconclusive" else row.needed or "unknown"),
+        TableColumn[ProposerGap](
+            "To decide", lambda row: "–" if row.verdict in ("grows", "shrinks") else row.needed or "unknown"
+        ),
     )
     notes = (
         "gap: damaged effects for each delivered fault under the first pattern less those under the second, over the trials "

@@ -154,6 +154,7 @@ class BoundaryLook:
     gaps: tuple[Rises, Rises]
     idle: float
     adjusted: tuple[float | None, float | None] = (None, None)
+    family: int = 0
 
     @property
     def verdict(self) -> str:
@@ -167,7 +168,7 @@ class BoundaryLook:
         )
         if reason := refusal(evidence, "strength"):
             return f"not comparable: {reason}"
-        return {1: "smaller", -1: "larger", 0: "inconclusive"}[sides[0]]
+        return {1: "smaller", -1: "larger"}.get(sides[0]) or self.gaps[0].open_verdict(self.family)
 
     def _side(self, which: Literal[0, 1]) -> int:
         """Return 1 if divergence is smaller with the rules, -1 if it is larger, 0 if neither can be told."""
@@ -187,7 +188,10 @@ def looks(run: Run) -> list[BoundaryLook]:
         for judgment in (["", *dict.fromkeys(judgment for _, judgment, _ in whole)] if whole else [])
     ]
     adjusted = holm({(place, which): look.gaps[which].p for place, look in enumerate(measured) for which in (0, 1)})
-    return [replace(look, adjusted=(adjusted[place, 0], adjusted[place, 1])) for place, look in enumerate(measured)]
+    return [
+        replace(look, adjusted=(adjusted[place, 0], adjusted[place, 1]), family=len(adjusted))
+        for place, look in enumerate(measured)
+    ]
 
 
 def _compared_events(

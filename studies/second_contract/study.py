@@ -25,6 +25,7 @@ from bench.record.worlds.damage import DAMAGES
 
 from ..boundary.study import ERRORS, LEVEL, LEVELS, BoundaryVerdict, boundary_trials, verdicts
 
+DECIDED = ("holds", "contradicted", "not comparable")
 BEFORE, AFTER = "state_machine", "repair_afterwards"
 SENTENCES = {
     "damage": "Verifying afterwards does more damage than verifying before the effects",
@@ -54,7 +55,8 @@ def under_both(run: Run) -> list[UnderBoth]:
     both = [(place, number) for place in (0, 1) for number, each in enumerate(of_contracts[place]) if not each.refused]
     adjusted = holm({place: of_contracts[place[0]][place[1]].rises.p for place in both})
     judged = [
-        [replace(each, p=adjusted.get((place, number))) for number, each in enumerate(of_contracts[place])] for place in (0, 1)
+        [replace(each, p=adjusted.get((place, number)), family=len(both)) for number, each in enumerate(of_contracts[place])]
+        for place in (0, 1)
     ]
     return [UnderBoth(first, second, _more(first.rises, second.rises)) for first, second in zip(*judged, strict=True)]
 
@@ -87,6 +89,7 @@ class ContractVerdict:
     refused: str
     needed: int | None
     p: float | None = None
+    family: int = 0
 
     @property
     def verdict(self) -> str:
@@ -94,7 +97,7 @@ class ContractVerdict:
         if self.refused:
             return "not comparable"
         if self.p is None or self.p >= LEVEL or contrast.low is None or contrast.high is None:
-            return "inconclusive"
+            return self.risen.open_verdict(self.family)
         return "holds" if contrast.low > 0 else "contradicted" if contrast.high < 0 else "inconclusive"
 
 
@@ -109,7 +112,10 @@ def contracts(run: Run) -> list[ContractVerdict]:
     compared = [each for each in compared if any(each.risen.by_instance.values())]  # else nothing came out otherwise
     adjusted = holm({place: each.risen.p for place, each in enumerate(compared) if not each.refused})
     family = len(adjusted)
-    return [replace(each, p=adjusted.get(place), needed=_needed(each.risen, family)) for place, each in enumerate(compared)]
+    return [
+        replace(each, p=adjusted.get(place), needed=_needed(each.risen, family), family=family)
+        for place, each in enumerate(compared)
+    ]
 
 
 def _both_contracts(run: Run) -> pd.DataFrame:
@@ -164,7 +170,7 @@ BETWEEN = (
     "more: the second contract less the first, cell by cell, over the pairs in which something was objected to under either, "
     "or which did differ; damage for each fault: in the trials that were struck; 95% intervals are of resampled instances",
     "holds, contradicted: the interval lies on one side of 0, and p < 0.05 after Holm's correction over all rows; "
-    "what is the same in every instance is left out",
+    "what is the same in every instance is left out; (floor): no values of so many instances give such a p",
     "to decide: the instances at which this difference would be found with a power of 80% at the corrected level (0.05 by the "
     "number of rows that are not refused), if the truth were as measured",
     "SIMULATED: the proposer's errors are declared in the config",
@@ -198,9 +204,7 @@ def tables(run: Run) -> Iterator[Table]:
         TableColumn[ContractVerdict]("Pairs that could differ", lambda row: row.risen.could_differ),
         TableColumn[ContractVerdict]("Pairs", lambda row: row.risen.pairs),
         TableColumn[ContractVerdict]("Instances", lambda row: len(row.risen.by_instance)),
-        TableColumn[ContractVerdict](
-            "To decide", lambda row: "–" if row.verdict != "inconclusive" else row.needed or "unknown"
-        ),
+        TableColumn[ContractVerdict]("To decide", lambda row: "–" if row.verdict in DECIDED else row.needed or "unknown"),
         TableColumn[ContractVerdict]("Refused, because", lambda row: row.refused or "–"),
     )
     title = "Verifying before the effects, or repairing after them (SIMULATED)"

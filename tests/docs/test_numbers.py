@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from quoted_numbers import DOCUMENTS, ROOT, Section, reports_named_in, sections_of, unheld
+from quoted_numbers import DOCUMENTS, ROOT, Section, reports_named_in, sections_of, unheld, untold
 
 LISTED: Mapping[str, Any] = tomllib.loads((Path(__file__).parent / "numbers.toml").read_text(encoding="utf-8"))
 REPORTS: Mapping[str, list[str]] = LISTED["reports"]
-ENTRIES = [(document, entry) for document, entries in LISTED.items() if document != "reports" for entry in entries]
+UNTOLD: Mapping[str, list[str]] = LISTED["untold"]
+ENTRIES = [
+    (document, entry) for document, entries in LISTED.items() if document not in ("reports", "untold") for entry in entries
+]
 PAPER = "paper-qwen2.5-coder-1.5b-instruct"
 
 
@@ -23,6 +26,37 @@ def test_each_number_of_a_document_is_held_by_a_report_or_a_test(path: Path) -> 
     numbers_of = {section.heading: numbers for section in sections_of(text) if (numbers := unheld(section, reports))}
     listed = {entry["section"]: entry["numbers"].split() for document, entry in ENTRIES if document == name}
     assert numbers_of == listed, "say in tests/docs/numbers.toml what holds the numbers that differ"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_number_goes_with_its_mark_its_unit_its_n_and_its_verdict(path: Path) -> None:
+    name, text = str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
+    reports = reports_named_in(text) | set(REPORTS.get(name, ()))
+    assert [line for section in sections_of(text) for line in untold(section, reports)] == UNTOLD.get(name, [])
+
+
+BOUNDARY = "A plain `commit` does more damage in `incident_response`:"
+
+
+@pytest.mark.parametrize(
+    ("text", "lacking"),
+    [
+        ("A repair of `monolithic` took 1,674 [1,613, 1,738]† tokens (9 trials).", []),
+        ("A repair of `monolithic` took 1,674 [1,613, 1,738] tokens.", ["1,674[1,613,1,738]: †"]),
+        ("A repair of `monolithic` took 1,674 [1,613, 1,738]† tokens (7 trials).", ["1,674[1,613,1,738]: no row has N 7"]),
+        ("A repair of `monolithic` took 1,674% [1,613%, 1,738%]†.", ["1,674%[1,613%,1,738%]: the row has another unit"]),
+        (f"{BOUNDARY} 2.09 [0.66, 3.87], over the pairs that could differ, which is inconclusive.", []),
+        (f"{BOUNDARY} 2.09 [0.66, 3.87], over the pairs that could differ.", ["2.09[0.66,3.87]: inconclusive"]),
+        (
+            f"{BOUNDARY} 2.09 [0.66, 3.87] a trial. All is inconclusive.",
+            ["2.09[0.66,3.87]: inconclusive", "2.09[0.66,3.87]: it is over the pairs that could differ"],
+        ),
+        ("`static` took 9 [8, 10] tokens, which no row has.", []),
+    ],
+)
+def test_what_a_sentence_leaves_out_of_its_row_is_named(text: str, lacking: list[str]) -> None:
+    [section] = sections_of(text)
+    assert untold(section, {PAPER, "boundary_studies"}) == lacking
 
 
 def test_what_is_listed_says_which_test_holds_it_or_why_none_need() -> None:

@@ -148,12 +148,12 @@ def test_what_is_said_of_the_framework_and_the_words_is_what_the_arms_took() -> 
         f"in each of the {len(tokens)} trials",
         f"on {run.trials['instance'].nunique()} incidents, without a fault and with a missing field",
         f"In {len(both[same])} incidents the fault struck an output of both arms",
-        f"at {interval_of('first_round_tokens', 'missing_field', 'langgraph_retry_policy')} tokens a repair",
+        f"at {interval_of('first_round_tokens', 'missing_field', 'langgraph_retry_policy')}† tokens a repair",
         f"{interval_of('first_pass_tokens', 'none', 'autogen_team')} tokens before any failure",
-        f"against {interval_of('first_pass_tokens', 'none', ours)} for `runtime_structured`",
+        f"against {interval_of('first_pass_tokens', 'none', ours)}† for `runtime_structured`",
         f"and {interval_of('first_round_tokens', 'missing_field', 'autogen_team')} for a repair",
-        f"for {interval_of('first_round_tokens', 'missing_field', 'dspy_by_module')} tokens each",
-        f"took {interval_of('first_round_tokens', 'missing_field', 'dspy')}.",
+        f"for {interval_of('first_round_tokens', 'missing_field', 'dspy_by_module')}† tokens each",
+        f"took {interval_of('first_round_tokens', 'missing_field', 'dspy')}†.",
         f"{plain.sum()} of {len(plain)} trials was solved without a fault, and {struck.sum()} of {len(struck)} with it",
     )
 
@@ -301,8 +301,8 @@ def test_what_is_said_of_the_larger_models_judgments_in_a_world_is_what_its_tabl
     assert (damage.loc["event_driven", "Doubled"], ended.loc["event_driven", "Solved"]) == (342, 5)
     assert not missing(
         "results/incidents",
-        "had 60 unauthorised effects in 100 trials and solved 17 [6.5%, 37.6%].",
-        "With remedies each pattern had none, left out 101 effects that were due, and solved 43 [25.1%, 62.9%].",
+        "had 60 unauthorised effects in 100 trials and solved 17.0% [6.5%, 37.6%].",
+        "With remedies each pattern had none, left out 101 effects that were due, and solved 43.0% [25.1%, 62.9%].",
         "342 effects twice, since the pack sends two notices; 5 of 100 are solved",
         "in all 57 wrong trials with remedies every check passed",
     )

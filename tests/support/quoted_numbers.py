@@ -3,6 +3,9 @@
 A row of a report that the document names holds an estimate with its interval, a share k/n, and a number of three digits. Where
 the paragraph names architectures, packs, plans or models, the row must be about one of them. So a number with another
 population is missed. All other numbers of a section are listed, with what holds them.
+
+An estimate that a row holds goes with what the row says of it: the mark of an interval that is too narrow, its unit, the N that
+the text gives, and a verdict that leaves it open or turns it round (`untold`).
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ HEADING = re.compile(r"^#{1,6} (.*)$", re.MULTILINE)
 NAME = re.compile(r"`([\w.:-]+)`")
 TELLING = 3
 """Digits of a number that does not stand in a row by chance."""
+NARROW = "†"
 Bounds = tuple[float, float, float]
 
 
@@ -164,3 +168,119 @@ def _unheld(paragraph: str, heading: str, reports: set[str]) -> Iterator[str]:
 def _about(row: str, names: set[str]) -> bool:
     """Whether a row is about something that is named."""
     return any(name in re.split(r"[|\s,()]+", row) for name in names)
+
+
+# What goes with a number: its mark, its unit, its N and its verdict
+
+OPEN_VERDICTS = {
+    "inconclusive": ("inconclusive",),
+    "contradicted": ("contradict", "contrary"),
+    "cannot be decided": ("cannot be decided", "decide"),
+}
+"""Verdict of a row -> the words of which a sentence with its number has one."""
+NUMBERS_OF = re.compile(
+    r"\(N = (\d+)\b|(?:\(|\b(?:in|over|of) )(?:the )?(\d[\d,]*) (?:pairs|trials|instances|edits|rounds|repairs)\b"
+)
+"""How a sentence says over how many pairs the number before is taken."""
+COULD_DIFFER, PAIRS = "Pairs that could differ", "Pairs"
+SENTENCE = re.compile(r"(?<=[.;:!?])\s+(?=[A-Z`*\[(])")
+
+
+@dataclass(frozen=True, eq=False)
+class TableRow:
+    """A row of a committed report's table, by column, and the estimates that stand in it: their text, bounds and mark."""
+
+    text: str
+    cells: dict[str, str]
+
+    @property
+    def estimates(self) -> Iterator[tuple[Bounds, bool, bool]]:
+        """The bounds of each estimate, whether it is a percentage, and whether it is marked. A ratio is a percentage too."""
+        for match in INTERVAL.finditer(self.text):
+            is_marked, (value, low, high) = self.text[match.end() :].startswith(NARROW), bounds_of(match)
+            yield (value, low, high), "%" in match[1], is_marked
+            if "%" not in match[1] and "." in match[1]:
+                yield (100 * value, 100 * low, 100 * high), True, is_marked
+
+    @property
+    def differ_in_some(self) -> bool:
+        """Whether only some of its pairs could differ: its estimate is over these."""
+        numbers = [self.cells.get(column, "").replace(",", "") for column in (COULD_DIFFER, PAIRS)]
+        return all(map(str.isdigit, numbers)) and int(numbers[0]) < int(numbers[1])
+
+
+@cache
+def rows_by_column(report: str) -> list[TableRow]:
+    rows, title, header = [], "", list[str]()
+    for path in sorted((ROOT / "reports" / report).rglob("*.md")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+            if not line.startswith("|"):
+                title, header = (line, []) if line.startswith("#") else (title, [])
+            elif not header:
+                header = cells
+            elif not line.startswith("| ---"):
+                rows.append(TableRow(f"{title} {line}", dict(zip(header, cells, strict=False))))
+    return rows
+
+
+@cache
+def _estimates(row: TableRow) -> list[tuple[Bounds, bool, bool]]:
+    return list(row.estimates)
+
+
+def untold(section: Section, reports: set[str]) -> list[str]:
+    """What the rows of these reports say of a section's numbers and the section does not: a line for each."""
+    return [
+        f"{number}: {lacking}"
+        for paragraph in section.paragraphs
+        for number, lacking in _untold(paragraph, section.heading, reports)
+    ]
+
+
+def _untold(paragraph: str, heading: str, reports: set[str]) -> Iterator[tuple[str, str]]:
+    names = set(NAME.findall(f"{heading} {paragraph}"))
+    text = " ".join(HIDDEN.sub(" ", paragraph).split())
+    for match in INTERVAL.finditer(text):
+        rounded, is_share = Rounded.of(match), "%" in match[1] or " points" in match[0]
+        matches = [
+            (row, is_percent, is_marked)
+            for report in reports
+            for row in rows_by_column(report)
+            if not names or _about(row.text, names)
+            for bounds, is_percent, is_marked in _estimates(row)
+            if rounded.is_of(bounds)
+        ]
+        if not matches:
+            continue
+        of_unit = [each for each in matches if each[1] == is_share]
+        number = match[0].replace(" ", "")
+        if not of_unit:
+            yield number, "the row has another unit"
+        yield from ((number, lacking) for lacking in _lacking(text, match, of_unit))
+
+
+def _lacking(text: str, match: re.Match[str], matches: list[tuple[TableRow, bool, bool]]) -> Iterator[str]:
+    sentence = _sentence(text, match)
+    if any(is_marked for *_, is_marked in matches) and not text[match.end() :].startswith(NARROW):
+        yield NARROW
+    for verdict, words in OPEN_VERDICTS.items():
+        judged = any(row.cells.get("Verdict", "").startswith(verdict) for row, *_ in matches)
+        if judged and not any(word in sentence for word in words):
+            yield verdict
+    behind = re.split(INTERVAL.pattern, text[match.end() : match.end() + 60])[0]
+    if over := NUMBERS_OF.search(behind):
+        n = (over[1] or over[2]).replace(",", "")
+        alone = re.compile(rf"(?<![\w.,]){n}(?![\w%]|[.,]\d)")
+        if not any(alone.search(row.text.replace(",", "")) for row, *_ in matches):
+            yield f"no row has N {n}"
+    fewer = [row for row, *_ in matches if row.differ_in_some]
+    if fewer and len(fewer) == len(matches) and "could" not in text:
+        yield "it is over the pairs that could differ"
+
+
+def _sentence(text: str, match: re.Match[str]) -> str:
+    """The sentence around a number."""
+    begins = [0, *(end.end() for end in SENTENCE.finditer(text))]
+    ends = [*begins[1:], len(text)]
+    return next(text[begin:end] for begin, end in zip(begins, ends, strict=True) if begin <= match.start() < end)

@@ -13,3 +13,4 @@ def leave_undrawn(replace: Callable[[Any, str, Any], None]) -> None:
     replace(drawing, "_settle", lambda _: None)
     replace(drawing, "_png", lambda _: b"")
     replace(drawing, "_svg", lambda _: b"")
+    replace(drawing, "_pdf", lambda _: b"")

@@ -6,15 +6,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.metadata import distributions
 from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
 
 from bench.cli.authoring.hooks import TaskHooks
 from bench.cli.authoring.soundness import Soundness, checks_of, notes_on
 from bench.cli.hooks import HookFailed
-from bench.common.errors import PackError, Unavailable
+from bench.common.errors import PackError, Unavailable, one_line
+from bench.common.files import text_of
 from bench.run.packs import find_packs, instances_of, load_pack, variants_of
 
 LOADS = "it can be loaded"
+REQUIREMENTS = "requirements.txt"
+"""A pack's file that names the packages which its code runs beside this one, as pip reads them."""
+MOST_BYTES, MOST_SHOWN = 65_536, 200
+"""Of a pack's requirements; characters of what is wrong with them."""
 MOST_LINES, MOST_NAMES = 10, 3
 """How many problems of a check are shown, and how many instances are named for one problem."""
 TOO_MANY = 0.3
@@ -45,6 +53,10 @@ def check_pack(name: str, packs: Sequence[Path]) -> Iterator[tuple[str, CheckRes
         load_pack(name, packs)  # raises, and names what exists
         return
     try:
+        if lacking := _lacking(folder / REQUIREMENTS):
+            needs = f"it needs {', '.join(lacking)}; pip install -r {folder / REQUIREMENTS}"
+            yield name, CheckResult(f"not available here: {needs}", is_note=True)
+            return
         variants = variants_of(folder)
     except PackError as error:
         yield name, CheckResult(LOADS, (str(error),))
@@ -53,6 +65,20 @@ def check_pack(name: str, packs: Sequence[Path]) -> Iterator[tuple[str, CheckRes
         load_pack(name, packs)
     for each in [variant] if variant else variants:
         yield from _check_variant(pack if each == variants[0] else f"{pack}:{each}", folder, packs)
+
+
+def _lacking(path: Path) -> list[str]:
+    """Return the packages of a pack's requirements that are not installed in a version that it takes. Raises PackError."""
+    try:
+        lines = text_of(path, MOST_BYTES).splitlines() if path.is_file() else []
+        required = [Requirement(line) for line in lines if line.strip() and not line.startswith("#")]
+    except (InvalidRequirement, OSError, ValueError) as error:
+        raise PackError(f"{path}: {one_line(str(error), MOST_SHOWN)}; name one package a line, as pip reads them") from error
+    return [
+        str(each)
+        for each in required
+        if not any(each.specifier.contains(package.version) for package in distributions(name=each.name))
+    ]
 
 
 def _check_variant(name: str, folder: Path, packs: Sequence[Path]) -> Iterator[tuple[str, CheckResult]]:

@@ -222,7 +222,7 @@ def missing_trials(run: Run) -> int:
         arms *= len(set(run.config.names(column)) | set(run.names(column)))
     recorded = set(zip(run.trials["scenario"].tolist(), instances_of(run.trials), strict=True))
     there = set(zip(run.trials["scenario"].tolist(), run.trials["plan"].tolist(), strict=True))
-    unseen = set(run.config.scenarios) - {
+    unseen = set(map(run.manifest.recorded_name, run.config.scenarios)) - {
         name for scenario, instance in recorded for name in (scenario, f"{scenario}/{instance}")
     }
     there |= {(name, plan) for name in [*unseen, *(scenario for scenario, _ in there)] for plan in run.config.plans_on(name)}

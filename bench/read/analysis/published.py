@@ -48,6 +48,10 @@ class PublishedFigures(Protocol):
     @property
     def paper(self) -> PublishedSource: ...
 
+    @property
+    def has_figures(self) -> bool:
+        """Whether the run is about what was published."""
+
     def cell(self, scenario: str, row: str, architecture: str) -> PublishedMean:
         """Return the value in a published table, under whatever fault plan. Raises KeyError if there is none."""
 

@@ -32,6 +32,7 @@ def _rivals(of: Results) -> Mapping[Condition, Sequence[Rivals]]:
 def break_even_tables(of: Results) -> list[Table]:
     """Return the table. Empty if no two architectures have first passes without faults, and rounds with faults."""
     rivals = list(chain.from_iterable(of.once(_rivals).values()))
+    papers = TableColumn[Rivals]("By the paper's figures", lambda pair: _rate(pair.published.rate) if pair.published else "–")
     columns = (
         *(column.of(lambda pair: pair.condition) for column in condition_columns(of.run)),
         TableColumn[Rivals]("Architecture", lambda pair: pair.name),
@@ -47,12 +48,13 @@ def break_even_tables(of: Results) -> list[Table]:
         ),
         TableColumn[Rivals]("Low", lambda pair: _ends(pair.break_even)[0]),
         TableColumn[Rivals]("High", lambda pair: _ends(pair.break_even)[1]),
-        TableColumn[Rivals]("By the paper's figures", lambda pair: _rate(pair.published.rate) if pair.published else "–"),
+        *([papers] if any(pair.published for pair in rivals) else []),
         TableColumn[Rivals]("Rejections a trial", lambda pair: Estimate(pair.rejections[0], 1, with_n=True)),
         TableColumn[Rivals]("Rejections a trial, other's", lambda pair: Estimate(pair.rejections[1], 1, with_n=True)),
     )
     title = "Break-even: from how many failures a trial on an architecture is cheaper than another"
-    return [table_of("break_even", title, columns, rivals, (*_NOTES, *_few(rivals)))] if rivals else []
+    notes = (*_NOTES, *([_PAPERS] if any(pair.published for pair in rivals) else []), *_few(rivals))
+    return [table_of("break_even", title, columns, rivals, notes)] if rivals else []
 
 
 _NOTES = (
@@ -63,10 +65,10 @@ _NOTES = (
     f"equally often; {ANY}: its first pass is no dearer and its round is cheaper; {NEVER}: its round is no cheaper",
     "low, high: 95% interval by paired bootstrap, expanded for few pairs; no upper bound: what its round saves is not "
     "distinguishable from 0",
-    "by the paper's figures: its tokens without a failure are the first pass, its retry tokens the round",
     "rejections a trial: by verification, without faults, mean ± sd [95% interval]; one side can fail more often; the last "
     "rejection of a trial that gives up costs no round",
 )
+_PAPERS = "by the paper's figures: its tokens without a failure are the first pass, its retry tokens the round"
 
 
 def _few(rivals: Iterable[Rivals]) -> Iterator[str]:

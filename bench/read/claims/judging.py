@@ -16,7 +16,6 @@ from bench.read.claims.published import Published, load_others, load_published
 from bench.read.claims.retries import asks_the_same, retry_findings
 from bench.read.claims.table import (
     claims_tables,
-    none_judged,
     other_claims,
     other_lines,
     other_populations,
@@ -31,13 +30,26 @@ from bench.read.report.summary import SummaryFinding
 from bench.read.report.table_part import TablePart
 
 
-def figures(_: Results) -> Published:
-    """Return the paper's figures and its claims."""
-    return load_published()
+def figures(of: Results) -> Published:
+    """Return the paper's figures and its claims: none if the run is about something else."""
+    return _of_run(of.run)
+
+
+def _of_run(run: Run) -> Published:
+    """Return the paper's figures and its claims if the run has one of its tasks, with all of its architectures, and a failure
+    that stands beside its own; else the paper without them."""
+    published = load_published()
+    there = [set(run.names(column)) for column in ("scenario", "architecture", "plan")]
+    for size in (published, *published.sized):
+        for table in size.table:
+            wanted = ({table.scenario}, set(published.columns), {table.plan, *table.instead})
+            if wanted[0] <= there[0] and wanted[1] <= there[1] and wanted[2] & there[2]:
+                return published
+    return published.model_copy(update={"table": (), "natural_failures": (), "claim": ()})
 
 
 def of_paper(of: Results) -> JudgedSource:
-    """Return the verdicts on the paper's claims. Empty if the run has none of the paper's scenarios."""
+    """Return the verdicts on the paper's claims. Empty if the run can judge none."""
     published = of.once(figures)
     if not can_judge(of.run, published):
         return JudgedSource(published, ())
@@ -107,24 +119,22 @@ def _over_the_round(judged: Sequence[Judgement]) -> str:
     return counted if wholes else ""
 
 
-def facts(of: Results) -> Iterator[tuple[str, str]]:
-    """Yield a line in place of the table of claims if the run can judge none of the paper's claims."""
-    paper = of.once(of_paper)
-    if not paper.judgements:
-        yield "Claims", none_judged(paper.published)
+def facts(_: Results) -> Iterator[tuple[str, str]]:
+    """Yield nothing: what is judged stands in the tables, and a run that judges nothing has no line."""
+    yield from ()
 
 
 def lines(of: Results) -> Iterator[str]:
     """Return the tallies of the verdicts, and each verdict on directions and ratios."""
     paper = of.once(of_paper)
-    yield from verdict_lines(of.run, paper.judgements, paper.published)
+    yield from verdict_lines(of.run, paper.judgements)
     for judged in of.once(of_others):
         yield from other_lines(of.run, judged)
 
 
 def in_short(run: Run, arms: Arms) -> str:
     """Return the verdicts on the paper's directions and ratios in a sentence."""
-    paper = load_published()
+    paper = _of_run(run)
     judged = judge_all(run, paper, arms, is_structural) if can_judge(run, paper) else ()
     finding = verdict_finding(run, judged, paper)
     return finding.text if finding else ""

@@ -39,7 +39,7 @@ def natural_table(run: Run, published: PublishedFigures) -> Table:
         TableColumn[Rejections]("Kind", lambda each: WORDS[each.kinds]),
         TableColumn[Rejections]("Rejected", lambda each: Rate(each.share)),
         TableColumn[Rejections]("Counts as", lambda each: Number(each.counts_as, 1)),
-        TableColumn[Rejections]("Paper", lambda each: _paper(each, published)),
+        *([TableColumn[Rejections]("Paper", lambda each: _paper(each, published))] if published.has_figures else []),
     )
     notes = (
         "a reply counts once, even if it held several subtasks or if several architectures and plans used it; replies with a "

@@ -178,6 +178,10 @@ class Published(_Strict):
         return bool(of and to) and of != to
 
     @property
+    def has_figures(self) -> bool:
+        return bool(self.table)
+
+    @property
     def sized(self) -> tuple[Published, ...]:
         """The claims about tables at the paper's sizes. Empty for a source without tables."""
         if not self.table or self.size:

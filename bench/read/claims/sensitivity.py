@@ -192,5 +192,5 @@ def _without(judgement: Judgement, others: Sequence[Judgement | None]) -> str:
 def _change(judgement: Judgement, other: Judgement | None) -> str:
     if other is None:
         return "not measured"
-    same_side = other.verdict == "inconclusive" and judgement.side and other.side == judgement.side
+    same_side = other.verdict in ("inconclusive", "cannot be decided") and judgement.side and other.side == judgement.side
     return f"{other.in_words}{', same side' if same_side else ''}"

@@ -113,7 +113,7 @@ def number_of(judgement: Judgement) -> int:
 
 
 def to_decide(judgement: Judgement) -> Cell:
-    if judgement.measured is None or judgement.verdict != "inconclusive":
+    if judgement.measured is None or judgement.verdict not in ("inconclusive", "cannot be decided"):
         return "–"
     return NOTHING if judgement.measured.needed is None else judgement.measured.needed
 
@@ -286,11 +286,6 @@ def _floor(published: Published) -> Iterator[str]:
 # In words
 
 
-def none_judged(published: Published) -> str:
-    scenarios = dict.fromkeys(claim.scenario for claim in published.claims)
-    return f"no claim of the paper is judged: all are about {' and '.join(scenarios)}, which this run does not have"
-
-
 def tallies(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
     """Yield for each model how often each verdict occurs, over directions and ratios only."""
     for model in run.names("model"):
@@ -325,17 +320,15 @@ _IN_WORDS: dict[ClaimVerdict, tuple[str, str]] = {
     "decided by sizes": ("are decided by the sizes of calls", "is decided by the sizes of calls"),
     "counterexample found": ("fall by a counterexample", "falls by a counterexample"),
     "inconclusive": ("are inconclusive", "is inconclusive"),
+    "cannot be decided": ("cannot be decided with so few pairs", "cannot be decided with so few pairs"),
 }
 """What a sentence says of several claims with this verdict, and of one."""
 
 
-def verdict_lines(run: Run, judgements: Sequence[Judgement], published: Published) -> Iterator[str]:
+def verdict_lines(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
     """Yield the tally of the directions and ratios, and each of their verdicts. Levels are only counted. If nothing was judged,
-    yield one line."""
-    if not judgements:
-        yield f"Claims: {none_judged(published)}"
-        return
-    for model, tally in zip(run.names("model"), tallies(run, judgements), strict=True):
+    yield nothing."""
+    for model, tally in zip(run.names("model"), tallies(run, judgements), strict=True) if judgements else ():
         yield tally
         of_model = _of_model(judgements, model)
         yield from (verdict_line(judgement) for judgement in structural(of_model) if judgement.measured)
@@ -348,7 +341,7 @@ def verdict_lines(run: Run, judgements: Sequence[Judgement], published: Publishe
 def other_lines(run: Run, judged: JudgedSource) -> Iterator[str]:
     """Yield the verdict lines of a source beside the paper, under its name."""
     yield f"{judged.published.paper.name}:"
-    yield from verdict_lines(run, judged.judgements, judged.published)
+    yield from verdict_lines(run, judged.judgements)
 
 
 def verdict_line(judgement: Judgement) -> str:

@@ -11,6 +11,9 @@ by sizes    a direction or ratio of two rounds: decided by sizes if the closed f
 level       holds if our interval lies wholly within what counts as the published value (`ranges`), contradicted if it lies
             wholly outside; not comparable unless the model and the prompts are the paper's (`comparable`)
 
+A direction or ratio that nothing decides is not inconclusive but cannot be decided with so few pairs, if even the least p that
+they can give is not below 5% after the correction.
+
 Everything else is inconclusive, and so is everything at N = 1. Nothing is concluded from an interval without width, which equal
 values have: they do not show how far off they can be. Counting is different: one counterexample is one.
 
@@ -51,6 +54,7 @@ ClaimVerdict = Literal[
     "decided by sizes",
     "counterexample found",
     "inconclusive",
+    "cannot be decided",
     "not comparable",
     "not measured",
 ]
@@ -95,6 +99,8 @@ class Judgement:
         """The verdict in words, with the count of counterexamples or with the side that sizes decide."""
         if self.verdict == "decided by sizes":
             return f"{self.verdict}, {'as claimed' if self.side > 0 else 'contrary'}"
+        if self.verdict == "cannot be decided" and self.measured is not None and self.measured.test:
+            return statistics.floor_said(self.measured.test.pairs)
         if self.verdict != "counterexample found" or self.measured is None:
             return self.verdict
         return f"{self.verdict} ({self.measured.otherwise} of {self.measured.n})"
@@ -200,8 +206,16 @@ def _judge_model(source: ModelResults, claims: Sequence[Claim], published: Publi
         measurement, key = by_id[claim.id], _comparison(claim)
         if key is not None and isinstance(measurement, Measurement) and measurement.test:
             raw[key] = measurement.test.p
-    adjusted = statistics.holm(raw)
-    return [_judge(source, claim, published, by_id[claim.id], adjusted) for claim in claims]
+    tests = _Corrected(len(family), statistics.holm(raw))
+    return [_judge(source, claim, published, by_id[claim.id], tests) for claim in claims]
+
+
+@dataclass(frozen=True)
+class _Corrected:
+    """The p of each comparison after Holm's correction over a family of so many."""
+
+    family: int
+    adjusted: Mapping[Hashable, float | None]
 
 
 def _comparison(claim: Claim) -> Hashable | None:
@@ -220,14 +234,19 @@ def _judge(
     claim: Claim,
     published: Published,
     measurement: Measurement | Missing,
-    adjusted: Mapping[Hashable, float | None],
+    tests: _Corrected,
 ) -> Judgement:
     wanted = range_of(published, claim)
     if isinstance(measurement, Missing):
         return Judgement(claim, source.model, "not measured", measurement.reason, wanted)
-    p, test = adjusted.get(_comparison(claim)), measurement.test
+    p, test = tests.adjusted.get(_comparison(claim)), measurement.test
     floor = test.least if test and test.p is not None and test.least and math.isclose(test.p, test.least) else None
     tested, reason = _verdict(claim, measurement, wanted, p)
+    if tested == "inconclusive" and test and statistics.beyond_reach(test.least, tests.family):
+        tested, reason = (
+            "cannot be decided",
+            f"{reason}; no values of {test.pairs} pairs give a p below {LEVEL} after Holm's correction",
+        )
     if in_the_way := obstacle(source.run, source.model, claim, published.paper) or refused(source, claim):
         tested, reason = "not comparable", in_the_way
     verdict: ClaimVerdict = tested

@@ -12,6 +12,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -69,6 +70,7 @@ RC: Mapping[Any, Any] = {
     "text.parse_math": False,
     "svg.hashsalt": "bench",
     "svg.fonttype": "path",
+    "pdf.fonttype": 42,
     "figure.dpi": 120,
 }
 
@@ -83,6 +85,7 @@ class Picture:
     width: float
     png: bytes
     svg: bytes
+    pdf: bytes
     title: str = ""
 
     @property
@@ -119,7 +122,7 @@ def panels(count: int, across: int, width: float, height: float) -> tuple[Figure
 
 
 def finish(figure: Figure, name: str, title: str, caption: str) -> Picture:
-    """Set the title and write PNG and SVG. The files hold nothing of the day or the machine."""
+    """Set the title and write PNG, SVG and PDF. The files hold nothing of the day or the machine."""
     lines = textwrap.wrap(title, max(40, int(min(figure.get_figwidth(), WIDEST) * 13)))
     heading = figure.suptitle("\n".join(lines), fontsize=10)
     if figure.get_figwidth() > WIDEST:  # A page scrolls it: all that it says in words begins at its left edge.
@@ -131,7 +134,7 @@ def finish(figure: Figure, name: str, title: str, caption: str) -> Picture:
     for text in figure.findobj(Text):
         text.set_text(escape_terminal(text.get_text()).replace("\t", " "))
     _settle(figure)
-    return Picture(name, caption, figure.get_figwidth(), _png(figure), _svg(figure), title)
+    return Picture(name, caption, figure.get_figwidth(), _png(figure), _svg(figure), _pdf(figure), title)
 
 
 # The canvas writes the files: `savefig` would draw each form twice, to lay the figure out first.
@@ -153,8 +156,14 @@ def _svg(figure: Figure) -> bytes:
     return svg.getvalue()
 
 
+def _pdf(figure: Figure) -> bytes:
+    pdf, nothing = io.BytesIO(), dict.fromkeys(("CreationDate", "Creator", "Producer"))
+    FigureCanvasPdf(figure).print_pdf(pdf, metadata=nothing)  # type: ignore[no-untyped-call]  # of matplotlib
+    return pdf.getvalue()
+
+
 def _settle(figure: Figure) -> None:
-    """Lay the figure out once for both file formats, and round its positions. The last digits of the layout differ between
+    """Lay the figure out once for all file formats, and round its positions. The last digits of the layout differ between
     processes, and an SVG derives the names of its clip paths from them. After rounding the files are always the same."""
     layout = figure.get_layout_engine()
     assert layout is not None, "`blank` gives each figure one"

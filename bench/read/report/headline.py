@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from bench.common.wording import plural
 from bench.read.analysis.arms import Arm, Arms, Condition
 from bench.read.analysis.frames import Run
-from bench.read.analysis.metrics import CALLS, COST, FIRST_ROUND, LEAST_PRICED, METRICS
-from bench.read.analysis.per_solved import per_solved
+from bench.read.analysis.metrics import CALLS, COST, FIRST_ROUND, LEAST_PRICED, METRICS, TOKENS
 from bench.read.analysis.statistics import Share
-from bench.read.render.cells import BoundedNumber
+from bench.read.compare.models import ModelMeasure, ModelPair
+from bench.read.render.cells import BoundedNumber, value_of
 from bench.read.render.labels import each_arm, extremes_said, listed, model_label
 from bench.record.config import FAULT_FREE
 
@@ -21,10 +21,10 @@ MODELS = 2
 """The least number of models that are compared."""
 
 
-def headline_of(run: Run, arms: Arms) -> str:
-    """Return the first of these findings that the run has: damage in a world, models compared, the cost of a repair, what was
+def headline_of(run: Run, arms: Arms, models: Sequence[ModelPair]) -> str:
+    """Return the first of these findings that the run has: models compared, damage in a world, the cost of a repair, what was
     solved. If the title is longer than LONGEST, the names of models are cut to the part in which they differ."""
-    findings = (*_damage(run, arms), *_models(run, arms), *_repair(run, arms), *_solved(run, arms))
+    findings = (*_models(run, models), *_damage(run, arms), *_repair(run, arms), *_solved(run, arms))
     headline = next(iter(findings), "What was run")
     if len(headline) > LONGEST:
         for label, short in _told_apart([model_label(run, model) for model in run.names("model")]).items():
@@ -84,16 +84,6 @@ def only_asked(arms: Arms) -> bool:
     return all(arm.is_instrument for arm in each_arm(arms))
 
 
-def paid(run: Run, arm: Arm) -> str:
-    """Return in words the cost of a solved task, for a reader who chooses among models. "" if there is one model, or no
-    price."""
-    spent = per_solved(arm.trials, COST.name)
-    if len(run.names("model")) < MODELS or spent.value is None:
-        return ""
-    value, interval = BoundedNumber(spent.value, spent.low, spent.high, COST.digits).text().split(" ", 1)
-    return f" at {value} $ each {interval}"
-
-
 def _damage(run: Run, arms: Arms) -> Iterator[str]:
     """Name the architectures that did the least and the most damage under each fault plan. Plans under which these differ come
     first."""
@@ -118,69 +108,63 @@ def _solved_nothing(run: Run, arm: Arm) -> str:
     return " (and solved none)" if share.n and not share.k and not _none_solved(run) else ""
 
 
-def _models(run: Run, arms: Arms) -> Iterator[str]:
-    """Yield in words what each model solved in the first pack with the same architecture. If none solved any, return what a
-    repair took."""
-    if len(run.names("model")) < MODELS:
-        return
-    first = next(iter(arms))
-    groups = [group for group in compared_arms(run, arms) if group.condition.scenario == first.scenario]
-    here = [[*group.named.values()] for group in groups if group.condition.plan == first.plan]
-    alike = [named for named in here if len(named) == max(map(len, here)) >= MODELS]
-    if any(arm.solved().k for named in alike for arm in named):
-        yield _solved_alike(run, max(alike, key=_solved_and_cheap))
-    struck = [group for group in groups if group.condition.plan != FAULT_FREE]
-    same_plan = [group for group in struck if group.condition.plan == struck[0].condition.plan]
-    for group in sorted(same_plan, key=_shows_no_difference):
-        means = {name: arm.mean(FIRST_ROUND.tokens.name).mean for name, arm in group.named.items()}
-        if sum(mean is not None for mean in means.values()) >= MODELS:
-            means_said = extremes_said(means, "{:,.0f}".format, " tokens")
-            yield f"A repair on {first.scenario}{group.by} took {means_said}{_none_solved(run)}"
+def _models(run: Run, pairs: Sequence[ModelPair]) -> Iterator[str]:
+    """Say of each model, over all arms, how much it solved beside the first, at how many times its dollars, and the verdict of
+    `bench compare`."""
+    solved = [pair for pair in pairs if "solved" in pair.measures]
+    if len(pairs) == 1 and solved:
+        [pair] = pairs
+        first, second = (model_label(run, name) for name in (pair.first, pair.second))
+        yield f"{_solved_beside(pair, first, second)}: {pair.verdict}"
+    elif solved:
+        verdicts = [f"{model_label(run, pair.second)} {_gap(pair.measures['solved'])[0]} ({pair.verdict})" for pair in solved]
+        first = f"{model_label(run, pairs[0].first)}, which solved {_k_of_n(solved[0].measures['solved'], 0)} trials"
+        yield f"Beside {first}: {listed(verdicts)}"
 
 
-def _shows_no_difference(group: ComparedArms) -> bool:
-    """Return whether the interval of the cheapest first repair, divided by the dearest, reaches 1."""
-    means = {name: arm.mean(FIRST_ROUND.tokens.name).mean for name, arm in group.named.items()}
-    known = sorted((mean, name) for name, mean in means.items() if mean is not None)
-    if len(known) < MODELS:
-        return True
-    high = group.named[known[0][1]].ratio_to(group.named[known[-1][1]], FIRST_ROUND.tokens.name).high
-    return high is None or high >= 1
+def _k_of_n(solved: ModelMeasure, side: int) -> str:
+    return f"{round((solved.values[side] or 0.0) * solved.pairs)} of {solved.pairs}"
 
 
-def _solved_alike(run: Run, named: Sequence[Arm]) -> str:
-    """Return in words what the models solved with one architecture: of two models which solved more, by how much, and at how
-    many times the dollars."""
-    on = f"On {named[0].condition.scenario} with {named[0].architecture}"
-    if len(named) > MODELS:
-        solvers = [(model_label(run, arm.condition.model), arm.solved(), "") for arm in named]
-        return f"{on}, {listed(solved_texts(solvers))}"
-    most, least = sorted(named, key=lambda arm: -(arm.solved().rate or 0.0))
-    (better, first), (other, second) = ((model_label(run, arm.condition.model), arm.solved()) for arm in (most, least))
-    gap, ratio = most.solved_less(least), most.ratio_to(least, COST.name)
-    n = plural(first.n, "trial")
-    if gap.low is not None and gap.low > 0:
-        text = f"{on}, {better} solved more than {other}: {first.k} of {n} against {second.k} of {second.n}"
-    else:
-        text = f"{on}, {better} solved {first.k} of {n} and {other} {second.k} of {second.n}, no clear difference"
-    text += f" ({BoundedNumber(gap.difference, gap.low, gap.high, 1, percent=True).text()})" if gap.pairs else ""
-    times = BoundedNumber(ratio.ratio, ratio.low, ratio.high, 2).text()
-    return text + (f", and took {times} times the dollars" if ratio.ratio else "")
+def _gap(solved: ModelMeasure) -> tuple[str, str]:
+    """Return in words by how many points the second model solved more or fewer than the first, and the interval of that."""
+    gap = solved.difference
+    value, low, high = (None if bound is None else 100 * bound for bound in (value_of(gap), gap.low, gap.high))
+    if not value:
+        return "as many", ""
+    if value < 0:
+        low, high = None if high is None else -high, None if low is None else -low
+    number, interval = BoundedNumber(abs(value), low, high, 1, limited=gap).text().split(" ", 1)
+    return f"{number} points {'more' if value > 0 else 'fewer'}", f" {interval}"
 
 
-def _solved_and_cheap(named: Sequence[Arm]) -> tuple[float, float]:
-    """Return the sort key of an architecture: what all models together solved with it, and then its cost, so that the cheapest
-    of equals comes last."""
-    spent = [per_solved(arm.trials, COST.name).value or 0.0 for arm in named]
-    return sum(arm.solved().rate or 0.0 for arm in named), -sum(spent)
+def _solved_beside(pair: ModelPair, first: str, second: str) -> str:
+    solved, times = pair.measures["solved"], _times(pair)
+    if not any(solved.values):
+        nothing = f"Of {plural(solved.pairs, 'trial')} each, neither {first} nor {second} solved any"
+        return nothing + (f", and {second} took {times}" if times else "")
+    gap, interval = _gap(solved)
+    text = f"{second} solved {gap} than {first}{interval}, {_k_of_n(solved, 1)} trials against {_k_of_n(solved, 0)}"
+    if not interval:
+        text = f"{second} solved as many as {first}, {_k_of_n(solved, 0)} trials"
+    return text + (f", at {times}" if times else "")
 
 
-def solved_texts(solvers: Iterable[tuple[str, Share, str]]) -> list[str]:
-    """Return in words how much each solver solved: `b solved 4 of 4 trials`, `a 1 of 4`. A solver is a name, its share, and a
-    text that follows."""
-    (first, most, behind), *others = solvers
-    texts = [f"{first} solved {most.k} of {plural(most.n, 'trial')}{behind}"]
-    return [*texts, *(f"{name} {share.k} of {share.n}{more}" for name, share, more in others)]
+def _times(pair: ModelPair) -> str:
+    """Return in words how many times the dollars of the first model the second took, or the tokens if dollars are not known."""
+    for name, what in ((COST.name, "dollars"), (TOKENS.name, "tokens")):
+        if name in pair.measures and all(pair.measures[name].values):
+            before, after = pair.measures[name].values
+            times = (after or 0.0) / (before or 1.0)
+            return f"{times:.2f} times the {what}" if times >= 0.01 else f"{times:.1g} times the {what}"
+    return ""
+
+
+def solved_texts(solvers: Iterable[tuple[str, Share]]) -> list[str]:
+    """Return in words how much each solver solved: `b solved 4 of 4 trials`, `a 1 of 4`. A solver is a name and its share."""
+    (first, most), *others = solvers
+    texts = [f"{first} solved {most.k} of {plural(most.n, 'trial')}"]
+    return [*texts, *(f"{name} {share.k} of {share.n}" for name, share in others)]
 
 
 def _repair(run: Run, arms: Arms) -> Iterator[str]:
@@ -210,7 +194,7 @@ def _solved(run: Run, arms: Arms) -> Iterator[str]:
     if not run.trials["outcome"].eq("solved").any():
         yield f"No trial was solved, 0 of {len(run.trials):,}{_marked(run, condition)}"
     elif shares:
-        ends = [(name, share, "") for name, share in dict.fromkeys([shares[-1][1:], shares[0][1:]])]
+        ends = dict.fromkeys([shares[-1][1:], shares[0][1:]])
         yield f"On {condition.scenario}, {listed(solved_texts(ends))}{_marked(run, condition)}"
 
 

@@ -15,7 +15,7 @@ from bench.read.render.table import Table, markdown
 from bench.read.report.history import history_facts, listed, sandbox_said, sessions_said
 from bench.read.report.results import Results
 from bench.read.report.summary import Summary, SummaryFinding, summary_of
-from bench.read.report.table_part import OPEN, SECTIONS
+from bench.read.report.table_part import LEAD, OPEN, SECTIONS
 from bench.record.config import FAULT_FREE
 from bench.record.manifest import Manifest
 from bench.record.plan_entries import EVERY, FaultEntry
@@ -50,7 +50,8 @@ class Section:
 class Page:
     """The text of a report. `warnings` are what a reader must know before any number. `standing` says whether the paper's
     claims hold ("" if none was judged). `first` is the figure beside the summary (None if there is none). `facts` describe the
-    run, line by line. `names` are the architectures, packs, models and plans that the sentences name."""
+    run, line by line. `names` are the architectures, packs, models and plans that the sentences name.
+    `lead` are the tables on the first screen."""
 
     title: str
     warnings: tuple[str, ...]
@@ -60,6 +61,7 @@ class Page:
     sections: tuple[Section, ...]
     standing: str = ""
     names: tuple[str, ...] = ()
+    lead: tuple[Table, ...] = ()
 
     @property
     def findings(self) -> tuple[SummaryFinding, ...]:
@@ -117,11 +119,12 @@ def page_of(
     return Page(
         title=f"Report of {'runs' if run.parts else 'run'} {run.name}",
         warnings=tuple(_warnings(run)),
-        summary=_with_coverage(summary_of(run, results.arms, verdicts), tables),
+        summary=_with_coverage(summary_of(run, results.arms, verdicts, results.models), tables),
         first=next(iter(pictures), None),
         facts=(*_facts(run), *more_facts),
         sections=_sections(tables, pictures[1:]),
         standing=standing,
+        lead=tuple(table for table in tables if table.section == LEAD),
         names=tuple(name for column in NAMED for name in run.names(column) if name != FAULT_FREE),
     )
 
@@ -136,7 +139,9 @@ def _with_coverage(summary: Summary, tables: Sequence[Table]) -> Summary:
 def _sections(tables: Sequence[Table], pictures: Sequence[Picture]) -> tuple[Section, ...]:
     """Return the tables by section, and the figures last."""
     sections = [
-        Section(name, title, tuple(table for table in tables if table.section == name)) for name, title in SECTIONS.items()
+        Section(name, title, tuple(table for table in tables if table.section == name))
+        for name, title in SECTIONS.items()
+        if name != LEAD
     ]
     sections.append(Section("figures", "Figures", pictures=tuple(pictures)))
     return tuple(section for section in sections if section.tables or section.pictures)
@@ -275,6 +280,7 @@ def as_markdown(page: Page, most: int | None = MOST_ROWS) -> str:
         *(f"**{escape_markdown(warning)}**\n" for warning in page.warnings),
         f"{escape_markdown(page.summary.ran)}\n",
     ]
+    parts += (_anchored(table, most) for table in page.lead)
     parts += [_figure(page.first)] if page.first else []
     parts.append(
         "\n".join(f"- {escape_markdown(finding.text)} ([table](#{finding.table}))" for finding in page.summary.findings) + "\n"

@@ -89,7 +89,8 @@ def _files(run: Run, contents: Contents, around: ViewMaker | None) -> dict[str, 
         for ending, text in (("md", markdown(table)), ("tex", _latex(page, table)), ("csv", comma_separated(table))):
             files[f"tables/{table.name}.{ending}"] = text.encode()
     for picture in pictures:
-        files[f"figures/{picture.name}.png"], files[f"figures/{picture.name}.svg"] = picture.png, picture.svg
+        forms = {"png": picture.png, "svg": picture.svg, "pdf": picture.pdf}
+        files |= {f"figures/{picture.name}.{ending}": content for ending, content in forms.items()}
     return files
 
 

@@ -10,6 +10,7 @@ from bench.common.registry import attribute_at
 from bench.read.analysis.arms import Arms, arms_of
 from bench.read.analysis.frames import Run
 from bench.read.analysis.published import PublishedFigures
+from bench.read.compare.models import ModelPair, model_pairs
 from bench.read.report.claims_part import CLAIMS, ClaimsPart
 from bench.read.report.summary import SummaryFinding
 
@@ -58,6 +59,11 @@ class Results:
     @cached_property
     def arms(self) -> Arms:
         return arms_of(self.run)
+
+    @cached_property
+    def models(self) -> tuple[ModelPair, ...]:
+        """Each further model of the run, judged beside the first."""
+        return model_pairs(self.run)
 
     @cached_property
     def published(self) -> PublishedFigures:

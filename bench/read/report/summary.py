@@ -16,9 +16,10 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, SCORE, Metric
 from bench.read.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.read.analysis.statistics import Mean
+from bench.read.compare.models import ModelPair, model_pairs
 from bench.read.render.cells import BoundedNumber
 from bench.read.render.labels import MOST_NAMED, each_arm, listed, model_label, under
-from bench.read.report.headline import ComparedArms, compared_arms, harmed_trials, headline_of, only_asked, paid, solved_texts
+from bench.read.report.headline import ComparedArms, compared_arms, harmed_trials, headline_of, only_asked, solved_texts
 from bench.record.config import FAULT_FREE
 
 WIDTH, MOST_LINES = 100, 8
@@ -80,24 +81,28 @@ def _wrapped(text: str, indent: str = "") -> list[str]:
     return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-def summary_of(run: Run, arms: Arms, verdicts: Sequence[SummaryFinding] = ()) -> Summary:
+def summary_of(
+    run: Run, arms: Arms, verdicts: Sequence[SummaryFinding] = (), models: Sequence[ModelPair] | None = None
+) -> Summary:
     """Return the first screen of a run's report.
 
     Args:
         run: The run.
         arms: Its arms.
-        verdicts: Sentences of the sources of claims. One with a title comes first.
+        verdicts: Sentences of the sources of claims that judged a claim. One with a title comes first.
+        models: Its models, judged beside the first; None if they are still to be judged.
 
     Damage in a world comes first. If there are too many findings, the first passes and the faults' impacts are left to their
     tables.
     """
-    each = (_damaged(run, arms), _first_rounds(run, arms), _solved(run, arms), _recovered(run, arms), _impacts(run))
+    several = len(run.names("model")) >= SEVERAL  # a table has what each solved and took
+    of_arms = () if several else (_first_rounds(run, arms), _solved(run, arms))
+    each = (_damaged(run, arms), *of_arms, _recovered(run, arms), _impacts(run))
     leading = [finding for finding in verdicts if finding.title]
     findings = [*leading, *[finding for finding in each if finding][: MOST_FINDINGS - len(verdicts)]]
     findings += [finding for finding in verdicts if finding not in leading]
-    passes = [finding for finding in [_first_passes(run, arms)] if finding]
-    headline = leading[0].title if leading else headline_of(run, arms)
-    several = len(run.names("model")) >= SEVERAL and run.trials["outcome"].eq("solved").any()
+    passes = [finding for finding in [None if several else _first_passes(run, arms)] if finding]
+    headline = leading[0].title if leading else headline_of(run, arms, model_pairs(run) if models is None else models)
     return Summary(
         headline=headline,
         ran=_ran(run),
@@ -244,7 +249,7 @@ def _solved(run: Run, arms: Arms) -> SummaryFinding | None:
     lines = []
     for group in undisturbed or groups:
         shares = sorted(((arm.solved(), name) for name, arm in group.named.items()), key=lambda pair: -(pair[0].rate or 0))
-        counts = [(name, share, paid(run, group.named[name])) for share, name in shares if share.n]
+        counts = [(name, share) for share, name in shares if share.n]
         if counts:
             where = f"on {group.condition.scenario}{group.by} {under(group.condition.plan)}"
             lines.append(f"{where}, {_ranked(solved_texts(counts))}")

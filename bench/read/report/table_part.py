@@ -12,7 +12,11 @@ from bench.read.render.limits import with_limits
 from bench.read.render.table import Table
 from bench.read.report.results import Results
 
+LEAD = "summary"
+"""The section whose tables stand on the first screen, above the sentences."""
 SECTIONS = {
+    LEAD: "In short",
+    "models": "Models compared, by pack and architecture",
     "paper": "The paper's tables beside ours",
     "world": "What became of the world",
     "failure": "What one failure costs",
@@ -23,7 +27,6 @@ SECTIONS = {
     "comparison": "Every measure",
     "outcomes": "Outcomes",
     "refusals": "Calls that were refused or failed",
-    "models": "Models compared",
     "differences": "Paired differences between architectures",
     "cost": "What a solved task costs",
     "latency": "Latency",
@@ -34,7 +37,7 @@ SECTIONS = {
     "more": "More tables",
 }
 """The sections of a report, in reading order, and their titles."""
-OPEN = {"paper": 2, "world": 2, "failure": 1, "verdicts": 1, "study": 2}
+OPEN = {"models": 1, "paper": 2, "world": 2, "failure": 1, "verdicts": 1, "study": 2}
 """How many tables of a section a page shows open; all others are folded by section."""
 
 

@@ -29,7 +29,7 @@ from bench.read.render.drawing import (
 from bench.read.render.labels import bracketed, each_arm, extremes_said, model_label, numbers_said, slug, trials_in, under
 from bench.read.render.marks import errors_of
 from bench.read.report.figure_part import FigurePart
-from bench.read.tables.model_figures import model_figures
+from bench.read.tables.model_figures import model_figures, models_together
 from bench.read.tables.recovery_rates import recovery_figures
 from bench.read.tables.timeline import struck_trials, timeline
 from bench.record.config import FAULT_FREE
@@ -220,8 +220,9 @@ def _width(arms: Arms, least: float) -> float:
 
 
 PARTS = (
-    FigurePart("models", lambda of: model_figures(of.run, of.arms), leads=True),
+    FigurePart("models_together", lambda of: models_together(of.run, of.models), leads=True),
     FigurePart("recovery_in_world", lambda of: recovery_figures(of.run, of.arms) if _in_world(of.run) else (), leads=True),
+    FigurePart("models", lambda of: model_figures(of.run, of.arms)),
     FigurePart("arms", lambda of: arm_figures(of.run, of.arms)),
     FigurePart("recovery", lambda of: () if _in_world(of.run) else recovery_figures(of.run, of.arms)),
 )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
 from bench.read.analysis.factors import could_differ
-from bench.read.analysis.statistics import Mean, paired_test, percentiles, resampled
+from bench.read.analysis.statistics import Mean, PairedTest, open_verdict, paired_test, percentiles, resampled
 from bench.read.render.cells import BoundedNumber
 
 Levels = Mapping[str, object]
@@ -58,11 +59,21 @@ class Rises:
     def contrast(self) -> MeanContrast:
         return contrast_of(self.by_instance)
 
+    @cached_property
+    def test(self) -> PairedTest:
+        """The sign-flip test over instances."""
+        values = {(instance, 1): value for instance, value in self.by_instance.items()}
+        return paired_test(values, dict.fromkeys(values, 0.0))
+
     @property
     def p(self) -> float | None:
-        """The p of the sign-flip test over instances; None without a pair."""
-        values = {(instance, 1): value for instance, value in self.by_instance.items()}
-        return paired_test(values, dict.fromkeys(values, 0.0)).p
+        """The p of the test; None without a pair."""
+        return self.test.p
+
+    def open_verdict(self, family: int, otherwise: str = "inconclusive") -> str:
+        """Return the verdict where nothing was found among so many tests: that these instances cannot decide, or
+        `otherwise`."""
+        return open_verdict(self.test.pairs, self.test.least, family, "instances", otherwise)
 
 
 def main_effect(

@@ -29,6 +29,9 @@ def latency_tables(run: Run, published: PublishedFigures) -> list[Table]:
 
 def framework_time(run: Run, published: PublishedFigures) -> Table:
     """Return the framework's part of live latency by arm. For a replay it is the part in its recording."""
+    papers = TableColumn[ModelAndArm](
+        "Share, paper", lambda row: _papers_share(published, row[1].scenario, row[1].architecture)
+    )
     columns = (
         TableColumn[ModelAndArm]("Scenario", lambda row: row[1].scenario),
         TableColumn[ModelAndArm]("Model", lambda row: model_label(run, row[0])),
@@ -39,13 +42,13 @@ def framework_time(run: Run, published: PublishedFigures) -> Table:
         TableColumn[ModelAndArm]("Latency s in all", lambda row: Number(row[1].latency, 2)),
         TableColumn[ModelAndArm]("Share", lambda row: Number(row[1].share, 4, percent=True)),
         TableColumn[ModelAndArm]("Share, by trial", lambda row: f"{row[1].least:.4%} to {row[1].most:.4%}"),
-        TableColumn[ModelAndArm]("Share, paper", lambda row: _papers_share(published, row[1].scenario, row[1].architecture)),
+        *([papers] if published.has_figures else []),
     )
     notes = (
         "sums over the live trials, without those that ended in an error; by trial: the lowest and the highest share",
         "for a replay, these are the times of its recording; the replay's framework time is in the tables of every measure "
         "and is not part of the recorded latency",
-        f"paper: framework time by latency, {published.paper.source}, Tables 1 and 2",
+        *([f"paper: framework time by latency, {published.paper.source}, Tables 1 and 2"] if published.has_figures else []),
     )
     return table_of("framework_time", "Framework time of the live run", columns, live_seconds_of(run), notes)
 

@@ -50,6 +50,32 @@ def test_the_packs_that_ship_are_sound_in_every_variant_and_refuse_six_wrong_ans
     assert len(list((SCENARIOS / name / "reference" / "wrong").glob("*.json"))) >= 6
 
 
+@pytest.mark.parametrize(
+    ("requirements", "reason"),
+    [
+        ("# what it runs\n\npydantic>=2\n", ""),
+        ("pydantic\nno-such-package>=3\n", "not available here: it needs no-such-package>=3; pip install -r "),
+        ("pydantic<1\n", "not available here: it needs pydantic<1; pip install -r "),
+    ],
+)
+def test_a_pack_whose_packages_are_not_installed_is_not_available_and_fails_nothing(
+    pack: Path, requirements: str, reason: str
+) -> None:
+    (pack / "requirements.txt").write_text(requirements)
+    made = [result for _, result in check_pack(pack.name, [pack.parent])]
+    assert not any(result.problems for result in made)
+    if reason:
+        assert [(result.status, result.what) for result in made] == [("note", f"{reason}{pack / 'requirements.txt'}")]
+    else:
+        assert {result.status for result in made} == {"ok"}
+
+
+def test_requirements_that_cannot_be_read_are_a_problem_of_the_pack(pack: Path) -> None:
+    (pack / "requirements.txt").write_text("two words\n")
+    [line] = problems(pack)
+    assert line.startswith(f"{pack / 'requirements.txt'}: ") and line.endswith("name one package a line, as pip reads them")
+
+
 def test_a_wrong_answer_that_the_grader_lets_pass_is_named(pack: Path) -> None:
     right = {"volume": "archive", "days_left": 6, "confidence": 0.9}
     (pack / "reference" / "wrong" / "right.json").write_text(json.dumps({"why": "no reason", "outputs": {"decide": right}}))

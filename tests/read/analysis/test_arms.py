@@ -98,6 +98,17 @@ def test_an_instance_that_the_config_names_is_not_missing_once_it_is_recorded(tm
     assert missing_trials(named) == 1, "c alone"
 
 
+@pytest.mark.parametrize(("named", "missing"), [(("demo:plain",), 0), (("demo:plain/a",), 0), (("demo:other",), 1)])
+def test_a_default_variant_that_the_config_names_in_full_is_not_missing(
+    tmp_path: Path, named: tuple[str, ...], missing: int
+) -> None:
+    run = run_with(tmp_path / "run", {"static": {"a": [1000]}})
+    config = run.config.model_copy(update={"scenarios": named})
+    pack = run.pack("demo").model_copy(update={"variant": "plain"})
+    manifest = run.manifest.model_copy(update={"config": config, "scenarios": {"demo": pack}})
+    assert missing_trials(replace(run, manifest=manifest)) == missing
+
+
 def test_the_page_says_of_what_its_intervals_speak(tmp_path: Path) -> None:
     several = run_with(tmp_path / "several", {"static": {"a": [1000, 1100], "b": [3000, 3100]}})
     sole = run_with(tmp_path / "sole", {"static": {"": [1000, 1100]}})

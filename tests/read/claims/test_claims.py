@@ -119,7 +119,7 @@ def test_a_direction_and_a_ratio_need_a_test_that_survives_the_correction(tmp_pa
     few = judged_of(tmp_path / "few", like_the_paper(5))
     assert few[STATIC_ABOVE].measured.side_of(0) == 1  # type: ignore[union-attr]
     for name in (STATIC_ABOVE, STATIC_RATIO):
-        assert few[name].verdict == "inconclusive" and "after Holm's correction" in few[name].reason
+        assert few[name].in_words == "cannot be decided with 5 pairs (floor)" and "after Holm's" in few[name].reason
         assert few[name].measured.needed == 9, "2 / 2^9 is the first below 0.05 / 10"  # type: ignore[union-attr]
     enough = judged_of(tmp_path / "enough", like_the_paper(9))
     assert enough[STATIC_ABOVE].verdict == enough[STATIC_RATIO].verdict == "holds"
@@ -140,7 +140,7 @@ def test_the_family_is_all_comparisons_that_were_declared_whether_measured_or_no
     alone = PUBLISHED.model_copy(update={"claim": tuple(each for each in PUBLISHED.claim if each.id == STATIC_ABOVE)})
     run = run_with(tmp_path, like_the_paper(6))
     assert judged(run, alone)[STATIC_ABOVE].verdict == "holds"
-    assert judged(run)[STATIC_ABOVE].verdict == "inconclusive"
+    assert judged(run)[STATIC_ABOVE].verdict == "cannot be decided", "2 / 2^6 by 10"
 
 
 @pytest.mark.parametrize("n", [2, 12])
@@ -148,7 +148,8 @@ def test_nothing_is_concluded_from_an_interval_without_width(n: int, tmp_path: P
     equal = {name: [float(tokens)] * n for name, tokens in PAPERS.items()}
     proportional = {name: [tokens * (1 + place / 7) for place in range(n)] for name, tokens in PAPERS.items()}
     judgements = judged_of(tmp_path / "equal", equal)
-    assert {judgements[name].verdict for name in (STATIC_ABOVE, STATIC_RATIO)} == {"inconclusive"}
+    verdict = "cannot be decided" if n == 2 else "inconclusive"
+    assert {judgements[name].verdict for name in (STATIC_ABOVE, STATIC_RATIO)} == {verdict}
     assert all("no width" in judgements[name].reason for name in (STATIC_ABOVE, STATIC_RATIO))
     assert judgements[STATIC_ABOVE].measured.needed is None, "more equal values would not decide"  # type: ignore[union-attr]
     assert "no width" in judged_of(tmp_path / "proportional", proportional)[STATIC_RATIO].reason
@@ -156,7 +157,10 @@ def test_nothing_is_concluded_from_an_interval_without_width(n: int, tmp_path: P
 
 def test_one_value_concludes_nothing(tmp_path: Path) -> None:
     judgements = judged_of(tmp_path, {name: [float(tokens)] for name, tokens in PAPERS.items()})
-    assert judgements[STATIC_ABOVE].verdict == "inconclusive" and "N=1" in judgements[STATIC_ABOVE].reason
+    assert (
+        judgements[STATIC_ABOVE].in_words == "cannot be decided with 1 pair (floor)"
+        and "N=1" in judgements[STATIC_ABOVE].reason
+    )
 
 
 # Shares that are said to be none or all
@@ -390,9 +394,9 @@ def test_values_without_a_counterpart_are_not_measured(tmp_path: Path) -> None:
     assert judgement.verdict == "not measured" and "no pair" in judgement.reason
 
 
-def test_every_verdict_is_one_of_eight() -> None:
+def test_every_verdict_is_one_of_nine() -> None:
     structure = ("holds", "holds, size differs", "contradicted", "decided by sizes", "counterexample found", "inconclusive")
-    assert (*structure, "not comparable", "not measured") == VERDICTS
+    assert (*structure, "cannot be decided", "not comparable", "not measured") == VERDICTS
     assert counts([]) == dict.fromkeys(VERDICTS, 0)
 
 
@@ -470,7 +474,7 @@ def test_structural_claims_and_levels_stand_apart_and_each_level_says_why_it_is_
 def test_the_lines_begin_with_the_tally_and_say_a_missing_thing_once(tmp_path: Path) -> None:
     run = run_with(tmp_path, like_the_paper())
     judgements = judge_all(run, PUBLISHED)
-    lines = list(verdict_lines(run, judgements, PUBLISHED))
+    lines = list(verdict_lines(run, judgements))
     expected = "; ".join(f"{name}: {n}" for name, n in counts(structural(judgements)).items())
     assert lines[0] == f"m, 21 claims of directions and ratios: {expected}"
     assert any(line.startswith("  holds  ") and "retry.rca.static-above-monolithic: Static" in line for line in lines)

@@ -123,7 +123,7 @@ def told_by(folder: Path, rejections: int, tokens: tuple[int, int] = (400, 400))
 def test_no_claim_is_judged_on_pairs_in_which_nothing_could_differ(tmp_path: Path) -> None:
     """What a prompt is told after a rejection shows nothing where nothing was rejected."""
     assert verdict_on(told_by(tmp_path / "never", 0)) == ("not comparable", "none of 8 pairs could have differed")
-    assert verdict_on(told_by(tmp_path / "rejected", 1))[0] == "inconclusive"
+    assert verdict_on(told_by(tmp_path / "rejected", 1))[0] == "cannot be decided"
     assert "could have differed" not in verdict_on(told_by(tmp_path / "differ", 0, (400, 900)))[1]
 
 

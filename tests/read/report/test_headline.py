@@ -9,6 +9,7 @@ from records import recovered, run_of, smooth, trial
 from scorecards import CRASH, lived
 
 from bench.read.analysis.arms import arms_of
+from bench.read.compare.models import model_pairs
 from bench.read.report.headline import headline_of
 from bench.read.report.summary import summary_of
 from bench.record.record import Outcome, TrialRecord
@@ -17,7 +18,7 @@ from bench.worlds.read.report.tables import world_tables
 
 def headline(folder: Path, records: list[TrialRecord]) -> str:
     run = run_of(folder, records)
-    return headline_of(run, arms_of(run))
+    return headline_of(run, arms_of(run), model_pairs(run))
 
 
 def undisturbed(solved: dict[tuple[str, str], int], n: int = 4) -> list[TrialRecord]:
@@ -78,55 +79,47 @@ def test_a_plan_under_which_the_architectures_did_different_damage_is_told_first
     assert text == "Under stale on shop, idle did damage in 0 of 1 trials and busy in 1 of 1 (SIMULATED)"
 
 
-def test_two_models_are_compared_under_the_architecture_with_which_both_together_solved_most(tmp_path: Path) -> None:
-    text = headline(tmp_path / "run", undisturbed({("a", "m"): 1, ("b", "m"): 2, ("a", "big"): 4, ("b", "big"): 4}))
-    solved = "On demo with b, big (SIMULATED) solved 4 of 4 trials and m (SIMULATED) 2 of 4, no clear difference "
-    assert text.startswith(solved) and re.fullmatch(r"\(50\.0% \[[-0-9.]+%, [0-9.]+%\]\)", text.removeprefix(solved)), text
+def test_the_title_says_over_all_arms_which_of_two_models_solved_more_and_the_verdict_of_compare(tmp_path: Path) -> None:
+    text = headline(tmp_path / "run", undisturbed({("a", "m"): 2, ("b", "m"): 1, ("a", "big"): 18, ("b", "big"): 19}, n=20))
+    says = r"big \(SIMULATED\) solved 85\.0 points more than m \(SIMULATED\) \[[0-9.]+, [0-9.]+\], "
+    assert re.fullmatch(says + r"37 of 40 trials against 3 of 40, at 1\.00 times the tokens: better", text), text
 
 
-def test_the_title_says_which_of_two_models_solved_more(tmp_path: Path) -> None:
-    text = headline(tmp_path / "run", undisturbed({("a", "m"): 2, ("a", "big"): 18}, n=20))
-    solved = "On demo with a, big (SIMULATED) solved more than m (SIMULATED): 18 of 20 trials against 2 of 20 "
-    assert text.startswith(solved) and re.fullmatch(r"\(80\.0% \[[0-9.]+%, [0-9.]+%\]\)", text.removeprefix(solved)), text
+def test_the_title_does_not_say_a_difference_that_is_none(tmp_path: Path) -> None:
+    text = headline(tmp_path / "run", undisturbed({("a", "m"): 4, ("a", "big"): 4}))
+    assert text == "big (SIMULATED) solved as many as m (SIMULATED), 1 of 1 trials, at 1.00 times the tokens: equal", "copies"
 
 
 def test_of_models_whose_prices_are_known_the_ratio_of_the_dollars_is_told(tmp_path: Path) -> None:
-    run = run_of(tmp_path / "run", undisturbed({("a", "m"): 2, ("b", "m"): 2, ("a", "big"): 1, ("b", "big"): 1}))
-    dear = run.trials["architecture"].eq("a").map({True: 0.2, False: 0.1}) / run.trials["model"].eq("big").map(
-        {True: 4, False: 1}
-    )
+    run = run_of(tmp_path / "run", undisturbed({("a", "m"): 2, ("a", "big"): 1}))
+    dear = run.trials["model"].eq("big").map({True: 0.4, False: 0.1})
     priced = run.having({"trials": run.trials.assign(cost=dear.astype("float64"))})
-    title = headline_of(priced, arms_of(priced))
-    assert title.startswith("On demo with b, m (SIMULATED) solved 2 of 4 trials and big (SIMULATED) 1 of 4, no clear"), title
-    assert "and took 4.00 [" in title and title.endswith("times the dollars"), title
+    title = headline_of(priced, arms_of(priced), model_pairs(priced))
+    assert (
+        title.startswith("big (SIMULATED) solved 25.0 points fewer than m (SIMULATED) [") and "4.00 times the dollars" in title
+    )
 
 
-def test_three_models_are_told_side_by_side_without_a_difference(tmp_path: Path) -> None:
+def test_three_models_are_told_beside_the_first(tmp_path: Path) -> None:
     text = headline(tmp_path / "run", undisturbed({("a", "m"): 1, ("a", "n"): 2, ("a", "big"): 4}))
-    assert text == "On demo with a, m (SIMULATED) solved 1 of 4 trials, n (SIMULATED) 2 of 4 and big (SIMULATED) 4 of 4"
+    says = "n (SIMULATED) 25.0 points more (inconclusive) and big (SIMULATED) 75.0 points more (inconclusive)"
+    assert text == f"Beside m (SIMULATED), which solved 1 of 4 trials: {says}"
 
 
-def test_models_that_solved_nothing_are_told_by_what_a_repair_took(tmp_path: Path) -> None:
-    records = undisturbed({("a", "m"): 0, ("a", "big"): 0})
-    records += [trial("a", "paper", 1, "wrong", recovered(cost), model=model) for model, cost in (("m", 200), ("big", 100))]
-    text = "A repair on demo with a took 120 tokens with big (SIMULATED) and 220 with m (SIMULATED), and no trial was solved"
-    assert headline(tmp_path / "run", records) == text
-
-
-def test_models_with_long_names_are_told_in_a_title_by_what_differs_in_them(tmp_path: Path) -> None:
+def test_models_with_long_names_that_solved_nothing_are_told_by_what_differs_in_them(tmp_path: Path) -> None:
     models = {"qwen2.5-coder-1.5b-instruct-q4_k_m": 334, "qwen2.5-coder-0.5b-instruct-q4_k_m": 403}
     records = undisturbed({("runtime_structured", model): 0 for model in models})
     for model, cost in models.items():
         records.append(trial("runtime_structured", "paper", 1, "wrong", recovered(cost), model=model))
     text = headline(tmp_path / "run", records)
-    took = "took 354 tokens with 1.5b (SIMULATED) and 423 with 0.5b (SIMULATED)"
-    assert text == f"A repair on demo with runtime_structured {took}, and no trial was solved"
+    says = "neither 1.5b (SIMULATED) nor 0.5b (SIMULATED) solved any, and 0.5b (SIMULATED) took 1.08 times the tokens"
+    assert text == f"Of 2 trials each, {says}: inconclusive"
 
 
 def test_an_instrument_only_asks_and_has_nothing_to_solve(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", [lived(system="every_judgment", outcome="wrong")])
     arms = arms_of(run)
-    assert "every_judgment asked the model" in headline_of(run, arms)
+    assert "every_judgment asked the model" in headline_of(run, arms, ())
     summary = summary_of(run, arms)
     assert not any("solved" in finding.text for finding in summary.findings)
     assert summary.limits[0] == "What the answers lead to: they were only asked for, and nothing was done with them."

@@ -397,18 +397,29 @@ def test_every_figure_the_pages_name_is_written(plain: Mapping[str, bytes]) -> N
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_run_of_ones_own_pack_has_no_claims_but_one_line_that_says_so(tmp_path: Path) -> None:
-    report = report_of(run_of(tmp_path / "own", experiment(repetitions=1)))
-    assert not any(name.startswith("tables/claims") for name in report.files)
+@pytest.mark.parametrize(
+    ("scenario", "architectures", "plan"),
+    [
+        ("demo", ("monolithic", "static", "runtime_structured"), "paper"),
+        ("k8s_oomkill", ("static", "runtime_structured"), "paper"),
+        ("k8s_oomkill", ("monolithic", "static", "runtime_structured"), "of_ones_own"),
+    ],
+)
+def test_a_run_that_is_not_about_the_paper_says_nothing_of_it(
+    tmp_path: Path, scenario: str, architectures: tuple[str, ...], plan: str
+) -> None:
+    records = [trial(name, each, n, scenario=scenario) for name in architectures for each in ("none", plan) for n in (1, 2)]
+    report = report_of(run_of(tmp_path / "run", records))
     page = report.files["report.md"].decode()
-    assert "## Verdicts" not in page and "| retry.rca." not in page
-    [line] = [line for line in page.splitlines() if line.startswith("- Claims: ")]
-    assert "k8s_oomkill and multi_file_debugging, which this run does not have" in line
-    run = run_of(tmp_path / "theirs", [trial(scenario="k8s_oomkill")])
-    assert report.verdicts == (line.removeprefix("- "),)
-    theirs = report_of(run)
-    assert len(theirs.verdicts) > 2 and "tables/claims.md" in theirs.files
-    assert "- Claims: " not in theirs.files["report.md"].decode()
+    assert report.verdicts == () and not any(name.startswith("tables/claims") for name in report.files)
+    assert "## Verdicts" not in page and "paper's" not in page and "The paper" not in page and "claim" not in page.lower()
+
+
+def test_a_run_of_a_task_of_the_papers_with_its_architectures_and_its_failure_is_judged(tmp_path: Path) -> None:
+    names = ("monolithic", "static", "runtime_structured")
+    run = run_of(tmp_path / "run", [trial(name, plan, scenario="k8s_oomkill") for name in names for plan in ("none", "paper")])
+    report = report_of(run)
+    assert len(report.verdicts) > 2 and "tables/claims.md" in report.files
 
 
 def test_a_fault_plan_is_told_by_whom_it_strikes_and_when(tmp_path: Path) -> None:

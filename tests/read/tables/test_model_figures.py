@@ -20,7 +20,6 @@ from bench.read.render.table import comma_separated
 from bench.read.report.page import page_of
 from bench.read.report.report import report_of
 from bench.read.report.results import Results
-from bench.read.report.summary import summary_of
 from bench.read.report.tables import all_tables
 from bench.read.tables.model_figures import model_figures
 from bench.record.events import Event
@@ -81,7 +80,7 @@ def test_two_models_are_compared_repetition_by_repetition(tmp_path: Path) -> Non
 TWO_PRICES = {"dear": {"price_in": 10_000.0, "price_out": 0.0}, "cheap": {"price_in": 1000.0, "price_out": 0.0}}
 
 
-def test_where_both_models_have_prices_dollars_stand_in_the_table_the_figure_and_the_first_sentences(tmp_path: Path) -> None:
+def test_where_both_models_have_prices_dollars_stand_in_the_tables_and_the_figure(tmp_path: Path) -> None:
     run = priced(tmp_path / "run", two_models(), TWO_PRICES)
     by_measure = {row[PLACE]: row[PLACE + 1 :] for row in rows_of(run, "models")}
     # 1210, 1220 and 1230 tokens in at a cent each; 310, 320 and 340 at a tenth of that, of which one was wrong.
@@ -93,8 +92,9 @@ def test_where_both_models_have_prices_dollars_stand_in_the_table_the_figure_and
     with style():
         [picture] = model_figures(run, arms_of(run))
     assert picture.caption.endswith("Trials that ended in an error are left out, but their cost is counted.")
-    text = " ".join(finding.text for finding in summary_of(run, arms_of(run)).findings)
-    assert " 3 of 3 trials at 12.20000 $ each [" in text and " 2 of 3 at 0.48500 $ each [" in text
+    [solved] = [row for row in rows_of(run, "models_together") if row[0] == "Dollars for a solved task"]
+    # Repetitions 1 and 2, which both have: 12.10 and 12.20 dollars; 0.31 and 0.32, of which one was solved.
+    assert solved == ["Dollars for a solved task", "12.15000", "0.63000", "–", "–"]
 
 
 def test_every_pair_of_three_models_is_compared_in_the_configs_order(tmp_path: Path) -> None:

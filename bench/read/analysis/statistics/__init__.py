@@ -28,6 +28,7 @@ from bench.read.analysis.statistics.rates import (
     share_of,
     unpaired_rates,
 )
+from bench.read.analysis.statistics.reach import beyond_reach, floor_said, open_verdict
 from bench.read.analysis.statistics.significance import (
     Groups,
     PairedTest,
@@ -59,9 +60,11 @@ __all__ = [
     "Share",
     "TwoByTwo",
     "amount_of",
+    "beyond_reach",
     "by_unit",
     "exact_share",
     "exact_share_by_instance",
+    "floor_said",
     "generator",
     "groups_differ",
     "has_width",
@@ -73,6 +76,7 @@ __all__ = [
     "mcnemar_test",
     "mean_of",
     "median",
+    "open_verdict",
     "paired_difference",
     "paired_rates",
     "paired_test",

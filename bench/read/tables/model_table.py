@@ -1,0 +1,78 @@
+"""The table that sets a run's models side by side, over all packs, fault plans and architectures, with the verdict of
+`bench compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bench.read.analysis.frames import Run
+from bench.read.analysis.metrics import COST
+from bench.read.analysis.per_solved import PerSolved
+from bench.read.compare.models import ModelPair
+from bench.read.render.cells import NONE_SOLVED, BoundedNumber, Cell, Number
+from bench.read.render.labels import model_label
+from bench.read.render.table import Table
+from bench.read.report.table_part import TablePart
+
+MEASURES = {
+    "solved": ("Solved", 1, True),
+    "damage": ("Trials with damage", 1, True),
+    "tokens": ("Tokens a trial", 0, False),
+    "cost": ("Dollars a trial", COST.digits, False),
+    "seconds": ("Seconds a trial", 2, False),
+    "retry_tokens": ("Retry tokens a trial", 0, False),
+    "first_round": ("First round of a repair, tokens", 0, False),
+    "price": ("Price of a failure, tokens", 0, False),
+}
+"""Measure -> its title, its digits, and whether it is a percentage."""
+NONE = "–"
+
+
+def model_table(run: Run, pairs: Sequence[ModelPair]) -> Iterator[Table]:
+    """Yield a table with a row for each measure and a column for each model. No table if there is nothing to compare."""
+    if not pairs:
+        return
+    first, others = model_label(run, pairs[0].first), [model_label(run, pair.second) for pair in pairs]
+    apart = [[other, f"{other} − {first}", f"Finding{f' on {other}' if len(others) > 1 else ''}"] for other in others]
+    rows = [_row(pairs, name) for name in MEASURES if any(name in pair.measures for pair in pairs)]
+    if any(amount.spent is not None for pair in pairs for amount in pair.dollars):
+        rows.insert(1, _dollars(pairs))
+    rows.append(("Verdict of bench compare", NONE, *(cell for pair in pairs for cell in (NONE, NONE, pair.verdict))))
+    trials = ", ".join(dict.fromkeys(str(measure.pairs) for pair in pairs for measure in [pair.measures["retry_tokens"]]))
+    yield Table(
+        name="models_together",
+        title=f"The models side by side, over {trials} pairs of trials",
+        columns=("Measure", first, *(title for titles in apart for title in titles)),
+        rows=tuple(rows),
+        notes=(
+            "a pair: the same task, repetition, fault plan and architecture, and so the same random draws; differences are "
+            "paired [95% interval]; the findings and the verdict are those of bench compare RUN --models A B",
+            "dollars for a solved task: all dollars, those of unsolved trials too, divided by the solved trials",
+            "seconds: of calls and waiting",
+        ),
+    )
+
+
+def _row(pairs: Sequence[ModelPair], name: str) -> tuple[Cell, ...]:
+    title, digits, percent = MEASURES[name]
+    before = next(pair.measures[name].values[0] for pair in pairs if name in pair.measures)
+    cells: list[Cell] = [title, Number(before, digits, percent)]
+    for pair in pairs:
+        if measure := pair.measures.get(name):
+            difference = BoundedNumber.of(measure.difference, digits, percent)
+            cells += [Number(measure.values[1], digits, percent), difference, measure.finding or NONE]
+        else:
+            cells += [NONE, NONE, NONE]
+    return tuple(cells)
+
+
+def _dollars(pairs: Sequence[ModelPair]) -> tuple[Cell, ...]:
+    after = (cell for pair in pairs for cell in (_dollars_of(pair.dollars[1]), NONE, NONE))
+    return ("Dollars for a solved task", _dollars_of(pairs[0].dollars[0]), *after)
+
+
+def _dollars_of(spent: PerSolved) -> Cell:
+    return Number(spent.value, COST.digits) if spent.value is not None or spent.spent is None else NONE_SOLVED
+
+
+PARTS = (TablePart("models_together", lambda of: model_table(of.run, of.models), "summary"),)
