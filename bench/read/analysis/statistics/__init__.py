@@ -36,6 +36,7 @@ from bench.read.analysis.statistics.significance import (
     holm,
     paired_test,
     rates_differ,
+    sign_flip_test,
 )
 
 __all__ = [
@@ -88,6 +89,7 @@ __all__ = [
     "resampled",
     "share_by_instance",
     "share_of",
+    "sign_flip_test",
     "two_by_two",
     "unpaired_rates",
 ]

@@ -154,7 +154,8 @@ def _of_test(test: PairedTest) -> tuple[Limit, ...]:
     if test.least is None:
         return ()
     if test.least > LEVEL:
-        return (Limit("too_few", f"N={test.pairs}: no p below {test.least:.3g} can come of so few pairs"),)
+        few = f"{test.differ} of {test.pairs} pairs differ" if test.differ < test.pairs else f"N={test.pairs}"
+        return (Limit("too_few", f"{few}: no p below {test.least:.3g} can come of so few pairs"),)
     share = _errs(test.pairs)
     if share <= TOLERABLE:
         return ()
