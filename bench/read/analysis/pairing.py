@@ -73,6 +73,8 @@ class PairedRuns:
     counterparts   column -> (the first run's only name, the second's), if these differ and are compared
     left_out       what only one of them has
     notes          what else differs
+    arms           how many arms the first run has; `absent` names those of which the second run has no trial
+    trials         how many trials the first run has
     """
 
     first: Run
@@ -80,6 +82,9 @@ class PairedRuns:
     counterparts: Mapping[str, tuple[str, str]]
     left_out: tuple[str, ...]
     notes: tuple[str, ...]
+    arms: int
+    absent: tuple[str, ...]
+    trials: int
 
     def counterpart(self, column: str, name: str) -> str:
         """Return the name in the second run of what has this name in the first run."""
@@ -183,7 +188,10 @@ def paired_runs(first: Run, second: Run, whole: bool) -> PairedRuns:
         replace(run, trials=run.trials.loc[[place in kept for place in places_of_run]])
         for run, places_of_run in zip(runs, places, strict=True)
     )
-    return PairedRuns(of_first, of_second, across, left_out, notes)
+    arms = list(dict.fromkeys(place.arm for place in places_of(first.trials, across)))
+    there = {place.arm for place in kept}
+    absent = tuple(" ".join(filter(None, arm)) for arm in arms if arm not in there)
+    return PairedRuns(of_first, of_second, across, left_out, notes, len(arms), absent, len(first.trials))
 
 
 def _unlike_arms(first: set[TrialPlace], second: set[TrialPlace]) -> bool:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -193,7 +193,11 @@ def test_on_the_grid_p_is_never_below_the_p_of_all_flips_and_hardly_above(differ
 
 def test_means_of_repetitions_are_tested_exactly_and_their_ties_count() -> None:
     thirds, whole = [1 / 3, 2 / 3, -1.0, 5 / 3, 4 / 3, 7 / 3, 2.0], [1, 2, -3, 5, 4, 7, 6]
-    assert sign_flip_test(thirds).p == sign_flip_test(list(map(float, whole))).p == sign_flip_test([each * 1e4 for each in whole]).p
+    assert (
+        sign_flip_test(thirds).p
+        == sign_flip_test(list(map(float, whole))).p
+        == sign_flip_test([each * 1e4 for each in whole]).p
+    )
 
 
 def test_pairs_without_a_difference_do_not_count_for_the_least_p() -> None:

@@ -7,15 +7,22 @@ bytes. `reports/calibration` says how well the intervals and tests hold at our s
 
 from bench.read.analysis.measure import Measure
 from bench.read.analysis.statistics.bootstrap import percentiles, resampled
-from bench.read.analysis.statistics.clusters import Pair, by_unit, in_common, independent_number
+from bench.read.analysis.statistics.clusters import Pair, by_unit, effective_number, in_common, independent_number
 from bench.read.analysis.statistics.intervals import CONFIDENCE, Mean, amount_of, mean_of, median
 from bench.read.analysis.statistics.limits import Limit, Limited, has_width, is_narrow, limits_of
 from bench.read.analysis.statistics.mcnemar import RequiredInstances, TwoByTwo, mcnemar_test, required_instances, two_by_two
 from bench.read.analysis.statistics.methods import METHODS
-from bench.read.analysis.statistics.paired import PairedMean, Ratio, paired_difference, ratio_of_means, ratio_of_sums
+from bench.read.analysis.statistics.paired import (
+    PairedMean,
+    Ratio,
+    differences_of,
+    paired_difference,
+    ratio_of_means,
+    ratio_of_sums,
+)
 from bench.read.analysis.statistics.parts import PartEstimate, parts_of
 from bench.read.analysis.statistics.pass_hat import PassHat, pass_hat
-from bench.read.analysis.statistics.power import RequiredPairs, required_pairs
+from bench.read.analysis.statistics.power import RequiredPairs, found_difference, required_pairs
 from bench.read.analysis.statistics.rates import (
     Denominators,
     RateDifference,
@@ -61,8 +68,11 @@ __all__ = [
     "TwoByTwo",
     "amount_of",
     "by_unit",
+    "differences_of",
+    "effective_number",
     "exact_share",
     "exact_share_by_instance",
+    "found_difference",
     "generator",
     "groups_differ",
     "has_width",
