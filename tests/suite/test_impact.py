@@ -121,7 +121,15 @@ def test_an_edit_that_lost_a_hundred_results_counts_once() -> None:
     rows[2]["changed"] = "0"
     assert lossy(rows, "bench") == 2
     assert len(changing(rows)) == 2
-    assert limit(0, 100) == "3.0%"
+    rows[2] |= {"changed": "1", "tests": "0"}
+    assert len(changing(rows)) == 2, "where no test is left, none can be lost"
+
+
+def test_the_limit_counts_edits_of_one_package_as_one_where_all_agree() -> None:
+    none = [{**row, "package": f"shop-{place % 12}"} for place, row in enumerate(_rows([0] * 48))]
+    assert limit(none, "bench") == f"{100 * (1 - 0.05 ** (1 / 12)):.1f}%"
+    alone = [{**row, "package": f"shop-{place}"} for place, row in enumerate(_rows([0] * 100))]
+    assert limit(alone, "bench") == "3.0%"
 
 
 def test_times_are_told_as_the_least_of_all_rounds() -> None:

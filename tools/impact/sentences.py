@@ -19,14 +19,15 @@ def results(parts: Parts) -> list[str]:
 def of_edits(rows: Rows) -> list[str]:
     """What edits of open packages lost, in words. The unit is the edit."""
     packages, count = len({row["package"] for row in rows}), len(changing(rows))
+    broken = sum(int(row["changed"]) > 0 and not int(row["tests"]) for row in rows)
     kept = selecting(changing(rows))
     wrong = {name: sum(int(row[f"{name} wrong"]) > 0 for row in rows) for name in ("bench", "testmon")}
     return [
         f"`bench code run` was typed after each of {len(rows)} edits of {packages} open packages. {count} of them changed a "
-        f"result of a test. `bench code` lost a result in {_limited(rows, 'bench')}, and pytest-testmon "
+        f"result of a test, beside {broken} after which no test could be collected. `bench code` lost a result in {_limited(rows, 'bench')}, and pytest-testmon "
         f"in {_limited(rows, 'testmon')}.",
         f"After {len(kept)} of the {count} edits `bench code` kept results. It lost a result after {lossy(kept, 'bench')} of "
-        f"these (at most {limit(lossy(kept, 'bench'), len(kept))}). After the others it ran all tests that there were.",
+        f"these (at most {limit(kept, 'bench')}). After the others it ran all tests that there were.",
         f"After the {count} edits `bench code` ran {share(changing(rows), 'bench')} of the tests, and pytest-testmon "
         f"{share(changing(rows), 'testmon')}; after all edits {share(rows, 'bench')} and {share(rows, 'testmon')}.",
         f"In {total(rows, 'unrecorded')} of the {len(rows)} sessions `bench code` ran all tests unrecorded, to save time. "
@@ -92,8 +93,7 @@ def body_ratios(rows: Rows) -> list[float]:
 
 
 def _limited(rows: Rows, selector: str) -> str:
-    lost, of = lossy(rows, selector), len(changing(rows))
-    return f"{lost} of them (at most {limit(lost, of)} at 95%)"
+    return f"{lossy(rows, selector)} of them (at most {limit(changing(rows), selector)} at 95%, by package)"
 
 
 def _span(values: list[float]) -> str:
