@@ -223,6 +223,8 @@ def _judge(
     p, test = adjusted.get(_comparison(claim)), measurement.test
     floor = test.least if test and test.p is not None and test.least and math.isclose(test.p, test.least) else None
     tested, reason = _verdict(claim, measurement, wanted, p)
+    if tested == "inconclusive" and test and test.least is not None and test.least * len(adjusted) >= LEVEL:
+        reason = f"cannot be decided with {test.differ} pairs that differ, over {len(adjusted)} comparisons (floor)"
     if in_the_way := obstacle(source.run, source.model, claim, published.paper) or refused(source, claim):
         tested, reason = "not comparable", in_the_way
     verdict: ClaimVerdict = tested
