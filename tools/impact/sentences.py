@@ -24,8 +24,8 @@ def of_edits(rows: Rows) -> list[str]:
     wrong = {name: sum(int(row[f"{name} wrong"]) > 0 for row in rows) for name in ("bench", "testmon")}
     return [
         f"`bench code run` was typed after each of {len(rows)} edits of {packages} open packages. {count} of them changed a "
-        f"result of a test, beside {broken} after which no test could be collected. `bench code` lost a result in {_limited(rows, 'bench')}, and pytest-testmon "
-        f"in {_limited(rows, 'testmon')}.",
+        f"result of a test, beside {broken} after which no test could be collected. `bench code` lost a result in "
+        f"{_limited(rows, 'bench')}, and pytest-testmon in {_limited(rows, 'testmon')}.",
         f"After {len(kept)} of the {count} edits `bench code` kept results. It lost a result after {lossy(kept, 'bench')} of "
         f"these (at most {limit(kept, 'bench')}). After the others it ran all tests that there were.",
         f"After the {count} edits `bench code` ran {share(changing(rows), 'bench')} of the tests, and pytest-testmon "

@@ -222,9 +222,7 @@ def _judge(
         return Judgement(claim, source.model, "not measured", measurement.reason, wanted)
     p, test = adjusted.get(_comparison(claim)), measurement.test
     floor = test.least if test and test.p is not None and test.least and math.isclose(test.p, test.least) else None
-    tested, reason = _verdict(claim, measurement, wanted, p)
-    if tested == "inconclusive" and test and test.least is not None and test.least * len(adjusted) >= LEVEL:
-        reason = f"cannot be decided with {test.differ} pairs that differ, over {len(adjusted)} comparisons (floor)"
+    tested, reason = _verdict(claim, measurement, wanted, p, len(adjusted))
     if in_the_way := obstacle(source.run, source.model, claim, published.paper) or refused(source, claim):
         tested, reason = "not comparable", in_the_way
     verdict: ClaimVerdict = tested
@@ -290,7 +288,7 @@ def _by_sizes(source: ModelResults, claim: Claim, measurement: Measurement, want
     return f"the closed form has {ratio:.2f}, on the {where} side as measured, for the sizes of these calls"
 
 
-def _verdict(claim: Claim, measurement: Measurement, wanted: PublishedRange, p: float | None) -> Reasoned:
+def _verdict(claim: Claim, measurement: Measurement, wanted: PublishedRange, p: float | None, family: int) -> Reasoned:
     if isinstance(claim, RateClaim) and claim.says_none_or_all:
         return _by_counting(measurement, wanted)
     if measurement.n == 1:
@@ -302,7 +300,10 @@ def _verdict(claim: Claim, measurement: Measurement, wanted: PublishedRange, p: 
     low, high, published = measurement.low, measurement.high, wanted.value
     if not isinstance(claim, DirectionClaim | RatioClaim | DegradationClaim):
         return _within(low, high, wanted)
-    if open_or_contrary := _on_a_side(_side(claim, measurement, wanted), p):
+    side, test = _side(claim, measurement, wanted), measurement.test
+    if side and test and test.least is not None and test.least * family >= LEVEL:
+        return "inconclusive", f"cannot be decided with {test.differ} pairs that differ, over {family} comparisons (floor)"
+    if open_or_contrary := _on_a_side(side, p):
         return open_or_contrary
     if not isinstance(claim, RatioClaim):
         return "holds", "the interval lies on the claimed side"

@@ -57,9 +57,9 @@ from bench.record.config import FAULT_FREE
 Criterion = Literal["solved", "damage", "price", "first_round", "cost", "tokens", "seconds"]
 CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
 QUALITY = ("solved", "damage")
-Gate = Mapping[str, float]
+Margins = Mapping[str, float]
 """Measure -> how much worse B may be: a share of the smaller mean, or points of a rate."""
-GATE: Gate = {"damage": 0.0, "solved": 0.05, "tokens": 0.1, "price": 0.1}
+GATE: Margins = {"damage": 0.0, "solved": 0.05, "tokens": 0.1, "price": 0.1}
 MARGIN = 0.1
 """The margin of a measure that has none in `GATE`."""
 WHOLE = 0.9
@@ -77,7 +77,7 @@ PREFIX = "damage_"
 """What the columns of damage begin with."""
 
 
-def gate_of(texts: Sequence[str]) -> Gate:
+def gate_of(texts: Sequence[str]) -> Margins:
     """Return the gate that texts like `tokens` or `tokens=0.2` name; the default one for no texts. Raise ConfigError for a
     measure that is not known, or a margin that is none."""
     gate: dict[str, float] = {}
@@ -140,7 +140,7 @@ class Comparison:
     """
 
     runs: PairedRuns
-    gate: Gate
+    gate: Margins
     overall: tuple[ArmDifference, ...]
     arms: tuple[ArmComparison, ...]
     missing: tuple[str, ...]
@@ -163,7 +163,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class History:
+class EarlierRuns:
     """What earlier runs like A show of chance.
 
     noise   criterion -> differences of units between A and each earlier run
@@ -177,7 +177,7 @@ class History:
 def compare(
     first: Run,
     second: Run,
-    gate: Gate = GATE,
+    gate: Margins = GATE,
     whole: bool = False,
     allowed: Mapping[str, int] | None = None,
     earlier: Sequence[Run] = (),
@@ -253,7 +253,7 @@ def _missing(runs: PairedRuns, rows: Sequence[ArmDifference]) -> tuple[str, ...]
     return tuple(lacking)
 
 
-def _history(first: Run, earlier: Sequence[Run]) -> History:
+def _history(first: Run, earlier: Sequence[Run]) -> EarlierRuns:
     """Return what earlier runs like the first show of chance."""
     noise: dict[Criterion, list[float]] = {}
     outcomes: dict[tuple[object, ...], set[str]] = {}
@@ -268,7 +268,7 @@ def _history(first: Run, earlier: Sequence[Run]) -> History:
             before, after, _ = _joined([pair.values(criterion) for pair in pairs])
             noise.setdefault(criterion, []).extend(statistics.differences_of(after, before))
     flaky = [" ".join(str(name) for name in place if name) for place, ended in outcomes.items() if len(ended) > 1]
-    return History(noise, tuple(flaky))
+    return EarlierRuns(noise, tuple(flaky))
 
 
 def _corrected(rows: Sequence[ArmDifference]) -> list[ArmDifference]:
@@ -381,9 +381,9 @@ def _but(arm: Arm, pairs: Collection[Pair]) -> Arm:
 
 @dataclass(frozen=True)
 class _Judge:
-    gate: Gate
+    gate: Margins
     allowed: Mapping[str, int]
-    history: History
+    history: EarlierRuns
 
     def rows(self, pairs: Sequence[_ArmPair]) -> tuple[ArmDifference, ...]:
         """Return these arms, taken together, by each criterion that they have. A gate of which they have none is kept."""

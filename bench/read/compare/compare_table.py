@@ -50,7 +50,7 @@ def sentences(comparison: Comparison) -> Iterator[str]:
     """Yield the verdict and what it rests on, one sentence a line."""
     words = "cannot be decided with these pairs" if comparison.verdict == "undecided" else comparison.verdict
     gated = comparison.gated
-    yield f"{words}: {'; '.join(map(_said, gated)) or 'no measure of the gate is measured'}"
+    yield f"{words}: {'; '.join(map(_finding_in_words, gated)) or 'no measure of the gate is measured'}"
     yield from (f"missing: {lacking}, so B is not judged as a whole" for lacking in comparison.missing)
     for row in gated:
         if row.finding == "undecided":
@@ -67,7 +67,7 @@ def sentences(comparison: Comparison) -> Iterator[str]:
         yield "dollars for a solved task: {1} against {0}".format(*map(_dollars, comparison.dollars))
 
 
-def _said(row: ArmDifference) -> str:
+def _finding_in_words(row: ArmDifference) -> str:
     """Return a measure's finding with its change."""
     contrast = row.contrast
     if row.finding in ("equal", "not measured") or contrast.before is None or contrast.after is None:
@@ -163,7 +163,7 @@ def cases_of(comparison: Comparison) -> Iterator[tuple[str, str, str, str]]:
     verdict, and the reason. An arm stands beside the gate: where it is worse and the gate is not, a person decides."""
     gate = f"{comparison.runs.second.name} against {comparison.runs.first.name}"
     for row in comparison.gated:
-        yield gate, f"{row.criterion} is no worse", row.finding, f"{_said(row)}: {row.reason}{_planned(row)}"
+        yield gate, f"{row.criterion} is no worse", row.finding, f"{_finding_in_words(row)}: {row.reason}{_planned(row)}"
     if comparison.missing:
         yield gate, "all arms and pairs of A are there", "undecided", "; ".join(comparison.missing)
     for arm in comparison.arms:
@@ -172,7 +172,7 @@ def cases_of(comparison: Comparison) -> Iterator[tuple[str, str, str, str]]:
         name = " ".join(
             (arm.first.scenario, of_both(arm.first.model, arm.second.model), arm.first.plan, of_both(*arm.architectures))
         )
-        yield name, "is no worse by itself (beside the gate)", verdict, "; ".join(map(_said, worse))
+        yield name, "is no worse by itself (beside the gate)", verdict, "; ".join(map(_finding_in_words, worse))
 
 
 def _dollars(spent: PerSolved) -> str:

@@ -117,7 +117,8 @@ def test_a_direction_and_a_ratio_need_a_test_that_survives_the_correction(tmp_pa
     few = judged_of(tmp_path / "few", like_the_paper(5))
     assert few[STATIC_ABOVE].measured.side_of(0) == 1  # type: ignore[union-attr]
     for name in (STATIC_ABOVE, STATIC_RATIO):
-        assert few[name].verdict == "inconclusive" and "after Holm's correction" in few[name].reason
+        assert few[name].verdict == "inconclusive"
+        assert few[name].reason.startswith("cannot be decided with 5 pairs that differ, over 10 comparisons (floor)")
         assert few[name].measured.needed == 9, "2 / 2^9 is the first below 0.05 / 10"  # type: ignore[union-attr]
     enough = judged_of(tmp_path / "enough", like_the_paper(9))
     assert enough[STATIC_ABOVE].verdict == enough[STATIC_RATIO].verdict == "holds"

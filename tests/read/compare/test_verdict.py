@@ -54,20 +54,20 @@ def test_no_side_is_worse_if_the_other_is_and_what_is_missing_is_never_passed(
         ("undecided worse", "better", "worse"),
         ("undecided", "worse", "worse"),
         ("equal", "worse better", "trade-off"),
-        ("no worse", "worse", "worse"),
+        ("no_worse", "worse", "worse"),
         ("undecided", "better", "undecided"),
         ("undecided", "equal", "undecided"),
-        ("no worse", "better", "better"),
-        ("equal", "no worse", "no worse"),
+        ("no_worse", "better", "better"),
+        ("equal", "no_worse", "no worse"),
         ("equal", "equal", "equal"),
-        ("equal", "equal not-measured", "equal"),
-        ("not-measured", "not-measured", "undecided"),
+        ("equal", "equal not_measured", "equal"),
+        ("not_measured", "not_measured", "undecided"),
         ("", "", "undecided"),
     ],
 )
 def test_quality_comes_before_what_is_spent(quality: str, spent: str, verdict: str) -> None:
     measures = [
-        GatedMeasure(word.replace("not-", "not "), place == 0)  # type: ignore[arg-type]
+        GatedMeasure(word.replace("_", " "), place == 0)  # type: ignore[arg-type]
         for place, words in enumerate((quality, spent))
         for word in words.split()
     ]

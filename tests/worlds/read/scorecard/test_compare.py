@@ -80,7 +80,8 @@ def live(card: Scorecard) -> Scorecard:
 def test_a_single_pair_that_damages_more_is_worse_if_no_reply_is_live(tmp_path: Path) -> None:
     clean, harmful = (card(tmp_path / str(doubled), doubled=doubled, outcome="solved", instances=1) for doubled in (0, 1))
     assert compare_scorecards(clean, harmful, GATE).verdict == "worse"
-    assert compare_scorecards(harmful, clean, GATE).verdict == "better"
+    back = compare_scorecards(harmful, clean, GATE)
+    assert {row.measure: row.finding for row in back.overall} == {"right": "undecided", "harm": "better"}, "one pair of endings"
     assert by_measure(compare_scorecards(clean, harmful, GATE))["process:unacknowledged", "harm"].counted == "1 doubled more"
     assert compare_scorecards(clean, harmful, GATE, allowed={"doubled": 1}).verdict == "undecided", "one pair"
     assert compare_scorecards(clean, live(harmful), GATE).verdict == "undecided", "a live model may differ by chance"
