@@ -88,11 +88,11 @@ def _judged(rng: np.random.Generator, cell: Cell, unlike: bool) -> dict[str, Com
     solved = [rng.random(shape) < np.clip(hard * (1 - less / SOLVED), 0, 1) for less in (0.0, fewer)]
     judged: dict[str, ComparisonFinding] = {}
     if cell.planted == "solved" or not cell.change:
-        rates, _ = contrast_of_rates(*map(_by_pair, solved), GATE["solved"], more_is_good=True)
+        rates, _ = contrast_of_rates(_rates(solved[0]), _rates(solved[1]), GATE["solved"], more_is_good=True)
         judged["solved"] = finding_of(rates, rates.p)
     if cell.planted != "solved":
         tokens = [_tokens(rng, shape, size, shared, chance, by) for chance, by in ((failing, 1.0), (more, dearer))]
-        amounts, _ = contrast_of_amounts(*map(_by_pair, tokens), GATE["tokens"])
+        amounts, _ = contrast_of_amounts(_by_pair(tokens[0]), _by_pair(tokens[1]), GATE["tokens"])
         judged["tokens"] = finding_of(amounts, amounts.p)
     return judged
 
@@ -119,10 +119,14 @@ def _by_pair(values: Values) -> dict[tuple[str, int], float]:
     return {(f"{unit}", arm): value for unit, row in enumerate(values.tolist()) for arm, value in enumerate(row)}
 
 
+def _rates(values: Values) -> dict[tuple[str, int], bool | None]:
+    return {pair: bool(value) for pair, value in _by_pair(values).items()}
+
+
 def table(results: Sequence[Counted], planted: str) -> Table:
     changes = CHANGES[planted]
     unit = " points" if planted == "solved" else "%"
-    rows = [
+    rows: list[tuple[int | str, ...]] = [
         (arms, units, *(_cell(one) for change in changes for one in results if one.cell == Cell(planted, change, arms, units)))
         for arms, units in product(ARMS, UNITS)
     ]
@@ -145,18 +149,13 @@ def _cell(one: Counted) -> str:
 
 def healthy(results: Sequence[Counted]) -> Table:
     """Return what the whole gate says of runs in which nothing is planted."""
-    rows = []
+    rows: list[tuple[int, int, str, str, str]] = []
     for one in results:
         if one.cell.planted == "each attempt dearer" and not one.cell.change:
             of = sum(one.verdicts.values())
             names = (("no worse", "better", "equal"), ("undecided",), ("worse", "trade-off"))
-            rows.append(
-                (
-                    one.cell.arms,
-                    one.cell.units,
-                    *(f"{sum(map(one.verdicts.get, each, [0] * len(each))) / of:.0%}" for each in names),
-                )
-            )
+            passed, undecided, worse = (f"{sum(one.verdicts.get(name, 0) for name in each) / of:.0%}" for each in names)
+            rows.append((one.cell.arms, one.cell.units, passed, undecided, worse))
     return Table(
         "gate-healthy",
         "Nothing planted: the verdict on solved (5 points) and tokens (10%) together (SIMULATED)",
