@@ -32,12 +32,21 @@ from bench.common.errors import ConfigError, nearest
 from bench.read.analysis import statistics
 from bench.read.analysis.arms import Arm, Condition, arms_of, instances_by_scenario, pairs_of, require_receipts
 from bench.read.analysis.copies import counted_once, never_errs
-from bench.read.analysis.factors import ArmName, VerdictEvidence, could_differ, factors_between, had_occasion, refusal
+from bench.read.analysis.factors import (
+    ARCHITECTURE,
+    ArmName,
+    VerdictEvidence,
+    could_differ,
+    factors_between,
+    had_occasion,
+    refusal,
+)
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import LEAST_PRICED, METRICS, measure_of
 from bench.read.analysis.pairing import PairedRuns, paired_runs
 from bench.read.analysis.per_solved import PerSolved, per_solved
 from bench.read.analysis.statistics import Mean, Pair, RateDifference
+from bench.read.claims.population import aspects_between
 from bench.read.compare.verdict import (
     REASONS,
     ComparisonFinding,
@@ -158,8 +167,12 @@ class Comparison:
 
     @property
     def factors(self) -> tuple[str, ...]:
-        """The settings in which the two sides differ in any arm."""
-        return tuple(dict.fromkeys(factor for arm in self.arms for factor in arm.factors))
+        """The settings in which the two sides differ in any arm. Of two architectures of one run these are the aspects in which
+        they differ, as claims say them."""
+        architectures = self.runs.counterparts.get(ARCHITECTURE)
+        aspects = aspects_between(self.runs.first, *architectures) if architectures else ()
+        factors = dict.fromkeys(factor for arm in self.arms for factor in arm.factors)
+        return (*aspects, *(factor for factor in factors if not aspects or factor != ARCHITECTURE))
 
 
 @dataclass(frozen=True)

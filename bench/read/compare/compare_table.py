@@ -163,7 +163,8 @@ def cases_of(comparison: Comparison) -> Iterator[tuple[str, str, str, str]]:
     verdict, and the reason. An arm stands beside the gate: where it is worse and the gate is not, a person decides."""
     gate = f"{comparison.runs.second.name} against {comparison.runs.first.name}"
     for row in comparison.gated:
-        yield gate, f"{row.criterion} is no worse", row.finding, f"{_finding_in_words(row)}: {row.reason}{_planned(row)}"
+        planned = _planned(row) if row.finding == "undecided" else ""
+        yield gate, f"{row.criterion} is no worse", row.finding, f"{_finding_in_words(row)}: {row.reason}{planned}"
     if comparison.missing:
         yield gate, "all arms and pairs of A are there", "undecided", "; ".join(comparison.missing)
     for arm in comparison.arms:

@@ -210,7 +210,7 @@ def floor_of(contrast: Contrast, family: int = 1) -> str:
     could."""
     if contrast.least is None or contrast.least * family < LEVEL:
         return ""
-    differ = round(1 - math.log2(contrast.least))
+    differ = "at most 1" if contrast.least >= 1 else round(1 - math.log2(contrast.least))
     needed = math.floor(math.log2(2 * family / LEVEL)) + 1
     return f"{differ} of the {needed} units that must differ do (floor)"
 

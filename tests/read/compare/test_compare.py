@@ -32,6 +32,7 @@ from bench.cli import main as cli
 from bench.common.errors import ResultsError
 from bench.read.analysis.frames import Run
 from bench.read.analysis.pairing import only
+from bench.read.claims.population import aspects_between
 from bench.read.compare.compare import GATE, ArmDifference, Comparison, compare
 from bench.read.compare.compare_table import as_json, compare_table, sentences
 from bench.read.compare.verdict import EQUAL
@@ -355,7 +356,9 @@ def test_the_settings_in_which_two_architectures_differ_are_said(tmp_path: Path)
     run = bench.load_run(tmp_path / "run")
     result = compare(only(run, "architecture", "static"), only(run, "architecture", "runtime_structured"))
     told = " ".join(sentences(result))
-    assert "the arms differ in architecture and max_attempts: the verdict is on all of these together" in told
+    aspects = aspects_between(run, "static", "runtime_structured")
+    assert "what is asked again" in aspects, "as claims say it"
+    assert f"the arms differ in {', '.join(aspects)} and max_attempts: the verdict is on all of these together" in told
 
 
 def repairing(tokens: Sequence[int]) -> list[TrialRecord]:
