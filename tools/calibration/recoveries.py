@@ -172,8 +172,11 @@ def user_worlds() -> list[World]:
 
 def user_pairs() -> list[PairedWorld]:
     """An arm that seldom fails against one that never does, of the same tasks."""
-    arms = [(f"unlike tasks, {chance:g} fail against none", _failing(chance)) for chance in SELDOM_FAIL]
-    return [_pair("spent", name, arm, _failing(0.0), recorded=False, unlike=UNLIKE) for name, arm in arms]
+    return [
+        _pair("spent", f"{name}, {chance:g} fail against none", _failing(chance), _failing(0.0), recorded=False, unlike=unlike)
+        for name, unlike in (("unlike tasks", UNLIKE), ("very unlike tasks", 2 * UNLIKE))
+        for chance in SELDOM_FAIL
+    ]
 
 
 def _failing(chance: float) -> Arm:
