@@ -32,13 +32,23 @@ class EnginePart(Part):
     path: str
 
 
+class ComparedCase(NamedTuple):
+    """A question of a comparison, with its own verdict and the reason for it."""
+
+    of: str
+    what: str
+    verdict: str
+    reason: str
+
+
 class Compared(NamedTuple):
     """The result of a comparison, with the verdict of `bench compare`.
 
     tables   for people
     json     for a program
-    lines    texts below the tables; the last says the verdict
+    lines    texts above the tables; the first says the verdict
     wide     titles of columns that a terminal has no room for
+    cases    the questions that the verdict consists of, and those beside it
     """
 
     verdict: str
@@ -46,14 +56,15 @@ class Compared(NamedTuple):
     json: str
     lines: tuple[str, ...]
     wide: tuple[str, ...] = ()
+    cases: tuple[ComparedCase, ...] = ()
 
 
 @dataclass(frozen=True)
 class ComparisonPart(Part):
     """A form of two runs that is compared instead of their trials.
 
-    path     a function of two names, the margin, whether to refuse runs that differ in what they hold, and how many effects
-             more may be damaged, by kind; returns `Compared`
+    path     a function of two names, the gate (how much worse each measure may be), whether to refuse runs that differ in what
+             they hold, and how many effects more may be damaged, by kind; returns `Compared`
     suffix   the end of the names of files in this form; a file packed by gzip has `.gz` after it
     """
 
@@ -64,10 +75,10 @@ class ComparisonPart(Part):
         """Return whether the name is a file of this form, not a run."""
         return name.removesuffix(".gz").endswith(self.suffix) and not Path(name).is_dir()
 
-    def compared(self, first: str, second: str, margin: float, whole: bool, allowed: Mapping[str, int]) -> Compared:
+    def compared(self, first: str, second: str, gate: Mapping[str, float], whole: bool, allowed: Mapping[str, int]) -> Compared:
         """Return the comparison of two runs or two files."""
-        compare: Callable[[str, str, float, bool, Mapping[str, int]], Compared] = self.load(self.path)
-        return compare(first, second, margin, whole, allowed)
+        compare: Callable[[str, str, Mapping[str, float], bool, Mapping[str, int]], Compared] = self.load(self.path)
+        return compare(first, second, gate, whole, allowed)
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from xml.etree import ElementTree
 
 from bench.common.escaping import escape_terminal
@@ -12,11 +13,13 @@ from bench.common.files import write_whole
 
 
 class JunitCase(NamedTuple):
-    """One question of a gate: which part it concerns, the question, and why it failed; "" if it passed."""
+    """One question of a gate: which part it concerns, the question, and why it did not pass; "" if it passed. `ended` says how
+    it did not: skipped if a person must decide, error if it could not be asked."""
 
     of: str
     what: str
     problem: str = ""
+    ended: Literal["failure", "skipped", "error"] = "failure"
 
 
 def write_junit(path: Path, suite: str, cases: Sequence[JunitCase]) -> None:
@@ -30,14 +33,15 @@ def write_junit(path: Path, suite: str, cases: Sequence[JunitCase]) -> None:
     Raises:
         OSError: The file cannot be written.
     """
-    failures = sum(bool(case.problem) for case in cases)
+    ended = Counter(case.ended for case in cases if case.problem)
     root = ElementTree.Element("testsuites")
-    counts = {"name": suite, "tests": f"{len(cases)}", "failures": f"{failures}", "errors": "0"}
-    group = ElementTree.SubElement(root, "testsuite", counts)
+    counts = {"failures": ended["failure"], "errors": ended["error"], "skipped": ended["skipped"]}
+    attributes = {"name": suite, "tests": f"{len(cases)}", **{name: f"{count}" for name, count in counts.items()}}
+    group = ElementTree.SubElement(root, "testsuite", attributes)
     for case in cases:
-        of, what, problem = map(escape_terminal, case)  # XML holds no control characters
+        of, what, problem = map(escape_terminal, case[:3])  # XML holds no control characters
         shown = ElementTree.SubElement(group, "testcase", classname=of, name=what)
         if problem:
-            ElementTree.SubElement(shown, "failure", message=problem.partition("\n")[0]).text = problem
+            ElementTree.SubElement(shown, case.ended, message=problem.partition("\n")[0]).text = problem
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, ElementTree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n")

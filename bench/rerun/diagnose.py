@@ -293,9 +293,10 @@ def _not_asked(original: Original, agent: RerunAgent, whole: Rerun) -> dict[Mend
 
 def _parting(record: TrialRecord, control: TrialRecord) -> Start:
     """Return the place at which a trial first differs from its control."""
-    pairs = zip(record.events, control.events, strict=False)
-    shorter = min(len(record.events), len(control.events))
-    events = next((number for number, pair in enumerate(pairs) if timeless(pair[0]) != timeless(pair[1])), shorter)
+    first, second = timeless(record.events), timeless(control.events)
+    shorter = len(record.events) if len(first) <= len(second) else first[len(second)][0]
+    pairs = zip(first, second, strict=False)
+    events = next((number for (number, event), (_, other) in pairs if event != other), shorter)
     return Start(events, sum(call.asked for call in of_kind(record.events[:events], Called)))
 
 

@@ -13,12 +13,12 @@ from typing import Any
 
 from bench.common.errors import ConfigError, ResultsError
 from bench.common.registry import is_path
-from bench.record.events import of_kind
+from bench.record.events import Called, Waited, of_kind
 from bench.record.manifest import Manifest
 from bench.record.model_parameters import ModelParameters
 from bench.record.reading import read_manifest, read_trials
 from bench.record.record import TrialRecord, latest
-from bench.record.worlds.events import EventOrigin, StepOrigin, WorldEnded
+from bench.record.worlds.events import EventOrigin, StepOrigin, WorldBegan, WorldEnded
 from bench.record.worlds.process_events import ProcessEnded
 from bench.run.architectures.registry import ARCHITECTURES
 from bench.run.experiment.code import our_codebase
@@ -145,24 +145,36 @@ def differs(original: TrialRecord, rerun: TrialRecord) -> str:
     """Return in words the first place at which a rerun differs from the original; "" if events, outcome and grade are all
     equal.
 
-    Seconds are left out: a live model's come from another machine. An event's origin is left out too: it follows from the other
-    events, and older runs do not have it. So is what a process printed, which can hold times and paths.
+    Seconds are left out: a live model's come from another machine. So is a wait for a slot at the endpoint, which only other
+    trials cause. An event's origin is left out too: it follows from the other events, and older runs do not have it. So are the
+    contracts of a world's tools where the original has none, and what a process printed, which can hold times and paths.
     """
     if (original.outcome, original.grade) != (rerun.outcome, rerun.grade):
         return f"it ended {rerun.outcome} in place of {original.outcome}"
-    for number, (event, again) in enumerate(zip(original.events, rerun.events, strict=False)):
-        if timeless(event) != timeless(again):
+    first, second = timeless(original.events), timeless(rerun.events)
+    if any(began.tools == "" for began in of_kind(original.events, WorldBegan)):
+        second = timeless([replace(event, tools="") if isinstance(event, WorldBegan) else event for event in rerun.events])
+    for (number, event), (_, again) in zip(first, second, strict=False):
+        if event != again:
             return f"event {number} is another"
-    if len(original.events) != len(rerun.events):
-        return f"it has {len(rerun.events)} events in place of {len(original.events)}"
-    return ""
+    return f"it has {len(second)} events in place of {len(first)}" if len(first) != len(second) else ""
 
 
-def timeless(event: Any) -> tuple[object, ...]:
+def timeless(events: Sequence[Any]) -> list[tuple[int, tuple[object, ...]]]:
+    """Return the events that depend on no clock and on no other trial: each with its number, and its type and values. An event
+    that caused a call is named by its place among them."""
+    kept = [number for number, event in enumerate(events) if not (isinstance(event, Waited) and event.why == "slot")]
+    places = {number: place for place, number in enumerate(kept)}
+    return [(number, _values(events[number], places)) for number in kept]
+
+
+def _values(event: Any, places: Mapping[int, int]) -> tuple[object, ...]:
     origin = next(
         ({field.name for field in fields(form)} for form in (StepOrigin, EventOrigin) if isinstance(event, form)), set()
     )
     left_out = origin | PRINTED if isinstance(event, ProcessEnded) else origin
+    if isinstance(event, Called) and event.caused_by is not None:
+        event = replace(event, caused_by=places[event.caused_by])
     values = (getattr(event, field.name) for field in fields(event) if field.name not in left_out)
     return (type(event), *(value for value in values if not isinstance(value, float)))
 

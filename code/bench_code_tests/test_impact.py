@@ -10,8 +10,8 @@ import pytest
 from impact.kinds import edits_of_kinds
 from impact.mutants import Mutant
 from impact.packages import Package
-from impact.rows import by_edit, changing, kind_of, limit, losable, lossy
-from impact.sentences import of_edits, results
+from impact.rows import changing, kind_of, limit, lossy
+from impact.sentences import results
 from impact.trial import PLAIN, Outcome, Session, Suite, compare
 
 SHOP = """
@@ -122,7 +122,15 @@ def test_an_edit_that_lost_a_hundred_results_counts_once() -> None:
     rows[2]["changed"] = "0"
     assert lossy(rows, "bench") == 2
     assert len(changing(rows)) == 2
-    assert limit(0, 100) == "3.0%"
+    rows[2] |= {"changed": "1", "tests": "0"}
+    assert len(changing(rows)) == 2, "where no test is left, none can be lost"
+
+
+def test_the_limit_counts_edits_of_one_package_as_one_where_all_agree() -> None:
+    none = [{**row, "package": f"shop-{place % 12}"} for place, row in enumerate(_rows([0] * 48))]
+    assert limit(none, "bench") == f"{100 * (1 - 0.05 ** (1 / 12)):.1f}%"
+    alone = [{**row, "package": f"shop-{place}"} for place, row in enumerate(_rows([0] * 100))]
+    assert limit(alone, "bench") == "3.0%"
 
 
 def test_times_are_told_as_the_least_of_all_rounds() -> None:
@@ -139,13 +147,3 @@ def test_times_are_told_as_the_least_of_all_rounds() -> None:
 
 def test_the_kind_of_an_edit_is_told_by_its_description() -> None:
     assert kind_of({"edit": "a/b.py:7 data file: if -> iff"}) == "data file"
-
-
-def test_an_edit_that_left_no_test_can_lose_no_result_and_is_no_evidence() -> None:
-    rows = _rows([0, 1, 0])
-    rows[0]["tests"] = "0"
-    rows[2] |= {"tests": "4", "bench ran": "2"}
-    assert len(changing(rows)) == 3 and len(losable(rows)) == 2
-    assert by_edit(losable(rows), "bench") == "75%"
-    assert "After 1 of these no test was left to run" in of_edits(rows)[0]
-    assert "Of the other 2 `bench code` lost a result in 1 of them" in of_edits(rows)[0]

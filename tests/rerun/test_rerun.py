@@ -5,19 +5,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from experiment_runs import config as tiny_config
 from experiment_runs import run
+from records import recovered, trial
 from scripted_server import ScriptedServer, Step, completion
 from trials import ROOTS, TINY
 
 from bench.common.errors import ConfigError
 from bench.common.paths import PACKS
+from bench.record.events import Called, Waited
 from bench.record.reading import read_manifest, read_trials
 from bench.record.record import latest
+from bench.record.worlds.events import WorldBegan
 from bench.rerun.rerun import differs, originals_of, why_not_rerun
 from bench.run.experiment.config import Config, load_config
 from bench.run.trial import loop
@@ -109,6 +113,24 @@ def test_a_rerun_of_a_trial_of_each_committed_run_is_the_trial(path: Path) -> No
     except ConfigError as error:
         pytest.skip(str(error))
     assert differs(original.record, loop.run(original.again()).record) == ""
+
+
+def test_a_wait_for_a_slot_and_contracts_that_an_older_record_lacks_are_no_difference() -> None:
+    again = trial(plan="paper", events=[WorldBegan("digest", 1, 0, tools="contracts"), *recovered()])
+    began, *rest = again.events
+    later = [
+        replace(each, caused_by=each.caused_by + 1) if isinstance(each, Called) and each.caused_by else each for each in rest
+    ]
+    waited = replace(again, events=(began, Waited("slot", 0.1, 0.2), *later))
+    assert differs(waited, again) == "" and differs(again, waited) == ""
+    older = replace(waited, events=(replace(began, tools=""), *waited.events[1:]))
+    assert differs(older, again) == ""
+    assert differs(again, older) == "event 0 is another", "a rerun has contracts"
+    backed_off = replace(again, events=(began, Waited("backoff", 0.1, 0.2), *rest))
+    assert differs(backed_off, again) == "event 1 is another"
+    other = replace(waited, events=(*waited.events[:-1],))
+    assert "events in place of" in differs(other, again)
+    assert differs(replace(waited, events=(began, Waited("slot", 0.1, 0.2), *rest)), again), "another call caused it"
 
 
 def unlike(settings: Config, folder: Path, packs: Any) -> dict[str, str]:

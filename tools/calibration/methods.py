@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 from scipy import stats
 
-from bench.read.analysis.statistics.significance import RESAMPLES, generator
+from bench.read.analysis.statistics.significance import generator, sign_flip_test
 
 Values = np.ndarray
 Ends = tuple[Values, Values]
@@ -162,19 +162,8 @@ def ratio_of_logarithm(left: Values, right: Values) -> Ends:
 
 
 def sign_flip(differences: Values) -> Values:
-    """Exact where all flips can be listed, as in the shipped function; its own random flips otherwise."""
-    n = differences.shape[1]
-    signs, listed = _signs(n)
-    sums = np.abs(differences @ signs.T)
-    reached = (sums >= np.abs(differences.sum(axis=1))[:, None] - 0.5).sum(axis=1)  # whole tokens: sums are whole
-    return np.asarray(reached / len(signs) if listed else (reached + 1) / (len(signs) + 1))
-
-
-@cache
-def _signs(n: int) -> tuple[Values, bool]:
-    if 2**n <= RESAMPLES:
-        return 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1), True
-    return generator().choice((-1.0, 1.0), size=(RESAMPLES, n)), False
+    """The shipped test: exact at every N."""
+    return np.array([sign_flip_test(row).p for row in differences.tolist()])
 
 
 def paired_t(differences: Values) -> Values:

@@ -93,5 +93,8 @@ def by_signal(kills: Sequence[Killed]) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (kill.architecture, kill.kills, kill.trials, Rate(exact_share(kill.agree, kill.trials))) for kill in kills
     ]
-    note = "the same: the world's tables, its damage, the number of lives and the grade"
+    note = (
+        "the same: the world's tables, its damage, the number of lives and the grade; the kills are of four customers, whose "
+        "trials are not independent, so these intervals are too narrow"
+    )
     return Table("kills", "Real SIGKILLs of a real process", SIGNALLED, tuple(rows), (note,))

@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, Literal
 
 import typer
 
-from bench.cli.command_part import COMPARISONS, Compared
+from bench.cli.command_part import COMPARISONS, Compared, ComparedCase
 from bench.cli.junit import JunitCase, write_junit
 from bench.cli.terminal import Terminal
-from bench.common.errors import ConfigError, nearest
+from bench.common.errors import BenchError, ConfigError
 from bench.common.paths import folder_of, name_of
 from bench.record.reading import are_probes
 
 # Modules that read results import pandas and scipy. No other command should wait for that, so functions import them.
-if TYPE_CHECKING:
-    from bench.read.compare.compare import Criterion
 
-EXIT_CODES = {"equal": 0, "no worse": 0, "better": 0, "worse": 1, "trade-off": 3, "no better": 3, "inconclusive": 3}
+EXIT_CODES = {"equal": 0, "no worse": 0, "better": 0, "worse": 1, "trade-off": 3, "undecided": 3}
 """2 is a user's mistake."""
+JUNIT_ENDS: dict[int, Literal["failure", "skipped"]] = {1: "failure", 3: "skipped"}
 
 out = Terminal()
-
-
-class _Bounds(NamedTuple):
-    """What `bench.read.compare.compare.compare` takes beside two runs."""
-
-    margin: float
-    measures: tuple[Criterion, ...]
-    whole: bool
-    allowed: Mapping[str, int]
 
 
 def compare(
@@ -48,18 +38,19 @@ def compare(
     architectures: Annotated[
         tuple[str, str] | None, typer.Option(metavar="A B", help="Compare architecture A of RUN_A with B of RUN_B.")
     ] = None,
-    margin: Annotated[
-        float,
-        typer.Option(
-            min=0.0, max=1.0, help="What difference counts as none: a share of the smaller mean, or points of a rate."
-        ),
-    ] = 0.05,
     measure: Annotated[
         list[str] | None,
         typer.Option(
-            help="solved, damage, price, first_round, cost, tokens or seconds; may be given more than once; all, if not given."
+            metavar="NAME[=MARGIN]",
+            help="What decides, and how much worse B may be: solved, damage, price, first_round, cost, tokens or seconds, as "
+            "in tokens=0.2; may be given more than once.",
         ),
     ] = None,
+    history: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RUN", help="An earlier run like RUN_A, which shows what is chance; may be given more than once."),
+    ] = None,
+    by: Annotated[Literal["arm"] | None, typer.Option(help="Show each arm too.")] = None,
     allow: Annotated[
         list[str] | None,
         typer.Option(
@@ -82,15 +73,16 @@ def compare(
 ) -> None:
     """Ask whether run B is worse than run A.
 
-    Exits with 0: better, equal or no worse; 1: worse; 3: inconclusive, no better, or a trade-off; 2: cannot be asked.
+    Exits with 0: better, equal or no worse; 1: worse; 3: these pairs cannot decide it, or a trade-off; 2: cannot be asked.
 
-    Quality comes before cost: first what is solved and damaged; then what is spent: one failure's price (or its first round, if
-    that is not measured), dollars of the whole trial (or its tokens, if the config has no prices), and seconds. Each measure is
-    taken over all arms first; an arm by itself must pass an exact test as well, after Holm's correction.
+    The gate is a few measures, each taken over all arms together: damage, solved (within 5 points), and tokens and a failure's
+    price (within 10%); or those that --measure names. All other measures, and each arm (--by arm), are shown beside it.
 
-    worse: B is worse in a measure, better in none of the same rank, and what decides before is settled. better: the contrary.
-    trade-off: better in one and worse in another of the same rank. equal, no worse, no better: no measure decides, and this
-    holds of each. inconclusive: anything else. If A and B change places, so do worse and better.
+    worse: an exact test says that B is worse, and nothing bounds the loss within the margin. no worse: the loss is bounded so.
+    Otherwise the line says how large a loss these pairs would have shown. An arm that B lacks, or a tenth of the pairs: exit 3.
+
+    trade-off: worse in one measure and better in another of the same rank, or dearer and better. What is solved and damaged
+    comes before what is spent.
 
     In worlds, a pair of trials in which B damages more effects is a counterexample, and B is worse, if no reply of either is
     live. --allow lets a number of them pass.
@@ -99,37 +91,73 @@ def compare(
     Two runs with one model each, or one architecture each, are compared across these. For a run with several models, `bench
     compare RUN --models A B` compares two.
 
-    Scorecards are compared by what finishes right and what is damaged, in the control and for each kind of failure.
-    Two probes are compared cell by cell: worse if a cell has damage in B that it lacks in A.
+    Scorecards are compared by what finishes right and what is damaged. Two probes are compared cell by cell: worse if a cell
+    has damage in B that it lacks in A.
 
-    For example: bench compare before after --measure tokens
+    For example: bench compare before after --measure solved --measure tokens=0.2
     """
-    from bench.read.compare.verdict import allowed_damage  # noqa: PLC0415
-
     if by_parameters:
         _show_parameters(run_a, run_b, as_json, as_markdown)
         return
-    form = COMPARISONS["scorecard"] if by_scorecard else next((part for part in COMPARISONS if part.is_file(run_a)), None)
-    if form:
-        if models or architectures or measure:
-            raise ConfigError("--models, --architectures and --measure are not for scorecards; see `bench scorecard --system`")
-        if run_b is None:
-            raise ConfigError(f"compare {run_a} with what? Give a second {form.name} or run")
-        compared = form.compared(run_a, run_b, margin, whole, allowed_damage(allow or ()))
-    elif run_b and are_probes(folder_of(run_a), folder_of(run_b)):
-        compared = _compared_probes(folder_of(run_a), folder_of(run_b))
-    else:
-        bounds = _Bounds(margin, _measures(measure), whole, allowed_damage(allow or ()))
-        compared = _compared_runs(run_a, run_b, models, architectures, bounds)
+    sides = (models, architectures)
+
+    def ask() -> Compared:
+        return _compared(run_a, run_b, sides, measure or (), whole, allow or (), history or (), by_scorecard, by == "arm")
+
+    compared = _with_junit(junit, f"{run_b or run_a} against {run_a}", ask) if junit else ask()
     if as_json:
         out.print(compared.json)
     else:
         _print(compared, as_markdown)
-    if junit:
-        line = compared.lines[-1]
-        problem = line if EXIT_CODES[compared.verdict] else ""
-        write_junit(junit, "bench compare", [JunitCase(run_a, f"{run_b or run_a} is no worse", problem)])
     raise typer.Exit(EXIT_CODES[compared.verdict])
+
+
+def _compared(
+    a: str,
+    b: str | None,
+    sides: tuple[tuple[str, str] | None, tuple[str, str] | None],
+    measures: Sequence[str],
+    whole: bool,
+    allow: Sequence[str],
+    history: Sequence[str],
+    by_scorecard: bool,
+    by_arm: bool,
+) -> Compared:
+    from bench.read.compare.compare import QUALITY, gate_of  # noqa: PLC0415
+    from bench.read.compare.verdict import allowed_damage  # noqa: PLC0415
+
+    gate, allowed = gate_of(measures), allowed_damage(allow)
+    form = COMPARISONS["scorecard"] if by_scorecard else next((part for part in COMPARISONS if part.is_file(a)), None)
+    if form:
+        if any(sides) or history or (measures and not set(gate) <= set(QUALITY)):
+            raise ConfigError(
+                "--models, --architectures, --history and measures but solved and damage are not for scorecards; see "
+                "`bench scorecard --system`"
+            )
+        if b is None:
+            raise ConfigError(f"compare {a} with what? Give a second {form.name} or run")
+        return form.compared(a, b, gate, whole, allowed)
+    if b and are_probes(folder_of(a), folder_of(b)):
+        return _compared_probes(folder_of(a), folder_of(b))
+    return _compared_runs(a, b, sides, (gate, whole, allowed), history, by_arm)
+
+
+def _with_junit(path: Path, of: str, ask: Callable[[], Compared]) -> Compared:
+    """Compare, and write a JUnit file: a case for each measure of the gate and for each arm, or one that says why it cannot be
+    asked."""
+    try:
+        compared = ask()
+    except BenchError as error:
+        write_junit(path, "bench compare", [JunitCase(of, "is no worse", str(error), "error")])
+        raise
+    cases = compared.cases or (ComparedCase(of, "is no worse", compared.verdict, "\n".join(compared.lines)),)
+    ends = [(case, JUNIT_ENDS.get(EXIT_CODES.get(case.verdict, 0))) for case in cases]
+    write_junit(
+        path,
+        "bench compare",
+        [JunitCase(case.of, case.what, case.reason if ended else "", ended or "failure") for case, ended in ends],
+    )
+    return compared
 
 
 def _show_parameters(a: str, b: str | None, as_json: bool, as_markdown: bool) -> None:
@@ -160,41 +188,49 @@ def _compared_probes(a: Path, b: Path) -> Compared:
 def _compared_runs(
     a: str,
     b: str | None,
-    models: tuple[str, str] | None,
-    architectures: tuple[str, str] | None,
-    bounds: _Bounds,
+    sides: tuple[tuple[str, str] | None, tuple[str, str] | None],
+    bounds: tuple[Mapping[str, float], bool, Mapping[str, int]],
+    history: Sequence[str],
+    by_arm: bool,
 ) -> Compared:
     """Compare two runs, or two models or architectures of one run."""
     from bench.read.analysis.frames import load_run  # noqa: PLC0415
-    from bench.read.analysis.pairing import only  # noqa: PLC0415
+    from bench.read.analysis.pairing import COUNTERPARTS, only  # noqa: PLC0415
     from bench.read.compare.compare import compare  # noqa: PLC0415
-    from bench.read.compare.compare_table import WIDE, arms_table, as_json, compare_table, dollars_line  # noqa: PLC0415
+    from bench.read.compare.compare_table import WIDE, as_json, cases_of, compare_table, sentences  # noqa: PLC0415
 
-    picked = [pair for pair in (models, architectures) if pair]
+    picked = [pair for pair in sides if pair]
     if not (b or picked):
         raise ConfigError("compare what? Give a second run, or two of this run: --models A B, or --architectures A B")
-    first = load_run(folder_of(a))
+    first, *earlier = (load_run(folder_of(run)) for run in (a, *history))
     second = load_run(folder_of(b)) if b else first
-    if models:
-        first, second = only(first, "model", models[0]), only(second, "model", models[1])
-    if architectures:
-        first, second = only(first, "architecture", architectures[0]), only(second, "architecture", architectures[1])
-    comparison = compare(first, second, *bounds)
-    sides = [", ".join((Path(run).name, *(pair[n] for pair in picked))) for n, run in enumerate((a, b or a))]
+    for column, pair in zip(COUNTERPARTS, sides, strict=True):
+        if pair:
+            first, second, *earlier = (
+                only(run, column, pair[place == 1]) for place, run in enumerate((first, second, *earlier))
+            )
+    comparison = compare(first, second, *bounds, earlier)
+    names = [", ".join((Path(run).name, *(pair[n] for pair in picked))) for n, run in enumerate((a, b or a))]
+    verdict, *rest = sentences(comparison)
     return Compared(
         comparison.verdict,
-        (arms_table(comparison), compare_table(comparison)),
+        (compare_table(comparison, by_arm),),
         as_json(comparison),
-        (*filter(None, [dollars_line(comparison)]), f"{sides[1]} against {sides[0]}: {comparison.summary}"),
+        (f"{names[1]} against {names[0]}: {verdict}", *rest),
         WIDE,
+        tuple(ComparedCase(*case) for case in cases_of(comparison)),
     )
 
 
 def _print(compared: Compared, as_markdown: bool) -> None:
-    """Print tables and the lines below them. Only Markdown has all columns."""
+    """Print the lines, and the tables below them. Only Markdown has all columns."""
     from bench.read.render.labels import listed  # noqa: PLC0415
     from bench.read.render.table import markdown  # noqa: PLC0415
 
+    for line in compared.lines:
+        out.print(line)
+    if compared.tables:
+        out.print()
     if as_markdown:
         out.print("\n".join(map(markdown, compared.tables)))
     else:
@@ -205,14 +241,3 @@ def _print(compared: Compared, as_markdown: bool) -> None:
         if compared.wide:
             wide = listed(compared.wide, len(compared.wide))
             wrapped.print(f"With --markdown the tables also have the columns {wide}. With --json a program reads all values.")
-    for line in compared.lines:
-        out.print(line)
-
-
-def _measures(names: list[str] | None) -> tuple[Criterion, ...]:
-    from bench.read.compare.compare import CRITERIA  # noqa: PLC0415
-
-    for name in names or ():
-        if name not in CRITERIA:
-            raise ConfigError(f"unknown measure '{name}': {nearest(name, CRITERIA)}")
-    return tuple(criterion for criterion in CRITERIA if not names or criterion in names)

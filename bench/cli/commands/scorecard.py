@@ -69,12 +69,12 @@ def scorecard_in(names: Sequence[str]) -> Scorecard:
     return scorecard_of([load_run(folder, check=True) for folder in map(folder_of, names)])
 
 
-def compared(first: str, second: str, margin: float, whole: bool, allowed: Mapping[str, int]) -> Compared:
+def compared(first: str, second: str, gate: Mapping[str, float], whole: bool, allowed: Mapping[str, int]) -> Compared:
     """Compare the scorecard of the second run or file with the scorecard of the first."""
     from bench.worlds.read.scorecard import compare_table  # noqa: PLC0415
     from bench.worlds.read.scorecard.compare import compare_scorecards  # noqa: PLC0415
 
-    comparison = compare_scorecards(scorecard_in([first]), scorecard_in([second]), margin, whole, allowed)
+    comparison = compare_scorecards(scorecard_in([first]), scorecard_in([second]), gate, whole, allowed)
     line = f"{Path(second).name} against {Path(first).name}: {compare_table.summary(comparison)}"
     shown = compare_table.compare_table(comparison)
     return Compared(comparison.verdict, (shown,), compare_table.as_json(comparison), (line,), compare_table.WIDE)

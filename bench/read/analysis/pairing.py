@@ -26,6 +26,9 @@ Labelled = Mapping[str, Run]
 Counterpart = Literal["model", "architecture"]
 """Columns in which two runs can have one name each and still be compared, if the names differ."""
 COUNTERPARTS: tuple[Counterpart, ...] = ("model", "architecture")
+VERSIONS = "its versions differ"
+TOLD_OF_PACKS = ("variant", "subtasks", "stages", "document_tokens")
+"""What a manifest says of a pack beside its digests."""
 COMPARED_APART = frozenset(
     {"seed", "scenarios", "models", "plans", "plan", "architectures", "repetitions", "instances", "name"}
 )
@@ -73,6 +76,8 @@ class PairedRuns:
     counterparts   column -> (the first run's only name, the second's), if these differ and are compared
     left_out       what only one of them has
     notes          what else differs
+    arms           how many arms the first run has; `absent` names those of which the second run has no trial
+    trials         how many trials the first run has
     """
 
     first: Run
@@ -80,6 +85,9 @@ class PairedRuns:
     counterparts: Mapping[str, tuple[str, str]]
     left_out: tuple[str, ...]
     notes: tuple[str, ...]
+    arms: int
+    absent: tuple[str, ...]
+    trials: int
 
     def counterpart(self, column: str, name: str) -> str:
         """Return the name in the second run of what has this name in the first run."""
@@ -115,8 +123,27 @@ def shared_by(runs: Labelled) -> Shared:
     plans = {label: plan_texts(run) for label, run in runs.items()}
     shared = Shared(_alike(cases), _alike(plans), (*_packs_left_out(cases), *_plans_left_out(plans)))
     if not shared.cases or not shared.plans:
-        raise ResultsError(f"{nothing} {'; '.join(shared.left_out)}")
+        raise ResultsError(f"{nothing} {'; '.join(shared.left_out)}{_remedy(runs) if VERSIONS in str(shared.left_out) else ''}")
     return shared
+
+
+def _remedy(runs: Labelled) -> str:
+    """Return what to do about packs or plans that were recorded in different versions, and what is known to differ in them."""
+    first, *others = runs.values()
+    differing = {
+        f"{pack}: {name}"
+        for run in others
+        for pack in run.manifest.scenarios.keys() & first.manifest.scenarios.keys()
+        for name in TOLD_OF_PACKS
+        if getattr(run.manifest.scenarios[pack], name) != getattr(first.manifest.scenarios[pack], name)
+    }
+    known = f"; of the packs differ {', '.join(sorted(differing))}" if differing else ""
+    code = {run.manifest.code.digest for run in runs.values()}
+    made_by = ", and the code of the benchmark is another too" if len(code) > 1 else ""
+    return (
+        f"{known}. A version changes with a document, a prompt, a schema, the code of a check{made_by}: record the older run "
+        "again with the installed version, by bench run CONFIG --name NAME"
+    )
 
 
 def asked(run: Run) -> Mapping[SharedInstance, str]:
@@ -183,7 +210,10 @@ def paired_runs(first: Run, second: Run, whole: bool) -> PairedRuns:
         replace(run, trials=run.trials.loc[[place in kept for place in places_of_run]])
         for run, places_of_run in zip(runs, places, strict=True)
     )
-    return PairedRuns(of_first, of_second, across, left_out, notes)
+    arms = list(dict.fromkeys(place.arm for place in places_of(first.trials, across)))
+    there = {place.arm for place in kept}
+    absent = tuple(" ".join(filter(None, arm)) for arm in arms if arm not in there)
+    return PairedRuns(of_first, of_second, across, left_out, notes, len(arms), absent, len(first.trials))
 
 
 def _unlike_arms(first: set[TrialPlace], second: set[TrialPlace]) -> bool:
@@ -236,5 +266,5 @@ def _plans_left_out(plans: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
 
 def _why(tables: Mapping[str, Mapping[Name, object]], names: Sequence[Name]) -> str:
     if any(all(name in table for table in tables.values()) for name in names):
-        return "its versions differ"
+        return VERSIONS
     return f"only in {', '.join(label for label, table in tables.items() if any(name in table for name in names))}"

@@ -78,7 +78,7 @@ def population_of(run: Run, claim: Claim) -> Population:
     arms = tuple(dict.fromkeys(_arms(claim)))
     if not isinstance(claim, DirectionClaim | RatioClaim | DegradationClaim):
         return Population(_among(claim), _unit(run, claim), arms)
-    differ = tuple(aspect for aspect, value, other in _aspects(run, *claim.pair) if value != other)
+    differ = aspects_between(run, *claim.pair)
     if not isinstance(claim, DegradationClaim) and claim.measure.startswith("first_pass"):
         differ = tuple(aspect for aspect in differ if aspect == ASKED)
     between = tuple(name for name in run.names("architecture") if _lies_between(run, name, *claim.pair)) if differ else ()
@@ -155,6 +155,11 @@ def refused(source: ModelResults, claim: Claim) -> str:
     units = len(by_unit({pair: 0.0 for pair in of_counted[0] if pair in of_counted[1]}))
     rests_on = VerdictEvidence(factors, len(higher.keys() & lower.keys()), len(differ), units)
     return refusal(rests_on, ARCHITECTURE if ARCHITECTURE in factors or not factors else factors[0])
+
+
+def aspects_between(run: Run, first: str, second: str) -> tuple[str, ...]:
+    """Return the aspects in which two architectures of a run differ, in words; none if one of them is not known."""
+    return tuple(aspect for aspect, value, other in _aspects(run, first, second) if value != other)
 
 
 def _aspects(run: Run, first: str, second: str) -> Iterator[tuple[str, str, str]]:

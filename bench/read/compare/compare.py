@@ -1,64 +1,78 @@
-"""Decide whether a run is worse than another: over all arms, and then arm by arm. `bench compare` uses this.
+"""Decide whether a run is worse than another, by a gate of a few measures, each over the pairs of all arms together.
 
-The measures are what is solved and, in worlds, in how many trials something is damaged; then what is spent: one failure's
-price, or its first round if the price is not measured; the whole trial's dollars, or its tokens if dollars are not known; and
-its seconds. `bench.read.compare.verdict` says what they come to.
+`bench compare` uses this, and so does whatever else sets one side beside another: `compare(first, second)`, where each side is
+a run, or a part of one (`bench.read.analysis.pairing.only`).
 
-The margin is a share of the smaller of both runs' means; for rates it is in points. An arm that is equal in every pair, by
+The owner names the measures and how much worse each may be (`GATE`); `bench.read.compare.verdict` says what they come to. All
+other measures, and the arms by themselves, stand beside the gate: they are shown, corrected together, and decide nothing.
+
+A margin is a share of the smaller of both runs' means; for rates it is in points. An arm that is equal in every pair, by
 outcome, damage, tokens, dollars and seconds, is equal: there is nothing to infer.
 
-Over all arms, trials of one instance stand together; if a pack has only one, trials of one repetition do, because they met the
-same draws. So of arms that fail together, no two count for each other.
+Trials of one instance stand together; if a pack has only one, trials of one repetition do, because they met the same draws. So
+of arms that fail together, no two count for each other.
 
-Seconds are of calls and waiting: framework time depends on this machine, and a replay has none. Errors count against either
+Seconds are of calls and waiting: framework time depends on this machine, and a replay has none. Errors count against every
 finding on what is solved. For simulated models that never err, repetitions of an instance with the same result in both runs are
 copies, and count once (`bench.read.analysis.copies`). If A and B differ in a setting that had no occasion to act in any pair,
-that they are equal shows nothing, and is inconclusive (`bench.read.analysis.factors`).
+that they are equal shows nothing, and is undecided (`bench.read.analysis.factors`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
 import pandas as pd
 
+from bench.common.errors import ConfigError, nearest
 from bench.read.analysis import statistics
 from bench.read.analysis.arms import Arm, Condition, arms_of, instances_by_scenario, pairs_of, require_receipts
 from bench.read.analysis.copies import counted_once, never_errs
-from bench.read.analysis.factors import ArmName, VerdictEvidence, could_differ, factors_between, had_occasion, refusal
+from bench.read.analysis.factors import (
+    ARCHITECTURE,
+    ArmName,
+    VerdictEvidence,
+    could_differ,
+    factors_between,
+    had_occasion,
+    refusal,
+)
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import LEAST_PRICED, METRICS, measure_of
 from bench.read.analysis.pairing import PairedRuns, paired_runs
 from bench.read.analysis.per_solved import PerSolved, per_solved
 from bench.read.analysis.statistics import Mean, Pair, RateDifference
+from bench.read.claims.population import aspects_between
 from bench.read.compare.verdict import (
-    BY_CHANCE,
-    EQUAL,
     REASONS,
     ComparisonFinding,
     ComparisonVerdict,
     Contrast,
-    JudgedMeasure,
-    Level,
+    GatedMeasure,
     contrast_of_amounts,
     contrast_of_rates,
+    corrected,
     counterexamples,
     finding_of,
-    proven,
+    floor_of,
     verdict_of,
 )
 from bench.record.config import FAULT_FREE
 
 Criterion = Literal["solved", "damage", "price", "first_round", "cost", "tokens", "seconds"]
 CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
-LEVELS: tuple[tuple[Criterion, ...], ...] = (("solved", "damage"), ("price", "first_round", "cost", "tokens", "seconds"))
-"""The levels, in the order in which they decide."""
-INSTEAD: Mapping[Criterion, Criterion] = {"first_round": "price", "tokens": "cost"}
-"""A criterion -> the criterion that decides instead, if that is measured."""
+QUALITY = ("solved", "damage")
+Margins = Mapping[str, float]
+"""Measure -> how much worse B may be: a share of the smaller mean, or points of a rate."""
+GATE: Margins = {"damage": 0.0, "solved": 0.05, "tokens": 0.1, "price": 0.1}
+MARGIN = 0.1
+"""The margin of a measure that has none in `GATE`."""
+WHOLE = 0.9
+"""With a smaller share of A's pairs, B is at best undecided."""
 COLUMNS: Mapping[Criterion, str] = {
     "price": "price_tokens",
     "first_round": "first_round_tokens",
@@ -72,43 +86,53 @@ PREFIX = "damage_"
 """What the columns of damage begin with."""
 
 
+def gate_of(texts: Sequence[str]) -> Margins:
+    """Return the gate that texts like `tokens` or `tokens=0.2` name; the default one for no texts. Raise ConfigError for a
+    measure that is not known, or a margin that is none."""
+    gate: dict[str, float] = {}
+    for text in texts:
+        name, given, margin = text.partition("=")
+        criterion = next((known for known in CRITERIA if known == name), None)
+        if criterion is None:
+            raise ConfigError(f"unknown measure '{name}': {nearest(name, CRITERIA)}")
+        try:
+            gate[criterion] = float(margin) if given else GATE.get(criterion, MARGIN)
+        except ValueError:
+            gate[criterion] = -1.0
+        if not 0 <= gate[criterion] <= 1:
+            raise ConfigError(f"--measure {text}: the margin is a number from 0 to 1, as in --measure {name}=0.1")
+    return gate or GATE
+
+
 @dataclass(frozen=True)
 class ArmDifference:
     """The difference by one criterion in one arm, or in all arms together. `difference` is the second run's value minus the
     first run's.
 
+    gates      whether the verdict rests on it
     unpaired   values without a partner in the other run
     reason     why the finding is so
-    needed     pairs that would decide, if the true difference were the observed one; None if that cannot be told
     """
 
     criterion: Criterion
+    gates: bool
     contrast: Contrast
     difference: Mean | RateDifference
     unpaired: int
     finding: ComparisonFinding
     reason: str
-    needed: int | None = None
-
-    @property
-    def judged(self) -> JudgedMeasure:
-        return JudgedMeasure(self.finding, self.contrast.alike)
 
 
 @dataclass(frozen=True)
 class ArmComparison:
-    """One arm of the first run and its counterpart in the second, by each criterion. `dollars` is the cost of a solved task in
-    each run, over the compared trials."""
+    """One arm of the first run and its counterpart in the second, by each criterion, beside the gate. `factors` names the
+    settings in which they differ."""
 
     first: Condition
     second: Condition
     architectures: tuple[str, str]
     rows: tuple[ArmDifference, ...]
-    dollars: tuple[PerSolved, PerSolved]
-
-    @cached_property
-    def verdict(self) -> ComparisonVerdict:
-        return verdict_of(Level([row.judged for row in rows], ()) for rows in by_levels(self.rows))
+    factors: tuple[str, ...]
 
     def criteria(self, finding: ComparisonFinding) -> list[Criterion]:
         return [row.criterion for row in self.rows if row.finding == finding]
@@ -118,76 +142,95 @@ class ArmComparison:
 class Comparison:
     """The comparison of two `runs`, with only the trials that were compared. The second run is judged by the first.
 
-    overall   all arms together, by each criterion
+    overall   all arms together, by each criterion: those of the gate, and those beside it
+    missing   what B lacks of A, if A cannot be judged without it
+    dollars   the cost of a solved task in each run, over the compared trials
+    flaky     trials that ended in different ways in A and in earlier runs like it
     """
 
     runs: PairedRuns
-    margin: float
+    gate: Margins
     overall: tuple[ArmDifference, ...]
     arms: tuple[ArmComparison, ...]
+    missing: tuple[str, ...]
+    dollars: tuple[PerSolved, PerSolved]
+    flaky: tuple[str, ...] = ()
+
+    @property
+    def gated(self) -> tuple[ArmDifference, ...]:
+        return tuple(row for row in self.overall if row.gates)
 
     @cached_property
     def verdict(self) -> ComparisonVerdict:
-        of_arms = [by_levels(arm.rows) for arm in self.arms] if len(self.arms) > 1 else []
-        return verdict_of(
-            Level([row.judged for row in rows], [row.finding for arm in of_arms for row in arm[place]])
-            for place, rows in enumerate(by_levels(self.overall))
-        )
+        measures = [GatedMeasure(row.finding, row.criterion in QUALITY) for row in self.gated]
+        return verdict_of(measures, bool(self.missing))
 
     @property
-    def priced(self) -> tuple[ArmComparison, ...]:
-        """The arms with known dollars in both runs."""
-        return tuple(arm for arm in self.arms if all(amount.spent is not None for amount in arm.dollars))
-
-    @property
-    def summary(self) -> str:
-        """The verdict, and the measures that are better, worse or in doubt. If a measure differs only in some arms, the
-        sentence has their number."""
-        sentences = []
-        overall = [row for rows in by_levels(self.overall) for row in rows]
-        for word, finding in (("better in", "better"), ("worse in", "worse"), ("for and against in", "trade-off")):
-            names = [_named(row) for row in overall if row.finding == finding]
-            counts = Counter(
-                row.criterion for arm in self.arms for rows in by_levels(arm.rows) for row in rows if row.finding == finding
-            )
-            known = {row.criterion for row in overall if row.finding == finding}
-            names += [f"{name} ({k} of {len(self.arms)} arms)" for name, k in counts.items() if name not in known]
-            sentences += [f"{word} {', '.join(names)}"] if names else []
-        doubtful = [row.criterion for row in overall if row.finding in ("inconclusive", "no worse", "no better")]
-        sentences += [f"in doubt: {', '.join(doubtful)}"] if doubtful else []
-        return f"{self.verdict}: {'; '.join(sentences)}" if sentences else self.verdict
+    def factors(self) -> tuple[str, ...]:
+        """The settings in which the two sides differ in any arm. Of two architectures of one run these are the aspects in which
+        they differ, as claims say them."""
+        architectures = self.runs.counterparts.get(ARCHITECTURE)
+        aspects = aspects_between(self.runs.first, *architectures) if architectures else ()
+        factors = dict.fromkeys(factor for arm in self.arms for factor in arm.factors)
+        return (*aspects, *(factor for factor in factors if not aspects or factor != ARCHITECTURE))
 
 
-def by_levels(rows: Sequence[ArmDifference]) -> list[list[ArmDifference]]:
-    """Return the measured rows of each level, without rows that another measured row replaces."""
-    measured = [row for row in rows if row.finding != "not measured"]
-    criteria = {row.criterion for row in measured}
-    deciding = [row for row in measured if INSTEAD.get(row.criterion) not in criteria]
-    return [[row for row in deciding if row.criterion in level] for level in LEVELS]
+@dataclass(frozen=True)
+class EarlierRuns:
+    """What earlier runs like A show of chance.
 
+    noise   criterion -> differences of units between A and each earlier run
+    flaky   trials whose outcomes differ among these runs
+    """
 
-def _named(row: ArmDifference) -> str:
-    return (
-        f"{row.criterion} ({row.reason})" if row.criterion == "damage" and row.reason not in REASONS.values() else row.criterion
-    )
+    noise: Mapping[Criterion, Sequence[float]] = field(default_factory=dict)
+    flaky: tuple[str, ...] = ()
 
 
 def compare(
     first: Run,
     second: Run,
-    margin: float,
-    criteria: Sequence[Criterion] = CRITERIA,
+    gate: Margins = GATE,
     whole: bool = False,
     allowed: Mapping[str, int] | None = None,
+    earlier: Sequence[Run] = (),
 ) -> Comparison:
-    """Compare `second` with `first` by what both share. With `whole`, runs that do not share everything are refused.
+    """Compare `second` with `first` by what both share.
 
-    Two runs with one model each, or one architecture each, are compared across these. `allowed`: kind of damage -> how many
-    effects more count as none. Raises ResultsError if the runs cannot be compared, or if a fault of either has no receipt.
+    Two runs with one model each, or one architecture each, are compared across these.
+
+    Args:
+        first: A.
+        second: B, which is judged.
+        gate: The measures that decide, with their margins.
+        whole: Refuse runs that do not share everything.
+        allowed: Kind of damage -> how many effects more count as none.
+        earlier: Runs of the same experiment as A.
+
+    Returns:
+        The comparison.
+
+    Raises:
+        ResultsError: The runs cannot be compared, or a fault of either has no receipt.
     """
     for run in (first, second):
         require_receipts(run)
     runs = paired_runs(first, second, whole)
+    pairs = _arm_pairs(runs)
+    judge = _Judge(gate, allowed or {}, _history(first, earlier))
+    overall = judge.rows(pairs)
+    beside = [row for row in overall if not row.gates]
+    each = [judge.rows([pair]) for pair in pairs] if len(pairs) > 1 else [overall]
+    rows = iter(_corrected([*beside, *(row for of_arm in each for row in of_arm)] if len(pairs) > 1 else []))
+    if len(pairs) > 1:
+        overall = tuple(row if row.gates else next(rows) for row in overall)
+        each = [tuple(next(rows) for _ in of_arm) for of_arm in each]
+    arms = tuple(pair.comparison(of_pair) for pair, of_pair in zip(pairs, each, strict=True))
+    dollars = (per_solved(runs.first.trials, COLUMNS["cost"]), per_solved(runs.second.trials, COLUMNS["cost"]))
+    return Comparison(runs, gate, overall, arms, _missing(runs, overall), dollars, judge.history.flaky)
+
+
+def _arm_pairs(runs: PairedRuns) -> list[_ArmPair]:
     before, after = (
         arms_of(replace(run, trials=run.trials.assign(on_the_clock=run.trials["api_seconds"] + run.trials["waiting_seconds"])))
         for run in (runs.first, runs.second)
@@ -203,10 +246,7 @@ def compare(
             names = (ArmName(name, models[0], condition.plan), ArmName(other.architecture, models[1], condition.plan))
             factors = factors_between(runs.first, *names, runs.second)
             pairs.append(_ArmPair(arm, other, len(instances[condition.scenario]) > 1, never_err, repeatable, factors))
-    judge = _Judge(margin, criteria, allowed or {})
-    rows = _corrected([judge.rows([pair]) for pair in pairs])
-    arms = tuple(pair.comparison(of_pair) for pair, of_pair in zip(pairs, rows, strict=True))
-    return Comparison(runs, margin, judge.rows(pairs), arms)
+    return pairs
 
 
 def _is_repeatable(run: Run, model: str) -> bool:
@@ -214,17 +254,51 @@ def _is_repeatable(run: Run, model: str) -> bool:
     return run.timings.get(model, frozenset()) <= {"simulated", "recorded"}
 
 
-def _corrected(arms: Sequence[tuple[ArmDifference, ...]]) -> list[tuple[ArmDifference, ...]]:
-    """Return the rows of the arms after a correction for their number: no arm is better or worse if that could be chance among
-    so many arms."""
-    every = [row for rows in arms for row in rows if row.criterion != "damage" and row.finding != "not measured"]
-    holds = proven([row.contrast for row in every])
-    chance = {id(row) for row, held in zip(every, holds, strict=True) if not held and row.finding in ("better", "worse")}
+def _missing(runs: PairedRuns, rows: Sequence[ArmDifference]) -> tuple[str, ...]:
+    """Return what B lacks of A: whole arms, or more than a tenth of the pairs."""
+    pairs = len(runs.first.trials)
+    lacking = [f"{len(runs.absent)} of {runs.arms} arms of A: {', '.join(runs.absent)}"] if runs.absent else []
+    if pairs < WHOLE * runs.trials:
+        lacking.append(f"{runs.trials - pairs} of {runs.trials} trials of A have no partner in B")
+    usable = [row for row in rows if row.gates and row.criterion == "tokens" and row.contrast.pairs is not None]
+    if not lacking and any((row.contrast.pairs or 0) < WHOLE * pairs for row in usable if row.unpaired):
+        lacking.append(f"only {usable[0].contrast.pairs} of {pairs} pairs can be used")
+    return tuple(lacking)
 
-    def corrected(row: ArmDifference) -> ArmDifference:
-        return replace(row, finding=finding_of(row.contrast, is_proven=False), reason=BY_CHANCE) if id(row) in chance else row
 
-    return [tuple(map(corrected, rows)) for rows in arms] if len(arms) > 1 else list(arms)
+def _history(first: Run, earlier: Sequence[Run]) -> EarlierRuns:
+    """Return what earlier runs like the first show of chance."""
+    noise: dict[Criterion, list[float]] = {}
+    outcomes: dict[tuple[object, ...], set[str]] = {}
+    for run in (first, *earlier):
+        keys = [run.trials[name].tolist() for name in ("scenario", "instance", "architecture", "model", "plan", "repetition")]
+        for *place, outcome in zip(*keys, run.trials["outcome"].tolist(), strict=True):
+            outcomes.setdefault(tuple(place), set()).add(outcome)
+    for run in earlier:
+        require_receipts(run)
+        pairs = _arm_pairs(paired_runs(first, run, whole=False))
+        for criterion in COLUMNS:
+            before, after, _ = _joined([pair.values(criterion) for pair in pairs])
+            noise.setdefault(criterion, []).extend(statistics.differences_of(after, before))
+    flaky = [" ".join(str(name) for name in place if name) for place, ended in outcomes.items() if len(ended) > 1]
+    return EarlierRuns(noise, tuple(flaky))
+
+
+def _corrected(rows: Sequence[ArmDifference]) -> list[ArmDifference]:
+    """Return rows beside the gate after a correction for their number."""
+    tested = [row if row.criterion != "damage" and row.finding not in ("not measured", "equal") else None for row in rows]
+    adjusted = corrected([row.contrast.p if row else None for row in tested])
+    family = sum(p is not None for p in adjusted)
+
+    def judged(row: ArmDifference, p: float | None) -> ArmDifference:
+        finding = finding_of(row.contrast, p)
+        return replace(row, finding=finding, reason=_reason(row.contrast, finding, family))
+
+    return [judged(row, p) if test else row for row, test, p in zip(rows, tested, adjusted, strict=True)]
+
+
+def _reason(contrast: Contrast, finding: ComparisonFinding, family: int = 1) -> str:
+    return (contrast.why or floor_of(contrast, family) if finding == "undecided" else "") or REASONS[finding]
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,10 +354,8 @@ class _ArmPair:
         return (f"{self.before.condition.scenario}/{instance if self.several else repetition}", repetition)
 
     def comparison(self, rows: tuple[ArmDifference, ...]) -> ArmComparison:
-        arms = (self.before, self.after)
-        dollars = (per_solved(arms[0].trials, COLUMNS["cost"]), per_solved(arms[1].trials, COLUMNS["cost"]))
-        names = (arms[0].architecture, arms[1].architecture)
-        return ArmComparison(arms[0].condition, arms[1].condition, names, rows, dollars)
+        names = (self.before.architecture, self.after.architecture)
+        return ArmComparison(self.before.condition, self.after.condition, names, rows, self.factors)
 
 
 def _values(arm: Arm, criterion: Criterion) -> Iterator[tuple[Pair, Any]]:
@@ -322,20 +394,22 @@ def _but(arm: Arm, pairs: Collection[Pair]) -> Arm:
 
 @dataclass(frozen=True)
 class _Judge:
-    margin: float
-    criteria: Sequence[Criterion]
+    gate: Margins
     allowed: Mapping[str, int]
+    history: EarlierRuns
 
     def rows(self, pairs: Sequence[_ArmPair]) -> tuple[ArmDifference, ...]:
-        """Return these arms, taken together, by each criterion that is asked for and that they have."""
-        asked = set(self.criteria)
+        """Return these arms, taken together, by each criterion that they have. A gate of which they have none is kept."""
+        lacking = set[Criterion]()
         if all(pair.before.condition.plan == FAULT_FREE for pair in pairs):
-            asked -= {"price", "first_round"}
-        if len(asked) > 1 and not all(pair.has_dollars for pair in pairs):
-            asked -= {"cost"}
+            lacking |= {"price", "first_round"}
+        if not all(pair.has_dollars for pair in pairs):
+            lacking |= {"cost"}
         if not any(_damages(pair.before) for pair in pairs):
-            asked -= {"damage"}
-        return tuple(self._row(criterion, pairs) for criterion in CRITERIA if criterion in asked)
+            lacking |= {"damage"}
+        if set(self.gate) <= lacking:
+            lacking -= set(self.gate)
+        return tuple(self._row(criterion, pairs) for criterion in CRITERIA if criterion not in lacking)
 
     def _row(self, criterion: Criterion, pairs: Sequence[_ArmPair]) -> ArmDifference:
         before, after, acted = _joined([pair.values(criterion) for pair in pairs])
@@ -344,8 +418,8 @@ class _Judge:
         rests_on = VerdictEvidence((), len(acted), len(differ), len({unit for unit, _ in differ}))
         if contrast.pairs and (why := refusal(rests_on, named=None)):
             contrast = replace(contrast, low=None, high=None, p=None, why=why)
-        finding: ComparisonFinding = finding_of(contrast)
-        reason = contrast.why or REASONS[finding]
+        finding = finding_of(contrast, contrast.p)
+        reason = _reason(contrast, finding)
         if (contrast.pairs or 0) < FEWEST.get(criterion, 0):
             finding = "not measured"
             reason = f"both repaired a failure in {contrast.pairs or 0} pairs, which is too few"
@@ -357,28 +431,21 @@ class _Judge:
         elif criterion == "damage" and all(pair.is_repeatable for pair in pairs):
             finding, reason = counterexamples(before, after, self.allowed)
         elif all(pair.is_equal for pair in pairs):
-            finding, reason = "equal", EQUAL
-        needed = None
-        if (
-            finding in ("inconclusive", "no worse", "no better")
-            and isinstance(difference, Mean)
-            and difference.mean is not None
-        ):
-            distance = abs(difference.mean) - contrast.margin
-            required = statistics.required_pairs(distance, difference)
-            needed = required.cautious if required else None
+            finding, reason = "equal", REASONS["equal"]
         unpaired = len(before) + len(after) - 2 * len(before.keys() & after.keys())
-        return ArmDifference(criterion, contrast, difference, unpaired, finding, reason, needed)
+        return ArmDifference(criterion, criterion in self.gate, contrast, difference, unpaired, finding, reason)
 
     def _contrast(
         self, criterion: Criterion, before: Mapping[Pair, Any], after: Mapping[Pair, Any]
     ) -> tuple[Contrast, Mean | RateDifference]:
+        margin = self.gate.get(criterion, GATE.get(criterion, MARGIN))
         if criterion == "solved":
-            return contrast_of_rates(before, after, self.margin, more_is_good=True)
+            return contrast_of_rates(before, after, margin, more_is_good=True)
         if criterion == "damage":
             first, second = ({pair: any(harms.values()) for pair, harms in side.items()} for side in (before, after))
-            return contrast_of_rates(first, second, self.margin, more_is_good=False)
-        return contrast_of_amounts(before, after, self.margin, measure_of(COLUMNS[criterion]))
+            return contrast_of_rates(first, second, margin, more_is_good=False)
+        noise = self.history.noise.get(criterion, ())
+        return contrast_of_amounts(before, after, margin, measure_of(COLUMNS[criterion]), noise=noise)
 
 
 def _joined(pairs: Sequence[tuple[Mapping[Pair, Any], ...]]) -> tuple[dict[Pair, Any], dict[Pair, Any], dict[Pair, Any]]:

@@ -1,9 +1,9 @@
-"""The comparison of two runs, as tables for people and as JSON for programs."""
+"""The comparison of two runs: the verdict in sentences, a table for people, and JSON for programs."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from bench.read.analysis.metrics import COST, LATENCY, TOKENS
@@ -11,11 +11,10 @@ from bench.read.analysis.per_solved import PerSolved
 from bench.read.analysis.statistics import Mean
 from bench.read.compare.compare import ArmComparison, ArmDifference, Comparison
 from bench.read.compare.verdict import EQUAL
-from bench.read.render.cells import NONE_SOLVED, NOTHING, BoundedNumber, Cell, Number, Spent, text_of
-from bench.read.render.labels import model_label
+from bench.read.render.cells import NONE_SOLVED, NOTHING, BoundedNumber, Cell, Number, text_of
+from bench.read.render.labels import listed, model_label
 from bench.read.render.limits import coverage_said, noted
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.record.config import FAULT_FREE
 
 _TOKENS, _SECONDS = (TOKENS.digits, False), (LATENCY.digits, False)
 _FORMS = {
@@ -27,11 +26,8 @@ _FORMS = {
     "tokens": _TOKENS,
     "seconds": _SECONDS,
 }
-DOLLARS = ("A, $ for a solved task", "B, $ for a solved task")
-WIDE = ("Margin", "Pairs", "Unpaired", "Reason", "To decide")
-"""Columns of the measures that do not fit into a terminal."""
-MOST_PRICED = 3
-"""The most arms in the line on dollars."""
+WIDE = ("Pairs", "Unpaired", "Would show", "Needed", "Reason")
+"""Columns that do not fit into a terminal."""
 COUNTED = (
     "trials with damage: if all replies are simulated or recorded, a single pair in which B damages more is a counterexample "
     "(--allow doubled=1 allows that many); otherwise the rates are compared"
@@ -39,34 +35,8 @@ COUNTED = (
 _NAMES = {"damage": "trials with damage", "price": "price of a failure", "first_round": "first round", "cost": "cost, $"}
 ALL = "all"
 """What stands for the names of an arm in a row of all arms."""
-
-
-def arms_table(comparison: Comparison) -> Table:
-    """Return the verdict on each arm, and the measures behind it."""
-    columns = (
-        *_columns(comparison),
-        TableColumn[ArmComparison]("Verdict", lambda arm: arm.verdict),
-        *(
-            TableColumn[ArmComparison](title, lambda arm, finding=finding: _named(arm, finding))  # type: ignore[misc]
-            for title, finding in (("Better in", "better"), ("Worse in", "worse"), ("In doubt", "inconclusive"))
-        ),
-        *(
-            TableColumn[ArmComparison](title, lambda arm, side=side: Spent(arm.dollars[side], COST.digits))  # type: ignore[misc]
-            for side, title in enumerate(DOLLARS if comparison.priced else ())
-        ),
-    )
-    left_out = comparison.runs.left_out
-    notes = (
-        *([f"only what both runs share is compared; left out: {'; '.join(left_out)}"] if left_out else []),
-        *comparison.runs.notes,
-        "what is solved and damaged decides before what is spent: a failure's price (or its first round, if the price is not "
-        "measured), the whole trial's dollars (or its tokens, if dollars are not known), and its seconds",
-        "worse, better: B is so in a measure, in no measure of the same rank the contrary, and what decides before is settled; "
-        "trade-off: better in one measure and worse in another of the same rank; equal, no worse, no better: no measure "
-        "decides, and this holds of each; inconclusive: any other case",
-        *(["$ for a solved task: the dollars of the arm's trials, divided by its solved trials"] if comparison.priced else []),
-    )
-    return table_of("verdicts", _title(comparison), columns, comparison.arms, notes)
+MOST_NAMED = 3
+"""The most missing arms, or flaky trials, in a sentence."""
 
 
 class Measured(NamedTuple):
@@ -76,46 +46,97 @@ class Measured(NamedTuple):
     by: ArmDifference
 
 
-def compare_table(comparison: Comparison) -> Table:
-    """Return a row for each arm and measure. A difference is the second run's value minus the first run's."""
+def sentences(comparison: Comparison) -> Iterator[str]:
+    """Yield the verdict and what it rests on, one sentence a line."""
+    words = "cannot be decided with these pairs" if comparison.verdict == "undecided" else comparison.verdict
+    gated = comparison.gated
+    yield f"{words}: {'; '.join(map(_finding_in_words, gated)) or 'no measure of the gate is measured'}"
+    yield from (f"missing: {lacking}, so B is not judged as a whole" for lacking in comparison.missing)
+    for row in gated:
+        if row.finding == "undecided":
+            yield f"{row.criterion}: {row.reason}{_planned(row)}"
+    if len(comparison.factors) > 1:
+        factors = listed(comparison.factors, len(comparison.factors))
+        yield f"the arms differ in {factors}: the verdict is on all of these together"
+    if comparison.runs.left_out:
+        yield f"only what both runs share is compared; left out: {'; '.join(comparison.runs.left_out)}"
+    yield from comparison.runs.notes
+    if comparison.flaky:
+        yield f"flaky in A and in earlier runs: {len(comparison.flaky)} trials, such as {listed(comparison.flaky, MOST_NAMED)}"
+    if all(side.spent is not None for side in comparison.dollars):
+        yield "dollars for a solved task: {1} against {0}".format(*map(_dollars, comparison.dollars))
+
+
+def _finding_in_words(row: ArmDifference) -> str:
+    """Return a measure's finding with its change."""
+    contrast = row.contrast
+    if row.finding in ("equal", "not measured") or contrast.before is None or contrast.after is None:
+        return f"{row.criterion} {row.finding}"
+    if row.finding == "trade-off" or (row.criterion == "damage" and not contrast.within and row.reason[:1].isdigit()):
+        return f"damage {row.finding} ({row.reason})"
+    shown = text_of(BoundedNumber.of(row.difference, *_FORMS[row.criterion]))
+    share = f", {(contrast.after / contrast.before - 1):+.1%}" if not contrast.is_rate and contrast.before else ""
+    return f"{row.criterion} {row.finding} ({shown}{share})"
+
+
+def _planned(row: ArmDifference) -> str:
+    """Return what these pairs would have shown, and how many would show a loss of the margin."""
+    contrast = row.contrast
+    if contrast.shows is None:
+        return ""
+    points = " points" if contrast.is_rate else "%"
+    base = 1.0 if contrast.is_rate else min(contrast.before or 0.0, contrast.after or 0.0)
+    shows = f"; they would show a loss of {100 * contrast.shows / base:.1f}{points} four times in five" if base else ""
+    if contrast.needed is None or not base:
+        return shows
+    return f"{shows}, and a loss of {100 * contrast.margin / base:.3g}{points} needs about {contrast.needed} units"
+
+
+def compare_table(comparison: Comparison, by_arm: bool = False) -> Table:
+    """Return a row for each measure over all arms, or for each arm and measure. Of a run that is worse, only what is worse. A
+    difference is the second run's value minus the first run's."""
 
     def number(title: str, read: Callable[[ArmDifference], float | None]) -> TableColumn[Measured]:
         return TableColumn(title, lambda row: Number(read(row.by), *_FORMS[row.by.criterion]))
 
     def needed(row: Measured) -> Cell:
-        is_open = row.by.finding in ("inconclusive", "no worse", "no better")
-        return "–" if not is_open else NOTHING if row.by.needed is None else row.by.needed
+        return "–" if row.by.finding != "undecided" else row.by.contrast.needed or NOTHING
 
     columns = (
-        *(_of_arm(column) for column in _columns(comparison)),
+        *(map(_of_arm, _columns(comparison)) if by_arm else ()),
         TableColumn[Measured]("Measure", lambda row: _NAMES.get(row.by.criterion, row.by.criterion)),
         number("A", lambda row: row.contrast.before),
         number("B", lambda row: row.contrast.after),
         TableColumn[Measured]("B − A, paired", lambda row: BoundedNumber.of(row.by.difference, *_FORMS[row.by.criterion])),
         number("Margin", lambda row: row.contrast.margin),
+        TableColumn[Measured]("Finding", lambda row: row.by.finding),
+        TableColumn[Measured]("Gates", lambda row: "yes" if row.by.gates and row.arm is None else "no"),
         TableColumn[Measured]("Pairs", lambda row: row.by.contrast.pairs or 0),
         TableColumn[Measured]("Unpaired", lambda row: row.by.unpaired),
-        TableColumn[Measured]("Finding", lambda row: row.by.finding),
+        number("Would show", lambda row: row.contrast.shows),
+        TableColumn[Measured]("Needed", needed),
         TableColumn[Measured]("Reason", lambda row: row.by.reason),
-        TableColumn[Measured]("To decide", needed),
     )
-    overall = [Measured(None, row) for row in comparison.overall] if len(comparison.arms) > 1 else []
-    rows = [*overall, *(Measured(arm, row) for arm in comparison.arms for row in arm.rows)]
+    rows = [Measured(None, row) for row in comparison.overall]
+    if by_arm:
+        rows += [Measured(arm, row) for arm in comparison.arms for row in arm.rows]
+    if comparison.verdict == "worse":
+        rows = [row for row in rows if row.by.finding in ("worse", "trade-off")]
     spreads = [by.difference for _, by in rows if isinstance(by.difference, Mean) and by.reason != EQUAL]
-    margin = f"{100 * comparison.margin:g}"
     notes = (
-        f"better, worse: B differs by more than the margin, {margin}% of the smaller mean ({margin} points of a rate), and the "
-        "whole 95% interval lies beyond it (of a rate, beyond 0); no worse, no better: one end of the interval is within the "
-        "margin; equal: both are, or both runs are equal in every pair",
-        "of several arms, one by itself is better or worse only if an exact test says so too, after Holm's correction over all",
+        "no worse: the bound of the loss is within the margin; worse: B is worse by more than the margin, and the exact p of "
+        "the sign-flip test is below 5%; undecided: these pairs cannot decide it",
+        *(
+            ["only what gates decides; all other rows are corrected together by Holm's method"]
+            if any(not row.by.gates or row.arm for row in rows)
+            else []
+        ),
         *([COUNTED] if any(row.by.criterion == "damage" for row in rows) else []),
-        "price of a failure, first round: in tokens, over the pairs in which both trials have a value",
-        "to decide: how many pairs would decide with a power of 80%, if the true difference is the measured difference",
-        "to decide leaves out the correction over arms: it is of the finding of its row",
         *noted(spreads),
         *filter(None, [coverage_said(spreads)]),
     )
-    return table_of("compare", f"{_title(comparison)}, measure by measure", columns, rows, notes)
+    title = f"{comparison.runs.second.name} (B) against {comparison.runs.first.name} (A)"
+    return table_of("compare", title, columns, rows, notes)
 
 
 def _columns(comparison: Comparison) -> tuple[TableColumn[ArmComparison], ...]:
@@ -137,28 +158,26 @@ def _of_arm(column: TableColumn[ArmComparison]) -> TableColumn[Measured]:
     return TableColumn(column.title, lambda row: ALL if row.arm is None else column.cell(row.arm))
 
 
-def _title(comparison: Comparison) -> str:
-    return f"{comparison.runs.second.name} (B) against {comparison.runs.first.name} (A)"
-
-
-def dollars_line(comparison: Comparison) -> str:
-    """Return a line with the cost of a solved task in both runs, arm by arm; "" if no dollars are known."""
-    texts = [f"{_dollars(arm.dollars[1])} against {_dollars(arm.dollars[0])} ({_briefly(arm)})" for arm in comparison.priced]
-    more = f"; the table has {len(texts) - MOST_PRICED} more" if len(texts) > MOST_PRICED else ""
-    return f"Dollars for a solved task: {'; '.join(texts[:MOST_PRICED])}{more}" if texts else ""
+def cases_of(comparison: Comparison) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the questions of the gate, whether B is whole, and a question for each arm: what it is of, the question, the
+    verdict, and the reason. An arm stands beside the gate: where it is worse and the gate is not, a person decides."""
+    gate = f"{comparison.runs.second.name} against {comparison.runs.first.name}"
+    for row in comparison.gated:
+        planned = _planned(row) if row.finding == "undecided" else ""
+        yield gate, f"{row.criterion} is no worse", row.finding, f"{_finding_in_words(row)}: {row.reason}{planned}"
+    if comparison.missing:
+        yield gate, "all arms and pairs of A are there", "undecided", "; ".join(comparison.missing)
+    for arm in comparison.arms:
+        worse = [row for row in arm.rows if row.finding in ("worse", "trade-off")]
+        verdict = "equal" if not worse else "worse" if comparison.verdict == "worse" else "undecided"
+        name = " ".join(
+            (arm.first.scenario, of_both(arm.first.model, arm.second.model), arm.first.plan, of_both(*arm.architectures))
+        )
+        yield name, "is no worse by itself (beside the gate)", verdict, "; ".join(map(_finding_in_words, worse))
 
 
 def _dollars(spent: PerSolved) -> str:
     return NONE_SOLVED if spent.value is None else text_of(BoundedNumber(spent.value, spent.low, spent.high, COST.digits))
-
-
-def _briefly(arm: ArmComparison) -> str:
-    plan = "without faults" if arm.first.plan == FAULT_FREE else arm.first.plan
-    return f"{arm.first.scenario}, {of_both(*arm.architectures)}, {plan}"
-
-
-def _named(arm: ArmComparison, finding: Any) -> str:
-    return ", ".join(_NAMES.get(criterion, criterion) for criterion in arm.criteria(finding)) or "–"
 
 
 def of_both(first: str, second: str) -> str:
@@ -178,11 +197,16 @@ def as_json(comparison: Comparison) -> str:
             "first": comparison.runs.first.name,
             "second": comparison.runs.second.name,
             "verdict": comparison.verdict,
-            "margin": comparison.margin,
+            "sentences": list(sentences(comparison)),
+            "gate": dict(comparison.gate),
+            "missing": list(comparison.missing),
             "left_out": list(comparison.runs.left_out),
             "notes": list(comparison.runs.notes),
+            "differ_in": list(comparison.factors),
+            "flaky": list(comparison.flaky),
+            "dollars_per_solved_before": comparison.dollars[0].value,
+            "dollars_per_solved_after": comparison.dollars[1].value,
             "overall": list(map(_row_as_json, comparison.overall)),
-            "arms": [{**_place_as_json(arm), "verdict": arm.verdict, **_dollars_as_json(arm)} for arm in comparison.arms],
             "rows": [{**_place_as_json(arm), **_row_as_json(row)} for arm in comparison.arms for row in arm.rows],
         },
         indent=2,
@@ -203,21 +227,19 @@ def _place_as_json(arm: ArmComparison) -> dict[str, str]:
     }
 
 
-def _dollars_as_json(arm: ArmComparison) -> dict[str, float | None]:
-    """Return the dollars for a solved task; null if none was solved or a price is unknown."""
-    return {"dollars_per_solved_before": arm.dollars[0].value, "dollars_per_solved_after": arm.dollars[1].value}
-
-
 def _row_as_json(row: ArmDifference) -> dict[str, Any]:
     return {
         "measure": row.criterion,
+        "gates": row.gates,
         "before": row.contrast.before,
         "after": row.contrast.after,
         **dict(zip(("difference", "low", "high"), _difference(row), strict=True)),
         "margin": row.contrast.margin,
         "pairs": row.contrast.pairs,
         "unpaired": row.unpaired,
+        "p": row.contrast.p,
         "verdict": row.finding,
         "reason": row.reason,
-        "to_decide": row.needed,
+        "would_show": row.contrast.shows,
+        "needed": row.contrast.needed,
     }

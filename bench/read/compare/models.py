@@ -14,8 +14,6 @@ from bench.read.analysis.per_solved import PerSolved, per_solved
 from bench.read.analysis.statistics import Mean, Pair, PairedMean, RateDifference, paired_difference
 from bench.read.compare.compare import Comparison, compare
 
-MARGIN = 0.05
-"""What difference counts as none, if the user gives no margin: a share of the smaller mean, or points of a rate."""
 MOST = 8
 """The most models that are compared: where a study has more, they are its factor, and its own tables compare them."""
 STEP = 1_000_000
@@ -57,7 +55,7 @@ def model_pairs(run: Run) -> tuple[ModelPair, ...]:
     pairs = []
     for other in others if len(others) < MOST else ():
         try:
-            pairs.append(_pair(compare(only(run, "model", first), only(run, "model", other), MARGIN), first, other))
+            pairs.append(_pair(compare(only(run, "model", first), only(run, "model", other)), first, other))
         except ResultsError:
             continue
     return tuple(pairs)

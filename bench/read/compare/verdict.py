@@ -1,29 +1,26 @@
-"""The verdict of a comparison of A and B. `bench compare` uses it for runs and for scorecards.
+"""The gate of `bench compare`, for runs and for scorecards: a few measures that its owner names, one pooled test each.
 
-A measure of B beside A, with the margin m within which a difference counts as none:
+A measure of B beside A over all pairs, with the margin m that the owner allows:
 
-    better         the difference is beyond m on the good side, and the 95% interval says so: of an amount it lies wholly beyond
-                   m, of a rate beyond 0
-    worse          the same on the bad side
-    no worse       the interval's bad end is within m
-    no better      its good end is within m
-    equal          both ends are within m, or nothing differs in any pair
-    inconclusive   anything else
+    no worse       the bound of B's loss is within m
+    worse          B is worse by more than m, and the sign-flip test says that this is no chance: its exact p, over the units
+                   that differ, is below 0.05
+    better         the same on the good side
+    equal          nothing differs in any pair
+    trade-off      only of counted damage: B damages more in some pairs, and less in others
+    undecided      these pairs cannot decide it
 
-Each measure is taken over all arms first. An arm by itself is better or worse only if an exact test of its pairs says so too,
-after Holm's correction over all arms and measures.
+An amount's loss is within m if two tests refute that B takes (1 + m) times what A takes: the sign-flip test at 5%, and
+Student's t at 2.5% with one pair more, in which B takes a whole attempt more. Without that pair a rare loss that no pair shows
+would count as none. A rate's loss is within m if the end of its 95% interval is, and if so many units would have shown a loss
+of m: all miss one with a chance of (1 - m)^units, which must be below 5%. `reports/gate` says how often each finding is wrong.
 
-The levels are decided in order: quality first (what is solved, what is damaged), then what is spent.
+The measures together, quality (what is solved and damaged) before what is spent:
 
-    worse, better  a measure of this level is, no measure of it is the contrary, and every earlier level is settled that way
-    trade-off      one measure of this level is better, and another is worse
-    no worse, no better, equal   no level decides, and this holds for every measure
-    inconclusive   anything else
-
-An earlier level is settled that way if it is no better (for worse) or no worse (for better), or the same in every pair.
-
-Exchange of A and B exchanges worse and better, and no worse and no better; the other words stay. So B is never worse than A
-while A is worse than B.
+    worse          B is worse in quality and not better in it, or worse in what it spends and better in nothing
+    trade-off      worse in one measure and better in another of the same rank, or better in quality and worse in what it spends
+    undecided      a measure is undecided, or arms or pairs of A are missing in B
+    better, equal, no worse   every measure is better, equal or no worse; better if any is, equal if all are
 
 Damage is counted, not estimated, if nothing in a trial is left to chance (the replies of both sides are simulated or recorded):
 a single pair in which B damages more is a counterexample, and a rerun shows it again.
@@ -31,10 +28,13 @@ a single pair in which B damages more is a counterexample, and a rerun shows it 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
+
+from scipy import special
 
 from bench.common.errors import ConfigError, nearest
 from bench.read.analysis import statistics
@@ -42,23 +42,21 @@ from bench.read.analysis.measure import Measure
 from bench.read.analysis.statistics import Mean, Pair, RateDifference
 from bench.record.worlds.damage import DAMAGES
 
-ComparisonFinding = Literal["worse", "better", "trade-off", "equal", "no worse", "no better", "inconclusive", "not measured"]
-ComparisonVerdict = Literal["worse", "better", "trade-off", "equal", "no worse", "no better", "inconclusive"]
-VERDICTS: tuple[ComparisonVerdict, ...] = get_args(ComparisonVerdict)
+ComparisonVerdict = Literal["worse", "better", "trade-off", "equal", "no worse", "undecided"]
+ComparisonFinding = ComparisonVerdict | Literal["not measured"]
 LEVEL = 0.05
-ALIKE = 6
-"""From this many pairs on, a difference that is the same in each is no chance: the signs alone have p = 2 / 2^6 = 0.03."""
 MOST_ALLOWED = 10**6
+RULE_OF_THREE = 3
+"""What no trial of n showed has, at 95%, a chance of no more than 3 / n. Source: Hanley and Lippman-Hand, JAMA 249 (1983)."""
+EQUAL = "equal in every pair"
 REASONS: Mapping[ComparisonFinding, str] = {
     "better": "it is better by more than the margin, and not by chance",
     "worse": "it is worse by more than the margin, and not by chance",
-    "equal": "the interval is within the margin",
-    "no worse": "the bad end of the interval is within the margin",
-    "no better": "the good end of the interval is within the margin",
-    "inconclusive": "the interval includes the margin",
+    "no worse": "the one-sided bound of the loss is within the margin",
+    "equal": EQUAL,
+    "trade-off": "more in some pairs, less in others",
+    "undecided": "these pairs cannot decide it",
 }
-EQUAL = "equal in every pair"
-BY_CHANCE = "of so many tests, one may come out so by chance"
 
 Harms = Mapping[str, int]
 """Kind of damage -> number of damaged effects."""
@@ -69,12 +67,17 @@ class Contrast:
     """One measure in A and in B, and the interval of B minus A.
 
     low, high     None if there is no interval
+    margin        in the unit of the measure
     pairs         None if trials are not paired
     p             of an exact test that nothing differs, two-sided
     is_rate       whether it is a rate, and no amount
     more_is_good  False for what is spent or damaged
+    within        whether the bound of B's loss is within the margin
     alike         whether the measure is the same in every pair
-    why           why there is no interval
+    least         the least p that the units that differ can give
+    shows         the loss that these pairs call worse four times in five; None if that is not known
+    needed        the units that tell a loss of the margin from none as often; None if that is not known
+    why           why nothing can be concluded
     """
 
     before: float | None
@@ -86,23 +89,19 @@ class Contrast:
     p: float | None
     is_rate: bool
     more_is_good: bool
+    within: bool = False
     alike: bool = False
+    least: float | None = None
+    shows: float | None = None
+    needed: int | None = None
     why: str = ""
 
 
-class JudgedMeasure(NamedTuple):
-    """The finding on one measure. `alike` means that the measure is the same in every pair, even if there are too few pairs for
-    a verdict."""
+class GatedMeasure(NamedTuple):
+    """The finding on one measure, and whether the measure is quality and not what is spent."""
 
     finding: ComparisonFinding
-    alike: bool = False
-
-
-class Level(NamedTuple):
-    """Findings that are decided together: the measures over all arms, and the findings on single arms."""
-
-    overall: Sequence[JudgedMeasure]
-    arms: Sequence[ComparisonFinding]
+    is_quality: bool
 
 
 def contrast_of_rates(
@@ -111,107 +110,167 @@ def contrast_of_rates(
     """Return the contrast of two rates, pair by pair, and their difference. A pair with an unknown value is left out of the
     difference.
 
-    An unknown value (None, of a trial that ended in an error) counts against either finding: the interval reaches from the low
+    An unknown value (None, of a trial that ended in an error) counts against every finding: the interval reaches from the low
     end where all of them speak for A to the high end where all of them speak for B.
     """
     known = [{pair: value for pair, value in side.items() if value is not None} for side in (before, after)]
     difference = statistics.paired_rates(known[1], known[0])
-    extremes = [(_assumed(before, not best), _assumed(after, best)) for best in (False, True)]
-    at_worst, at_best = (statistics.paired_rates(second, first) for first, second in extremes)
-    tests = [statistics.mcnemar_test(second, first).p for first, second in extremes]
-    why = (
-        "no trial was graded in both runs" if not at_worst.pairs else "one pair has no interval" if at_worst.pairs == 1 else ""
-    )
+    extremes = [(_assumed(after, best), _assumed(before, not best)) for best in (False, True)]
+    at_worst, at_best = (statistics.paired_rates(*sides) for sides in extremes)
+    tests = [statistics.mcnemar_test(*sides) for sides in extremes]
+    rises = [statistics.differences_of(*statistics.in_common(*sides)) for sides in extremes]
+    units = min(_units(*sides) for sides in extremes)
+    is_seen = units > 0 and (1 - margin) ** units <= LEVEL
+    loss = -(at_worst.low or 0.0) if more_is_good else at_best.high or 0.0
     first, second = statistics.in_common(*known)
+    spread = max((statistics.mean_of(each) for each in rises), key=lambda mean: mean.sd or 0.0)
+    unseen = 1 - LEVEL ** (1 / units) if units else 1.0
+    shows, needed = _plan(spread, margin, spread.sd)
     contrast = Contrast(
         before=_mean(first),
         after=_mean(second),
-        low=None if why else at_worst.low,
-        high=None if why else at_best.high,
+        low=at_worst.low,
+        high=at_best.high,
         margin=margin,
         pairs=difference.pairs,
-        p=max((p for p in tests if p is not None), default=None),
+        p=max((test.p for test in tests if test.p is not None), default=None),
         is_rate=True,
         more_is_good=more_is_good,
+        within=is_seen and loss <= margin,
         alike=bool(first) and first == second and len(first) == at_worst.pairs,
-        why=why,
+        least=max((test.least for test in tests if test.least is not None), default=None),
+        shows=max(unseen, shows or 0.0),
+        needed=max(needed or 0, math.ceil(math.log(LEVEL) / math.log(1 - margin))) if 0 < margin < 1 else None,
+        why=_too_few(at_worst.pairs),
     )
     return contrast, difference
 
 
 def contrast_of_amounts(
-    before: Mapping[Pair, float], after: Mapping[Pair, float], margin: float, measure: Measure = "spent"
+    before: Mapping[Pair, float],
+    after: Mapping[Pair, float],
+    margin: float,
+    measure: Measure = "spent",
+    *,
+    unseen: float | None = None,
+    noise: Sequence[float] = (),
 ) -> tuple[Contrast, Mean]:
-    """Return the contrast of two amounts, pair by pair, and their mean difference. A smaller amount is better. The margin is a
-    share of the smaller mean."""
+    """Return the contrast of two amounts, pair by pair, and their mean difference. A smaller amount is better.
+
+    Args:
+        before: A's amounts.
+        after: B's amounts.
+        margin: A share of the smaller mean; in the unit of the amounts, if `unseen` is given.
+        measure: What the amounts measure.
+        unseen: The loss of a pair that nobody saw; the smaller mean, if it is not given.
+        noise: Differences of units between A and earlier runs like it, whose spread counts with the spread of B minus A.
+    """
     first, second = statistics.in_common(before, after)
     base, other = (_mean(statistics.by_unit(side)) for side in (first, second))
     difference = statistics.paired_difference(second, first, measure).difference
-    low, high, why = difference.low, difference.high, ""
-    alike = bool(first) and first == second
-    if low is None:
-        why = "no trial was graded in both runs" if not difference.n else "one pair has no interval"
-    elif not (alike or statistics.has_width(difference) or difference.n >= ALIKE):
-        low, high = None, None
-        why = f"the same in each of {difference.n} pairs, of which {ALIKE} are needed"
+    smaller = min(base or 0.0, other or 0.0)
+    allowed, factor, more = (margin * smaller, 1 + margin, 0.0) if unseen is None else (margin, 1.0, margin)
+    beyond = {pair: value - factor * first[pair] - more for pair, value in second.items()}
+    rare = (smaller if unseen is None else unseen) * difference.n / max(1, len(first))
+    test = statistics.paired_test(second, first)
+    spread = _spread(statistics.differences_of(second, first), noise)
+    shows, needed = _plan(difference, allowed, spread, RULE_OF_THREE * rare)
     contrast = Contrast(
         before=base,
         after=other,
-        low=low,
-        high=high,
-        margin=margin * min(base or 0.0, other or 0.0),
+        low=difference.low,
+        high=difference.high,
+        margin=allowed,
         pairs=len(first),
-        p=statistics.paired_test(second, first).p,
+        p=test.p,
         is_rate=False,
         more_is_good=False,
-        alike=alike,
-        why=why,
+        within=_is_below_0(beyond, rare - allowed, noise),
+        alike=bool(first) and first == second,
+        least=test.least,
+        shows=shows,
+        needed=needed,
+        why=_too_few(difference.n),
     )
     return contrast, difference
 
 
-def finding_of(contrast: Contrast, is_proven: bool = True) -> ComparisonFinding:
-    """Return the finding that the interval gives. `is_proven` says whether the measure can count as better or worse, if the
-    interval lies far enough from 0."""
-    if None in (contrast.low, contrast.high, contrast.before, contrast.after):
-        return "inconclusive"
-    sign = 1 if contrast.more_is_good else -1
-    gain = sign * ((contrast.after or 0.0) - (contrast.before or 0.0))
-    low, high = sorted((sign * (contrast.low or 0.0), sign * (contrast.high or 0.0)))
-    margin, least = contrast.margin, 0.0 if contrast.is_rate else contrast.margin
-    if is_proven and low > least and gain > margin:
-        return "better"
-    if is_proven and high < -least and gain < -margin:
-        return "worse"
-    no_worse, no_better = low >= -margin, high <= margin
-    return "equal" if no_worse and no_better else "no worse" if no_worse else "no better" if no_better else "inconclusive"
+def finding_of(contrast: Contrast, p: float | None) -> ComparisonFinding:
+    """Return the finding on a measure. `p` is of its test; of an arm by itself, it is corrected over all arms."""
+    if contrast.why or contrast.before is None or contrast.after is None:
+        return "undecided"
+    gain = (contrast.after - contrast.before) * (1 if contrast.more_is_good else -1)
+    if p is not None and p < LEVEL and abs(gain) > contrast.margin:
+        return "worse" if gain < 0 else "better"
+    return "no worse" if contrast.within else "undecided"
 
 
-def proven(contrasts: Sequence[Contrast]) -> list[bool]:
-    """Return the measures that differ by an exact test, after Holm's correction over all measures that could be tested."""
-    tested = {place: contrast.p for place, contrast in enumerate(contrasts) if contrast.p is not None}
-    adjusted = statistics.holm(tested)
-    return [(adjusted.get(place) or 0.0) < LEVEL if place in adjusted else False for place in range(len(contrasts))]
+def floor_of(contrast: Contrast, family: int = 1) -> str:
+    """Return why no difference could be told from chance after a correction for so many tests: too few units differ; "" if it
+    could."""
+    if contrast.least is None or contrast.least * family < LEVEL:
+        return ""
+    differ = "at most 1" if contrast.least >= 1 else round(1 - math.log2(contrast.least))
+    needed = math.floor(math.log2(2 * family / LEVEL)) + 1
+    return f"{differ} of the {needed} units that must differ do (floor)"
 
 
-def verdict_of(levels: Iterable[Level]) -> ComparisonVerdict:
-    """Return the verdict that all levels give together."""
-    may_be_better = may_be_worse = False
-    judged: set[ComparisonFinding] = set()
-    for level in levels:
-        measured = [each for each in level.overall if each.finding != "not measured"]
-        findings = {*(each.finding for each in measured), *level.arms}
-        is_worse, is_better = (not findings.isdisjoint({word, "trade-off"}) for word in ("worse", "better"))
-        if is_worse and is_better:
-            return "inconclusive" if may_be_better or may_be_worse else "trade-off"
-        if is_worse or is_better:
-            return "inconclusive" if (may_be_better if is_worse else may_be_worse) else "worse" if is_worse else "better"
-        doubtful = {each.finding for each in measured if not each.alike}
-        may_be_better = may_be_better or not doubtful.isdisjoint({"no worse", "inconclusive"})
-        may_be_worse = may_be_worse or not doubtful.isdisjoint({"no better", "inconclusive"})
-        judged |= {each.finding for each in measured}
-    no_worse, no_better = (bool(judged) and judged <= {"equal", word} for word in ("no worse", "no better"))
-    return "equal" if no_worse and no_better else "no worse" if no_worse else "no better" if no_better else "inconclusive"
+def verdict_of(measures: Iterable[GatedMeasure], missing: bool = False) -> ComparisonVerdict:
+    """Return the verdict that the measures of a gate give together. `missing`: whether arms or pairs of A are missing in B."""
+    measured = [each for each in measures if each.finding != "not measured"]
+    quality, spent = ({each.finding for each in measured if each.is_quality is is_quality} for is_quality in (True, False))
+    every = quality | spent
+    if "trade-off" in quality or {"worse", "better"} <= quality:
+        return "trade-off"
+    if "worse" in every:
+        return "trade-off" if "worse" in spent and "better" in every else "worse"
+    if missing or not every or "undecided" in every:
+        return "undecided"
+    return "better" if "better" in every else "equal" if every == {"equal"} else "no worse"
+
+
+def corrected(ps: Sequence[float | None]) -> list[float | None]:
+    """Return each p after Holm's correction over all that could be tested."""
+    adjusted = statistics.holm({place: p for place, p in enumerate(ps) if p is not None})
+    return [adjusted.get(place) for place in range(len(ps))]
+
+
+def _is_below_0(values: Mapping[Pair, float], rare: float, noise: Sequence[float]) -> bool:
+    """Return whether two tests refute that the mean of units is 0 or more: the sign-flip test, and Student's t with the `rare`
+    unit as one more and with the spread of the noise too."""
+    units = list(statistics.by_unit(values).values())
+    with_rare = [*units, rare]
+    mean, error = math.fsum(with_rare) / len(with_rare), _spread(with_rare, noise) / math.sqrt(len(with_rare))
+    if len(units) < 2 or mean >= 0 or math.fsum(units) >= 0:
+        return False
+    by_t = float(special.stdtr(len(units) + len(noise), mean / error)) if error else 0.0
+    return by_t <= LEVEL / 2 and (statistics.sign_flip_test(units).p or 1.0) / 2 <= LEVEL
+
+
+def _spread(values: Sequence[float], noise: Sequence[float]) -> float:
+    """Return the standard deviation of values, pooled with noise about 0."""
+    mean, degrees = math.fsum(values) / max(1, len(values)), len(values) - 1 + len(noise)
+    squares = [(value - mean) ** 2 for value in values] + [value**2 for value in noise]
+    return math.sqrt(math.fsum(squares) / degrees) if degrees > 0 else 0.0
+
+
+def _plan(difference: Mean, margin: float, spread: float | None, unseen: float = 0.0) -> tuple[float | None, int | None]:
+    """Return the loss that so many units call worse, and the units that tell a loss of the margin from none, four times in
+    five. `unseen` is the loss of a unit with a rare failure, times `RULE_OF_THREE`."""
+    if not spread or difference.n < 2:
+        return None, None
+    required = statistics.required_pairs(margin, Mean(difference.n, difference.mean, spread, None, None))
+    least = max(math.ceil(1 - math.log2(LEVEL)), math.ceil(unseen / margin) if margin else 0)
+    return statistics.found_difference(margin, spread, difference.n), max(least, required.plain) if required else None
+
+
+def _units(after: Mapping[Pair, bool], before: Mapping[Pair, bool]) -> float:
+    ours, theirs = statistics.in_common(after, before)
+    return statistics.effective_number([unit for unit, _ in ours], [ours[pair] - theirs[pair] for pair in ours])
+
+
+def _too_few(units: int) -> str:
+    return "" if units > 1 else "one pair has no interval" if units else "no trial has a value in both runs"
 
 
 # Damage

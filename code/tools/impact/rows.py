@@ -6,7 +6,6 @@ import csv
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 
 Rows = Sequence[dict[str, str]]
 Parts = Mapping[str, Rows]
@@ -20,23 +19,24 @@ def parts_in(folder: Path) -> Parts:
     return {name: read(folder / f"{name}.csv") for name in PARTS}
 
 
-def limit(count: int, of: int) -> str:
-    """A share's upper limit at 95%, exact, from one side."""
-    if not of:
+def limit(rows: Rows, selector: str) -> str:
+    """The upper limit at 95%, exact, from one side, of the share of edits that lose a result. Edits of a package are alike, so
+    their number is divided by the design effect; where all or none lose one, each package counts once."""
+    if not rows:
         return "-"
-    from scipy.stats import binomtest  # noqa: PLC0415  (its import takes longer than a session)
+    from scipy.special import betainccinv  # noqa: PLC0415  (its import takes longer than a session)
 
-    return f"{100 * binomtest(count, of, alternative='less').proportion_ci(0.95, 'exact').high:.1f}%"
+    from bench.read.analysis.statistics import effective_number  # noqa: PLC0415
+
+    lost = [float(int(row[f"{selector} lost"]) > 0) for row in rows]
+    number = effective_number([row["package"] for row in rows], lost)
+    k = sum(lost) / len(lost) * number
+    return f"{100 * float(betainccinv(k + 1, number - k, 0.05)) if k < number else 100:.1f}%"
 
 
 def share(rows: Rows, selector: str) -> str:
     """The share of tests that a selector ran, in percent."""
     return f"{100 * total(rows, f'{selector} ran') / max(1, total(rows, 'tests')):.0f}%"
-
-
-def by_edit(rows: Rows, selector: str) -> str:
-    """The mean of the shares of tests that a selector ran after each edit, in percent."""
-    return f"{100 * fmean(int(row[f'{selector} ran']) / int(row['tests']) for row in rows):.0f}%" if rows else "-"
 
 
 def read(path: Path) -> Rows:
@@ -61,13 +61,9 @@ def total(rows: Rows, key: str) -> int:
 
 
 def changing(rows: Rows) -> Rows:
-    """The edits that changed a result of a test."""
-    return [row for row in rows if int(row["changed"])]
-
-
-def losable(rows: Rows) -> Rows:
-    """The edits that changed a result of a test and left a test to run. After any other no result can be lost."""
-    return [row for row in changing(rows) if int(row["tests"])]
+    """The edits that changed a result of a test, and after which a test was left to run. Where none could be collected,
+    nothing can be lost."""
+    return [row for row in rows if int(row["changed"]) and int(row["tests"])]
 
 
 def selecting(rows: Rows) -> Rows:

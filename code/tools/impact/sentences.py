@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from statistics import median
 
-from impact.rows import Parts, Rows, by_edit, changing, limit, losable, lossy, selecting, share, total
+from impact.rows import Parts, Rows, changing, limit, lossy, selecting, share, total
 
 Times = dict[str, list[float]]
 """For each thing that was timed in a package, all its times."""
@@ -18,19 +18,18 @@ def results(parts: Parts) -> list[str]:
 
 def of_edits(rows: Rows) -> list[str]:
     """What edits of open packages lost, in words. The unit is the edit."""
-    packages, changed, able = len({row["package"] for row in rows}), len(changing(rows)), losable(rows)
-    kept, count = selecting(able), len(able)
+    packages, count = len({row["package"] for row in rows}), len(changing(rows))
+    broken = sum(int(row["changed"]) > 0 and not int(row["tests"]) for row in rows)
+    kept = selecting(changing(rows))
     wrong = {name: sum(int(row[f"{name} wrong"]) > 0 for row in rows) for name in ("bench", "testmon")}
     return [
-        f"`bench code run` was typed after each of {len(rows)} edits of {packages} open packages. {changed} of them changed a "
-        f"result of a test. After {changed - count} of these no test was left to run, so that none could be lost. Of the other "
-        f"{count} `bench code` lost a result in {_limited(rows, 'bench')}, and pytest-testmon in {_limited(rows, 'testmon')}. "
-        f"The limits take edits of one package as independent.",
+        f"`bench code run` was typed after each of {len(rows)} edits of {packages} open packages. {count} of them changed a "
+        f"result of a test, beside {broken} after which no test could be collected. `bench code` lost a result in "
+        f"{_limited(rows, 'bench')}, and pytest-testmon in {_limited(rows, 'testmon')}.",
         f"After {len(kept)} of the {count} edits `bench code` kept results. It lost a result after {lossy(kept, 'bench')} of "
-        f"these (at most {limit(lossy(kept, 'bench'), len(kept))}). After the others it ran all tests that there were.",
-        f"After the {count} edits `bench code` ran {share(able, 'bench')} of the tests, and pytest-testmon "
-        f"{share(able, 'testmon')}; after all edits {share(rows, 'bench')} and {share(rows, 'testmon')}. By edit the means are "
-        f"{by_edit(able, 'bench')} and {by_edit(able, 'testmon')}.",
+        f"these (at most {limit(kept, 'bench')}). After the others it ran all tests that there were.",
+        f"After the {count} edits `bench code` ran {share(changing(rows), 'bench')} of the tests, and pytest-testmon "
+        f"{share(changing(rows), 'testmon')}; after all edits {share(rows, 'bench')} and {share(rows, 'testmon')}.",
         f"In {total(rows, 'unrecorded')} of the {len(rows)} sessions `bench code` ran all tests unrecorded, to save time. "
         f"A test that ran came out otherwise than in a plain run in {wrong['bench']} sessions of `bench code` and "
         f"{wrong['testmon']} of pytest-testmon.",
@@ -94,8 +93,7 @@ def body_ratios(rows: Rows) -> list[float]:
 
 
 def _limited(rows: Rows, selector: str) -> str:
-    lost, of = lossy(losable(rows), selector), len(losable(rows))
-    return f"{lost} of them (at most {limit(lost, of)} at 95%)"
+    return f"{lossy(rows, selector)} of them (at most {limit(changing(rows), selector)} at 95%, by package)"
 
 
 def _span(values: list[float]) -> str:

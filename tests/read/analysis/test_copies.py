@@ -48,7 +48,7 @@ def test_a_comparison_counts_the_solved_repetitions_of_a_model_that_never_errs_o
 ) -> None:
     run(config({"kind": "simulated", "failure_rate": rate}, plans=["none"]), tmp_path / "run")
     loaded = bench.load_run(tmp_path / "run")
-    comparison = compare(loaded, loaded, 0.05)
+    comparison = compare(loaded, loaded)
     assert {row.contrast.pairs for arm in comparison.arms for row in arm.rows if row.criterion == "solved"} == {pairs}
     assert {row.contrast.pairs for arm in comparison.arms for row in arm.rows if row.criterion == "seconds"} == {3}
     assert comparison.verdict == "equal"

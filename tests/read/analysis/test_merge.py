@@ -71,7 +71,17 @@ OTHER = {"asked": "another"}
         ({"tokenizer": "words"}, "they differ in the tokenizer ( | words)"),
         (
             {"scenarios": {"demo": OTHER, "apart": OTHER}},
-            "the pack demo (its versions differ); the pack apart (its versions differ)",
+            "the pack demo (its versions differ); the pack apart (its versions differ); of the packs differ apart: subtasks, "
+            "apart: variant, demo: subtasks, demo: variant. A version changes with a document, a prompt, a schema, the code of "
+            "a check: record the older run again with the installed version, by bench run CONFIG --name NAME",
+        ),
+        (
+            {"scenarios": {pack: {**OTHER, "document_tokens": 7} for pack in ("demo", "apart")}, "code": {"digest": "older"}},
+            "the pack demo (its versions differ); the pack apart (its versions differ); of the packs differ apart: "
+            "document_tokens, apart: subtasks, apart: variant, demo: document_tokens, demo: subtasks, demo: variant. A version "
+            "changes with a document, a prompt, a schema, the code of a check"
+            ", and the code of the benchmark is another too: record the older run again with the installed version, by bench "
+            "run CONFIG --name NAME",
         ),
     ],
 )

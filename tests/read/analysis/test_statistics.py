@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -41,6 +41,7 @@ from bench.read.analysis.statistics import (
     required_pairs,
     share_by_instance,
     share_of,
+    sign_flip_test,
 )
 from bench.read.analysis.statistics.power import power_of
 
@@ -176,17 +177,31 @@ def test_values_without_a_counterpart_are_left_out_and_counted() -> None:
 def test_darwins_plants_give_fishers_own_p() -> None:
     # Eighths of an inch, crossed less self-fertilised: Fisher, The Design of Experiments (1935), sections 17 and 21.
     differences = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
-    test = paired_test(by_number([*map(float, differences)]), nothing(15), resamples=2**15)
+    test = paired_test(by_number([*map(float, differences)]), nothing(15))
     assert test.p == pytest.approx(1726 / 32768, abs=1e-12)
     assert test.least == 2 / 2**15
 
 
-@given(st.lists(st.integers(-50, 50).map(float), min_size=10, max_size=12))
-@settings(max_examples=20)
-def test_flips_drawn_at_random_come_near_the_p_of_all_flips(differences: list[float]) -> None:
-    values, others = by_number(differences), nothing(len(differences))
-    # p is twice a share of 1,000 draws: 0.16 is five of its standard deviations at the most
-    assert paired_test(values, others, resamples=1000).p == pytest.approx(paired_test(values, others).p, abs=0.16)
+@given(st.lists(st.floats(-50, 50), min_size=1, max_size=12).filter(lambda values: any(map(abs, values))))
+def test_on_the_grid_p_is_never_below_the_p_of_all_flips_and_hardly_above(differences: list[float]) -> None:
+    flips = np.array([*itertools.product((1, -1), repeat=len(differences))]) @ np.array(differences)
+    near = 1e-9 * sum(map(abs, differences))
+    exact = np.mean(np.abs(flips) >= abs(sum(differences)) - near)
+    coarse = np.mean(np.abs(flips) >= abs(sum(differences)) - 4e-5 * sum(map(abs, differences)))
+    assert exact - 1e-12 <= (sign_flip_test(differences).p or 0.0) <= coarse + 1e-12
+
+
+def test_means_of_repetitions_are_tested_exactly_and_their_ties_count() -> None:
+    thirds, whole = [1 / 3, 2 / 3, -1.0, 5 / 3, 4 / 3, 7 / 3, 2.0], [1, 2, -3, 5, 4, 7, 6]
+    assert (
+        sign_flip_test(thirds).p
+        == sign_flip_test(list(map(float, whole))).p
+        == sign_flip_test([each * 1e4 for each in whole]).p
+    )
+
+
+def test_pairs_without_a_difference_do_not_count_for_the_least_p() -> None:
+    assert sign_flip_test([3.0] * 16 + [0.0] * 24) == PairedTest(40, 2 / 2**16, 2 / 2**16, 16)
 
 
 def test_many_pairs_without_a_difference_are_no_finding() -> None:
@@ -205,9 +220,6 @@ def test_flips_are_those_of_scipy() -> None:
     few = [3.0, -1.0, 4.0, 4.0, 1.5, -2.5, 6.0]
     of_scipy = stats.permutation_test((few,), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=True)
     assert paired_test(by_number(few), nothing(7)).p == pytest.approx(of_scipy.pvalue, rel=1e-12)
-    many, rng = np.asarray([float(n % 11) - 4 for n in range(40)]), generator()
-    drawn = stats.monte_carlo_test(many, lambda size: many * (1 - 2 * rng.integers(0, 2, size, dtype=np.int8)), np.mean)
-    assert paired_test(by_number(many.tolist()), nothing(40)).p == drawn.pvalue
 
 
 def test_sums_that_differ_by_rounding_alone_are_equal() -> None:
@@ -220,15 +232,7 @@ def test_so_few_pairs_cannot_find_anything_and_say_so() -> None:
     assert (test.p, test.least) == (0.25, 0.25)
     assert paired_test(of({1: 1.0}), of({2: 1.0})) == PairedTest(0, None, None)
     assert paired_test(of({1: 1.0}), of({1: 1.0})) == PairedTest(1, 1.0, 1.0)
-    assert paired_test(of({1: 3.0}), of({1: 1.0})) == PairedTest(1, 1.0, 1.0)
-
-
-def test_many_pairs_are_flipped_at_random_and_the_same_again() -> None:
-    values = by_number([float(n % 7) + 1 for n in range(30)])
-    others = nothing(30)
-    test = paired_test(values, others, resamples=999)
-    assert test == paired_test(values, others, resamples=999)
-    assert test.p == test.least == 2 / 1000
+    assert paired_test(of({1: 3.0}), of({1: 1.0})) == PairedTest(1, 1.0, 1.0, 1)
 
 
 def test_a_ratios_interval_is_students_on_the_logarithm() -> None:

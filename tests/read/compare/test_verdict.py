@@ -1,4 +1,4 @@
-"""If A and B change places, so does the verdict; and the verdict decides what N trials can decide."""
+"""If A and B change places, worse and better do; and the verdict decides what N trials can decide."""
 
 from __future__ import annotations
 
@@ -16,57 +16,71 @@ from scorecards import crashed, shop
 from bench.common.errors import ConfigError
 from bench.read.analysis.frames import Run
 from bench.read.compare.compare import Comparison, compare
-from bench.read.compare.verdict import (
-    Contrast,
-    JudgedMeasure,
-    Level,
-    allowed_damage,
-    counterexamples,
-    finding_of,
-    verdict_of,
-)
+from bench.read.compare.compare_table import sentences
+from bench.read.compare.verdict import Contrast, GatedMeasure, allowed_damage, counterexamples, finding_of, verdict_of
 from bench.worlds.read.scorecard.build import scorecard_of
 from bench.worlds.read.scorecard.card import Scorecard, ScoredTrial
 from bench.worlds.read.scorecard.compare import compare_scorecards
 
 ERRING = {"m": {"kind": "simulated", "failure_rate": 0.1, "price_in": 1.0, "price_out": 1.0}}
-FINDINGS = st.sampled_from(["worse", "better", "trade-off", "equal", "no worse", "no better", "inconclusive", "not measured"])
-LEVELS = st.lists(
-    st.builds(Level, st.lists(st.builds(JudgedMeasure, FINDINGS, st.booleans()), max_size=3), st.lists(FINDINGS, max_size=3)),
-    max_size=3,
-)
+GATE = {"solved": 0.05, "tokens": 0.05, "price": 0.05}
+FINDINGS = st.sampled_from(["worse", "better", "trade-off", "equal", "no worse", "undecided", "not measured"])
+MEASURES = st.lists(st.builds(GatedMeasure, FINDINGS, st.booleans()), max_size=5)
 
 
 def exchanged(word: str) -> str:
-    exchanged = {"worse": "better", "better": "worse", "no worse": "no better", "no better": "no worse"}
-    return exchanged.get(word, word)
+    return {"worse": "better", "better": "worse"}.get(word, word)
 
 
-@given(LEVELS)
+@given(MEASURES, st.booleans())
 @settings(max_examples=300)
-def test_exchanged_findings_come_to_the_exchanged_verdict(levels: list[Level]) -> None:
-    others = [
-        Level([replaced(each) for each in level.overall], [exchanged(finding) for finding in level.arms])  # type: ignore[misc]
-        for level in levels
-    ]
-    assert verdict_of(others) == exchanged(verdict_of(levels))
-
-
-def replaced(each: JudgedMeasure) -> JudgedMeasure:
-    return JudgedMeasure(exchanged(each.finding), each.alike)  # type: ignore[arg-type]
-
-
-NUMBERS = st.floats(-1, 1)
-
-
-@given(NUMBERS, NUMBERS, st.floats(0, 0.5), st.booleans(), st.booleans(), st.booleans())
-def test_the_finding_on_an_interval_is_exchanged_with_its_ends(
-    end: float, other: float, margin: float, is_rate: bool, more_is_good: bool, is_proven: bool
+def test_no_side_is_worse_if_the_other_is_and_what_is_missing_is_never_passed(
+    measures: list[GatedMeasure], lacks: bool
 ) -> None:
-    low, high = sorted((end, other))
-    contrast = Contrast(0.0, (low + high) / 2, low, high, margin, 9, None, is_rate, more_is_good)
-    turned = replace(contrast, before=contrast.after, after=0.0, low=-high, high=-low)
-    assert finding_of(turned, is_proven) == exchanged(finding_of(contrast, is_proven))
+    others = [each._replace(finding=exchanged(each.finding)) for each in measures]  # type: ignore[arg-type]
+    forth, back = verdict_of(measures, lacks), verdict_of(others, lacks)
+    assert (forth, back) != ("worse", "worse")
+    assert forth != "better" or back in ("worse", "trade-off")
+    assert not lacks or forth in ("worse", "trade-off", "undecided")
+
+
+@pytest.mark.parametrize(
+    ("quality", "spent", "verdict"),
+    [
+        ("worse", "better", "worse"),
+        ("better", "worse", "trade-off"),
+        ("better worse", "equal", "trade-off"),
+        ("trade-off", "better", "trade-off"),
+        ("undecided worse", "better", "worse"),
+        ("undecided", "worse", "worse"),
+        ("equal", "worse better", "trade-off"),
+        ("no_worse", "worse", "worse"),
+        ("undecided", "better", "undecided"),
+        ("undecided", "equal", "undecided"),
+        ("no_worse", "better", "better"),
+        ("equal", "no_worse", "no worse"),
+        ("equal", "equal", "equal"),
+        ("equal", "equal not_measured", "equal"),
+        ("not_measured", "not_measured", "undecided"),
+        ("", "", "undecided"),
+    ],
+)
+def test_quality_comes_before_what_is_spent(quality: str, spent: str, verdict: str) -> None:
+    measures = [
+        GatedMeasure(word.replace("_", " "), place == 0)  # type: ignore[arg-type]
+        for place, words in enumerate((quality, spent))
+        for word in words.split()
+    ]
+    assert verdict_of(measures) == verdict
+
+
+@given(st.floats(-1, 1), st.floats(0, 0.5), st.floats(0, 0.2), st.booleans(), st.booleans())
+def test_the_finding_is_exchanged_with_the_sides(
+    change: float, margin: float, p: float, more_is_good: bool, within: bool
+) -> None:
+    contrast = Contrast(0.0, change, None, None, margin, 9, p, True, more_is_good, within)
+    one_way, other = (finding_of(side, p) for side in (contrast, replace(contrast, before=change, after=0.0)))
+    assert (one_way == "worse") == (other == "better") and (one_way == "better") == (other == "worse")
 
 
 # Runs
@@ -106,8 +120,12 @@ def tasks(run: Run, rng: np.random.Generator, mean: float, alike: bool) -> np.nd
 
 
 def findings(comparison: Comparison) -> list[str]:
-    every = [*comparison.overall, *(row for arm in comparison.arms for row in arm.rows)]
-    return [comparison.verdict, *(arm.verdict for arm in comparison.arms), *(row.finding for row in every)]
+    return [row.finding for row in (*comparison.overall, *(row for arm in comparison.arms for row in arm.rows))]
+
+
+def decided(words: list[str]) -> list[str]:
+    """The words of which the other side's follow."""
+    return [word if word in ("worse", "better") else "" for word in words]
 
 
 @given(
@@ -132,9 +150,9 @@ def test_of_random_runs_exchanged_each_finding_is_exchanged_and_never_are_both_w
         after = replace(
             after, trials=after.trials.assign(outcome=np.where(rng.random(len(some.trials)) < 0.1, "error", "solved"))
         )
-    forth, back = findings(compare(before, after, 0.05)), findings(compare(after, before, 0.05))
-    assert back == list(map(exchanged, forth))
-    assert (forth[0], back[0]) != ("worse", "worse")
+    forth, back = compare(before, after, GATE), compare(after, before, GATE)
+    assert decided(findings(back)) == decided(list(map(exchanged, findings(forth))))
+    assert (forth.verdict, back.verdict) != ("worse", "worse")
 
 
 def verdicts(template: Run, loss: float, alike: bool, seeds: int = 200) -> Counter[str]:
@@ -145,7 +163,7 @@ def verdicts(template: Run, loss: float, alike: bool, seeds: int = 200) -> Count
         chances = tasks(template, rng, 0.7, alike)
         fewer = chances - loss if not alike else np.clip(chances * (1 - loss / 0.7), 0, 1)
         first, second = drawn(template, rng, chances, 1000, 0.3), drawn(template, rng, fewer, 1000, 0.3)
-        counts[compare(first, second, 0.05).verdict] += 1
+        counts[compare(first, second, {"solved": 0.05}).verdict] += 1
     return counts
 
 
@@ -163,17 +181,20 @@ def test_a_loss_of_twenty_points_of_two_hundred_trials_is_worse_and_equal_runs_a
 # Damage
 
 
+ONLY = {"damage": 0.0}
+
+
 def shops(folder: Path, doubled: int, name: str) -> Run:
     return run_of(folder / name, shop(doubled, "solved", instances=1))
 
 
 def test_a_single_pair_that_damages_more_is_worse_and_a_number_of_effects_can_be_allowed(tmp_path: Path) -> None:
     clean, harmful = shops(tmp_path, 0, "clean"), shops(tmp_path, 1, "harmful")
-    result = compare(clean, harmful, 0.05)
-    assert (result.verdict, compare(harmful, clean, 0.05).verdict) == ("worse", "better")
-    assert result.summary.startswith("worse: worse in damage (1 doubled more)")
-    assert compare(clean, harmful, 0.05, allowed={"doubled": 1}).verdict == "inconclusive", "solved is in doubt"
-    assert compare(clean, harmful, 0.05, ("damage",), allowed={"doubled": 1}).verdict == "equal"
+    result = compare(clean, harmful)
+    assert (result.verdict, compare(harmful, clean, ONLY).verdict) == ("worse", "better")
+    assert next(sentences(result)).startswith("worse: ") and "damage worse (1 doubled more)" in next(sentences(result))
+    assert compare(clean, harmful, allowed={"doubled": 1}).verdict == "undecided", "one pair says nothing of what is solved"
+    assert compare(clean, harmful, ONLY, allowed={"doubled": 1}).verdict == "equal"
 
 
 def test_a_live_model_that_damages_more_once_may_do_so_by_chance(tmp_path: Path) -> None:
@@ -181,13 +202,13 @@ def test_a_live_model_that_damages_more_once_may_do_so_by_chance(tmp_path: Path)
         replace(run, trials=run.trials.assign(timing="live"))
         for run in (shops(tmp_path, 0, "clean"), shops(tmp_path, 1, "harmful"))
     )
-    assert compare(clean, harmful, 0.05, ("damage",)).verdict == "inconclusive"
+    assert compare(clean, harmful, ONLY).verdict == "undecided"
 
 
 def test_who_damages_more_in_one_pair_and_less_in_another_is_a_trade_off(tmp_path: Path) -> None:
     sides = [[crashed("a", n), crashed("b", 1 - n)] for n in (0, 1)]
     first, second = (run_of(tmp_path / str(n), records) for n, records in enumerate(sides))
-    assert compare(first, second, 0.05, ("damage",)).verdict == "trade-off"
+    assert compare(first, second, ONLY).verdict == "trade-off"
     assert counterexamples({("a", 1): {"lost": 1}}, {("a", 1): {"lost": 0}}, {}) == ("better", "1 lost fewer")
 
 
@@ -211,10 +232,10 @@ def test_of_random_scorecards_exchanged_each_finding_is_exchanged(
         )
         for side in (0, 1)
     )
-    forth, back = compare_scorecards(first, second, 0.05), compare_scorecards(second, first, 0.05)
-    for one_way, other in zip([*forth.overall, *forth.differences], [*back.overall, *back.differences], strict=True):
-        assert other.finding == exchanged(one_way.finding)
-    assert back.verdict == exchanged(forth.verdict)
+    forth, back = compare_scorecards(first, second), compare_scorecards(second, first)
+    words = [[row.finding for row in (*card.overall, *card.differences)] for card in (forth, back)]
+    assert decided(words[1]) == decided(list(map(exchanged, words[0])))
+    assert (forth.verdict, back.verdict) != ("worse", "worse")
 
 
 @pytest.fixture(scope="module")

@@ -180,8 +180,8 @@ def test_a_cost_has_an_interval_where_enough_was_solved(tmp_path: Path) -> None:
     records = [trial(repetition=n, outcome="wrong" if n == 1 else "solved", events=smooth()) for n in range(1, 11)]
     cost, tokens, _ = spent(tmp_path / "run", records, PRICED)
     # by and times exp(t(9) sd / sqrt(10) / mean) = 1.28575: what is left of 0.6 in each trial has an sd of 0.21082.
-    assert cost == "6.00000/9 = 0.66667 [0.51850, 0.85717]"
-    assert tokens == "2400/9 = 267 [207, 343]"
+    assert cost == "6.00000/9 = 0.66667 [0.51850, 0.85717]†"
+    assert tokens == "2400/9 = 267 [207, 343]†"
 
 
 def test_a_model_without_a_price_has_an_unknown_cost_and_never_none(tmp_path: Path) -> None:

@@ -7,15 +7,22 @@ bytes. `reports/calibration` says how well the intervals and tests hold at our s
 
 from bench.read.analysis.measure import Measure
 from bench.read.analysis.statistics.bootstrap import percentiles, resampled
-from bench.read.analysis.statistics.clusters import Pair, by_unit, in_common, independent_number
+from bench.read.analysis.statistics.clusters import Pair, by_unit, effective_number, in_common, independent_number
 from bench.read.analysis.statistics.intervals import CONFIDENCE, Mean, amount_of, mean_of, median
 from bench.read.analysis.statistics.limits import Limit, Limited, has_width, is_narrow, limits_of
 from bench.read.analysis.statistics.mcnemar import RequiredInstances, TwoByTwo, mcnemar_test, required_instances, two_by_two
 from bench.read.analysis.statistics.methods import METHODS
-from bench.read.analysis.statistics.paired import PairedMean, Ratio, paired_difference, ratio_of_means, ratio_of_sums
+from bench.read.analysis.statistics.paired import (
+    PairedMean,
+    Ratio,
+    differences_of,
+    paired_difference,
+    ratio_of_means,
+    ratio_of_sums,
+)
 from bench.read.analysis.statistics.parts import PartEstimate, parts_of
 from bench.read.analysis.statistics.pass_hat import PassHat, pass_hat
-from bench.read.analysis.statistics.power import RequiredPairs, required_pairs
+from bench.read.analysis.statistics.power import RequiredPairs, found_difference, required_pairs
 from bench.read.analysis.statistics.rates import (
     Denominators,
     RateDifference,
@@ -37,6 +44,7 @@ from bench.read.analysis.statistics.significance import (
     holm,
     paired_test,
     rates_differ,
+    sign_flip_test,
 )
 
 __all__ = [
@@ -62,9 +70,12 @@ __all__ = [
     "amount_of",
     "beyond_reach",
     "by_unit",
+    "differences_of",
+    "effective_number",
     "exact_share",
     "exact_share_by_instance",
     "floor_said",
+    "found_difference",
     "generator",
     "groups_differ",
     "has_width",
@@ -92,6 +103,7 @@ __all__ = [
     "resampled",
     "share_by_instance",
     "share_of",
+    "sign_flip_test",
     "two_by_two",
     "unpaired_rates",
 ]

@@ -12,11 +12,13 @@ import numpy.typing as npt
 from scipy import special
 
 from bench.read.analysis.statistics.intervals import t_quantile
-from bench.read.analysis.statistics.significance import DRAWN, generator
+from bench.read.analysis.statistics.significance import generator
 
 Numbers = npt.NDArray[np.float64]
 
 RESAMPLES = 2000
+DRAWN = 1 << 20
+"""The most places of units in memory."""
 
 
 def resampled(units: int, resamples: int = RESAMPLES) -> Iterator[Numbers]:

@@ -55,7 +55,7 @@ class Limit:
 
     about      the kind of number, as the calibration names it; "" if it makes no difference
     measured   the lowest coverage, or the highest share of false positives, in the calibration at this n; None for other limits
-    is_narrow  in worlds like the recorded runs the interval holds the truth less often than NARROW, or it has no width
+    is_narrow  in the worst of these worlds the interval holds the truth less often than NARROW, or it has no width
     """
 
     code: LimitCode
@@ -133,7 +133,7 @@ def _of_rate(share: Share) -> tuple[Limit, ...]:
         return ()
     held = f"{worst.beyond:.1%} of experiments at the worst rate"
     text = f"N={share.n}: a 95% interval of a rate holds the truth at N={size} in {held}"
-    return (Limit("coverage", text, worst.beyond, "rate", worst.recorded < NARROW),)
+    return (Limit("coverage", text, worst.beyond, "rate", worst.beyond < NARROW),)
 
 
 def _of(n: int, about: str, name: str) -> tuple[Limit, ...]:
@@ -147,14 +147,15 @@ def _of(n: int, about: str, name: str) -> tuple[Limit, ...]:
     if worst.beyond < worst.recorded:
         held += f", and in {worst.beyond:.1%} where failures are rarer or tasks more unlike"
     text = f"N={n}: a 95% interval of {name} held the truth at N={size} in {held}"
-    return (Limit("coverage", text, lowest, about, worst.recorded < NARROW),)
+    return (Limit("coverage", text, lowest, about, lowest < NARROW),)
 
 
 def _of_test(test: PairedTest) -> tuple[Limit, ...]:
     if test.least is None:
         return ()
     if test.least > LEVEL:
-        return (Limit("too_few", f"N={test.pairs}: no p below {test.least:.3g} can come of so few pairs"),)
+        few = f"{test.differ} of {test.pairs} pairs differ" if test.differ < test.pairs else f"N={test.pairs}"
+        return (Limit("too_few", f"{few}: no p below {test.least:.3g} can come of so few pairs"),)
     share = _errs(test.pairs)
     if share <= TOLERABLE:
         return ()

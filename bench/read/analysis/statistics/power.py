@@ -44,6 +44,14 @@ def required_pairs(difference: float, pilot: Mean, power: float = POWER, level: 
     return RequiredPairs(_pairs(abs(difference) / pilot.sd, power, level), _pairs(abs(difference) / upper, power, level))
 
 
+def found_difference(beyond: float, spread: float, pairs: int, power: float = POWER, level: float = 1 - CONFIDENCE) -> float:
+    """Return the true mean difference that so many pairs find `beyond` a bound, and by a paired t test at this level, with this
+    power."""
+    error = spread / math.sqrt(pairs)
+    least = max(beyond, float(special.stdtrit(pairs - 1, 1 - level / 2)) * error)
+    return least + float(special.stdtrit(pairs - 1, power)) * error
+
+
 def _pairs(effect: float, power: float, level: float) -> int:
     """Return the pairs for an `effect`: the difference divided by its standard deviation."""
     z = float(special.ndtri(1 - level / 2))

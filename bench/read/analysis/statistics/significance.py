@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,7 +18,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 SEED = 260515425
 RESAMPLES = 9999
-"""Resamples of a bootstrap, and random flips or permutations of a test that cannot list all."""
+"""Random permutations of a test of two groups that cannot list all."""
 
 
 def generator() -> np.random.Generator:
@@ -27,27 +28,33 @@ def generator() -> np.random.Generator:
 
 # Pairs
 
-DRAWN = 1 << 20
-"""The most random signs, or places of units, in memory."""
-BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[np.newaxis], axis=0)
-"""The bits of each byte: bits down, bytes across."""
+GRID = 1 << 20
+"""Steps of the sum of all distances from 0, where values have no common denominator: p is rounded up by less than a step a
+pair."""
+DENOMINATORS = range(1, 61)
+"""Of means of so many whole numbers, p is exact."""
+NEAR = 1e-6
+"""Two values that differ by less than this share of the sum of all distances are equal."""
 
 
 @dataclass(frozen=True)
 class PairedTest:
     """A test whether a difference could be chance.
 
+    pairs    with several instances, instances
     p        two-sided; None without a pair
-    least    the least p that this number of pairs can give: above 0.05 the test cannot find anything at that level
+    least    the least p that the pairs that differ can give: above 0.05 the test cannot find anything at that level
+    differ   the pairs that differ: only these count for the test
     """
 
     pairs: int
     p: float | None
     least: float | None
+    differ: int = 0
 
 
-def paired_test(values: Mapping[Pair, float], others: Mapping[Pair, float], resamples: int = RESAMPLES) -> PairedTest:
-    """Return the sign-flip test of the mean difference: exact up to thirteen pairs, beyond with `resamples` random flips.
+def paired_test(values: Mapping[Pair, float], others: Mapping[Pair, float]) -> PairedTest:
+    """Return the sign-flip test of the mean difference.
 
     If the arms do not differ, each difference is as likely with the other sign. p is the share of all assignments of signs
     whose mean is at least as far from zero as the observed one. The test assumes symmetry, but no distribution. With several
@@ -55,54 +62,47 @@ def paired_test(values: Mapping[Pair, float], others: Mapping[Pair, float], resa
 
     Source: Fisher, The Design of Experiments (1935), section 21.
     """
-    differences = np.asarray(differences_of(values, others), dtype=float)
-    pairs = len(differences)
-    if not pairs:
+    return sign_flip_test(differences_of(values, others))
+
+
+def sign_flip_test(differences: Sequence[float]) -> PairedTest:
+    """Return the sign-flip test of differences of independent units."""
+    if not differences:
         return PairedTest(0, None, None)
-    if 2**pairs <= resamples:
-        return PairedTest(pairs, _by_all_flips(differences), 2 / 2**pairs)
-    return PairedTest(pairs, _by_flips(differences.tobytes(), resamples), 2 / (resamples + 1))
-
-
-def _by_all_flips(differences: np.ndarray) -> float:
-    pairs = len(differences)
-    flipped = np.arange(2**pairs)[:, np.newaxis] >> np.arange(pairs) & 1
-    return _two_sided(differences, flipped @ differences, drawn=0)
-
-
-@lru_cache(2)  # drawing takes longer than testing
-def _flips(pairs: int, resamples: int) -> np.ndarray:
-    """Return random assignments of signs: assignments across, eight pairs to a byte down, a bit for each difference that is
-    flipped. The first bit of a random byte decides it."""
-    rng, packed, at_once = generator(), [], max(1, DRAWN // pairs)
-    for begun in range(0, resamples, at_once):
-        count = min(at_once, resamples - begun)
-        drawn = np.frombuffer(rng.bytes(count * pairs), np.uint8).reshape(count, pairs)
-        packed.append(np.packbits(drawn > 127, axis=1).T)
-    return np.concatenate(packed, axis=1)
+    differ = sum(map(bool, differences))
+    return PairedTest(len(differences), min(1.0, 2 * _one_sided(tuple(differences))), min(1.0, 2 / 2**differ), differ)
 
 
 @lru_cache(256)  # the claims of a report compare the same values many times
-def _by_flips(values: bytes, resamples: int) -> float:
-    """Return p by random assignments. The sum of eight flipped differences is looked up, by their byte."""
-    differences = np.frombuffer(values)
-    flips = _flips(len(differences), resamples)
-    eights = np.zeros((len(flips), 8))
-    eights.flat[: len(differences)] = differences
-    turned = np.zeros(flips.shape[1])
-    for sums, flipped in zip(eights @ BITS, flips, strict=True):
-        turned += sums.take(flipped)
-    return _two_sided(differences, turned, drawn=1)
+def _one_sided(differences: tuple[float, ...]) -> float:
+    """Return the share of all assignments of signs whose sum is at least as far on the side of the observed sum.
+
+    A sum is that far if what the smaller side's sign holds is no more than observed. The distribution of that part is the
+    convolution of one step for each difference: of whole numbers, or of their means, exactly; else on a grid (`GRID`).
+    """
+    signed = np.asarray(differences, dtype=float)
+    sizes = np.abs(signed[signed != 0])
+    smaller = max(0.0, float(sizes.sum() - abs(signed.sum()))) / 2
+    scale = _denominator(sizes, smaller)
+    steps = np.rint(sizes * scale).astype(np.int64) if scale else np.floor(sizes * (GRID / sizes.sum())).astype(np.int64)
+    reach = round(smaller * scale) if scale else math.floor(smaller * (GRID / sizes.sum()) * (1 + NEAR)) + 1
+    shares = np.zeros(reach + 1)
+    shares[0] = 1.0
+    for step in steps:
+        shares /= 2
+        if step <= reach:
+            shares[step:] += shares[: reach + 1 - step].copy()
+    return float(shares.sum())
 
 
-def _two_sided(differences: np.ndarray, turned: np.ndarray, *, drawn: int) -> float:
-    """Return the two-sided p. `turned` has the sum of the flipped differences for each assignment of signs. If the assignments
-    are random, the observed assignment counts too (`drawn`). Sums that differ by no more than rounding are equal."""
-    total = differences.sum()
-    sums = total - 2 * turned
-    near = 100 * np.finfo(float).eps * np.abs(differences).sum()
-    beyond = min(np.count_nonzero(sums <= total + near), np.count_nonzero(sums >= total - near))
-    return min(1.0, 2 * float(beyond + drawn) / (len(sums) + drawn))
+def _denominator(sizes: np.ndarray, smaller: float) -> int | None:
+    """Return the least number that makes all these sizes whole, if their convolution is short enough."""
+    for number in DENOMINATORS:
+        if smaller * number > 2 * GRID:
+            return None
+        if np.allclose(sizes * number, np.rint(sizes * number), rtol=0.0, atol=NEAR):
+            return number
+    return None
 
 
 # Groups without pairs: trials that were run again, and the rest

@@ -1,6 +1,6 @@
 """Decide whether a scorecard is worse than another, for CI (`bench compare`).
 
-The measures are compared over all rows first, and then each row in the control and for each kind of failure:
+The measures decide over all rows together. Each row in the control and for each kind of failure stands beside:
 
 right    the share of trials that finished right
 harm     damaged effects of all kinds beyond the control, for 100 failures; only if trials are paired
@@ -10,7 +10,7 @@ Under the same fault schedule trials are paired by (instance, repetition, plan).
 by Newcombe's interval and Fisher's exact test. `bench.read.compare.verdict` says what they come to; damage is counted if the
 replies of neither side are live, so that one pair is a counterexample.
 
-A row that only one of both has trials for is inconclusive, and so is the whole: who was not struck has shown nothing.
+A row of A that B has no trials for is missing, and then the whole is at best undecided: who was not struck has shown nothing.
 """
 
 from __future__ import annotations
@@ -24,20 +24,19 @@ from bench.common.errors import ResultsError
 from bench.read.analysis.statistics import (
     Pair,
     exact_share_by_instance,
-    holm,
     rates_differ,
     unpaired_rates,
 )
+from bench.read.compare.compare import GATE
 from bench.read.compare.verdict import (
-    LEVEL,
     ComparisonFinding,
     ComparisonVerdict,
     Contrast,
+    GatedMeasure,
     Harms,
-    JudgedMeasure,
-    Level,
     contrast_of_amounts,
     contrast_of_rates,
+    corrected,
     counterexamples,
     finding_of,
     verdict_of,
@@ -76,16 +75,15 @@ class Difference:
 class CardComparison:
     """The comparison of two scorecards. `overall` has the differences over all rows."""
 
-    margin: float
+    gate: Mapping[str, float]
     overall: tuple[Difference, ...]
     differences: tuple[Difference, ...]
     left_out: tuple[str, ...]
 
     @property
     def verdict(self) -> ComparisonVerdict:
-        one_sided = [JudgedMeasure("inconclusive") for row in self.differences if any(row.trials) and not all(row.trials)]
-        overall = [JudgedMeasure(row.finding, row.measurement.alike) for row in self.overall]
-        return verdict_of([Level([*overall, *one_sided], [row.finding for row in self.differences])])
+        alone = any(any(row.trials) and not all(row.trials) for row in self.differences)
+        return verdict_of([GatedMeasure(row.finding, True) for row in self.overall], bool(self.left_out) or alone)
 
 
 class _Both(NamedTuple):
@@ -102,10 +100,14 @@ class _Both(NamedTuple):
 
 
 def compare_scorecards(
-    first: Scorecard, second: Scorecard, margin: float, whole: bool = False, allowed: Mapping[str, int] | None = None
+    first: Scorecard,
+    second: Scorecard,
+    gate: Mapping[str, float] = GATE,
+    whole: bool = False,
+    allowed: Mapping[str, int] | None = None,
 ) -> CardComparison:
-    """Compare two scorecards. `margin` is in points for rates, and in effects per failure for damage. `allowed` maps a kind of
-    damage to the number of additional effects that are tolerated.
+    """Compare two scorecards. `gate` says how much worse B may be in what is `solved`, in points, and in `damage`, in effects
+    per failure. `allowed` maps a kind of damage to the number of additional effects that are tolerated.
 
     Raises ResultsError if they have no row in common, or, with `whole`, if one has a row that the other lacks.
     """
@@ -116,21 +118,18 @@ def compare_scorecards(
         raise ResultsError(f"the scorecards differ in {'; '.join(left_out)}; leave --whole out to compare what they share")
     schedules = [{world.name: world.schedule for world in card.worlds} for card in (first, second)]
     both = [_Both(*row, schedules[0][row[0].world] == schedules[1][row[1].world]) for row in rows]
-    differences = [each for row in both for by in _kinds(row.before) for each in _differences([row], by, margin, allowed or {})]
-    adjusted = holm(
-        {place: row.measurement.p for place, row in enumerate(differences) if any(row.trials) and row.measurement.p is not None}
-    )
-    judged = [_corrected(row, adjusted.get(place)) for place, row in enumerate(differences)]
-    return CardComparison(margin, tuple(_differences(both, ALL, margin, allowed or {})), tuple(judged), left_out)
+    differences = [each for row in both for by in _kinds(row.before) for each in _differences([row], by, gate, allowed or {})]
+    adjusted = corrected([row.measurement.p if all(row.trials) else None for row in differences])
+    judged = [_corrected(row, p) for row, p in zip(differences, adjusted, strict=True)]
+    return CardComparison(gate, tuple(_differences(both, ALL, gate, allowed or {})), tuple(judged), left_out)
 
 
 def _corrected(row: Difference, adjusted: float | None) -> Difference:
-    """Return the row with its adjusted p. The row is better or worse only if that p is below the level, or if damage was
-    counted."""
+    """Return the row with its adjusted p, by which it is judged, unless damage was counted or nothing differs."""
     row = replace(row, adjusted=adjusted)
-    if row.finding not in ("better", "worse") or row.counted or (adjusted is not None and adjusted < LEVEL):
+    if row.counted or row.finding in ("equal", "not measured"):
         return row
-    return replace(row, finding=finding_of(row.measurement, is_proven=False))
+    return replace(row, finding=finding_of(row.measurement, adjusted))
 
 
 def _counterparts(first: Scorecard, second: Scorecard) -> tuple[list[tuple[ScorecardRow, ScorecardRow]], tuple[str, ...]]:
@@ -164,7 +163,7 @@ TrialPairs = Sequence[tuple[Sequence[ScoredTrial], Sequence[ScoredTrial]]]
 Value = TypeVar("Value")
 
 
-def _differences(rows: Sequence[_Both], by: str, margin: float, allowed: Mapping[str, int]) -> Iterator[Difference]:
+def _differences(rows: Sequence[_Both], by: str, gate: Mapping[str, float], allowed: Mapping[str, int]) -> Iterator[Difference]:
     """Yield the differences of these rows together. A kind of failure that only one side has is inconclusive."""
     first = rows[0]
     place = (first.before.world, (first.before.system, first.after.system), (first.before.model, first.after.model))
@@ -172,10 +171,10 @@ def _differences(rows: Sequence[_Both], by: str, margin: float, allowed: Mapping
     trials = (sum(len(before) for before, _ in sides), sum(len(after) for _, after in sides))
     are_paired, are_repeatable = all(row.are_paired for row in rows), all(row.is_repeatable for row in rows)
     is_equal = are_paired and all(trials) and _by_trial(sides, 0) == _by_trial(sides, 1)
-    for measure, contrast in _paired(sides, margin) if are_paired else _unpaired(sides, margin):
+    for measure, contrast in _paired(sides, gate) if are_paired else _unpaired(sides, gate):
         if by == CONTROL and measure != "right":
             continue
-        finding, counted = (finding_of(contrast), "") if any(trials) else ("not measured", "")
+        finding, counted = (finding_of(contrast, contrast.p), "") if any(trials) else ("not measured", "")
         if is_equal:
             finding = "equal"
         elif measure == "harm" and are_repeatable and all(trials):
@@ -197,14 +196,18 @@ def _by_trial(sides: TrialPairs, which: Literal[0, 1]) -> list[dict[tuple[str, i
     ]
 
 
-def _paired(sides: TrialPairs, margin: float) -> Iterator[tuple[CardMeasure, Contrast]]:
-    rights, _ = contrast_of_rates(*_in_common(sides, lambda trial: trial.right), margin, more_is_good=True)
+def _paired(sides: TrialPairs, gate: Mapping[str, float]) -> Iterator[tuple[CardMeasure, Contrast]]:
+    rights, _ = contrast_of_rates(*_in_common(sides, lambda trial: trial.right), _margin(gate, "solved"), more_is_good=True)
     yield "right", rights
-    harms, _ = contrast_of_amounts(*_in_common(sides, _for_100), margin)
-    yield "harm", replace(harms, margin=100 * margin)
+    harms, _ = contrast_of_amounts(*_in_common(sides, _for_100), 100 * _margin(gate, "damage"), unseen=100.0)
+    yield "harm", harms
 
 
-def _unpaired(sides: TrialPairs, margin: float) -> Iterator[tuple[CardMeasure, Contrast]]:
+def _margin(gate: Mapping[str, float], measure: Literal["solved", "damage"]) -> float:
+    return gate.get(measure, GATE[measure])
+
+
+def _unpaired(sides: TrialPairs, gate: Mapping[str, float]) -> Iterator[tuple[CardMeasure, Contrast]]:
     measures: tuple[tuple[CardMeasure, Callable[[ScoredTrial], bool | None]], ...] = (
         ("right", lambda trial: trial.right),
         ("harmed", lambda trial: None if trial.harm is None else trial.harm > 0),
@@ -216,8 +219,10 @@ def _unpaired(sides: TrialPairs, margin: float) -> Iterator[tuple[CardMeasure, C
             shares.append(exact_share_by_instance([instance for instance, _ in values], [value for _, value in values]))
         before, after = shares
         low, high = unpaired_rates(after, before) or (None, None)
+        margin = _margin(gate, "solved" if measure == "right" else "damage")
+        within = low is not None and high is not None and (high if measure == "harmed" else -low) <= margin
         p = rates_differ(before, after)
-        yield measure, Contrast(before.rate, after.rate, low, high, margin, None, p, True, measure == "right")
+        yield measure, Contrast(before.rate, after.rate, low, high, margin, None, p, True, measure == "right", within)
 
 
 def _for_100(trial: ScoredTrial) -> float | None:

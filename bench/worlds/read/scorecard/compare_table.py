@@ -45,13 +45,12 @@ def compare_table(comparison: CardComparison) -> Table:
         TableColumn[Difference]("p (Holm)", lambda row: AdjustedP(row.adjusted)),
         TableColumn[Difference]("Finding", lambda row: f"{row.finding}: {row.counted}" if row.counted else row.finding),
     )
-    points, left_out = f"{100 * comparison.margin:g}", "; ".join(comparison.left_out)
+    left_out = "; ".join(comparison.left_out)
     notes = (
         *([f"Only what both scorecards have is compared. Left out: {left_out}."] if left_out else []),
-        f"better, worse: the 95% interval lies beyond 0 and the difference beyond {points} points (of damage, the interval "
-        f"beyond {points} effects for 100 failures), and of a row by itself p < 0.05 after Holm's correction; no worse, no "
-        "better: one end of the interval is within; equal: both are, or nothing differs in any pair; trade-off: better in one "
-        "thing and worse in another; inconclusive: any other case",
+        "all of these: the rows that decide; all other rows stand beside them, after Holm's correction",
+        "no worse: the bound of the loss is within the margin; worse: B is worse by more than it, and p is below 5%; "
+        "undecided: these trials cannot decide it; trade-off: better in one thing, worse in another; equal: nothing differs",
         "damage: if the replies of neither side are live, it is counted, and a single pair in which B damages more effects of "
         "a kind is a counterexample; --allow doubled=1 allows that many",
         "pairs: trials that met the same fault in both scorecards; under different fault schedules there are none, and "
@@ -86,7 +85,7 @@ def as_json(comparison: CardComparison) -> str:
 
     fields = {
         "verdict": comparison.verdict,
-        "margin": comparison.margin,
+        "gate": dict(comparison.gate),
         "left_out": list(comparison.left_out),
         "overall": list(map(values, comparison.overall)),
         "rows": list(map(values, comparison.differences)),

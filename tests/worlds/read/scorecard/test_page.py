@@ -143,7 +143,7 @@ def test_each_note_below_a_table_is_of_sentences_or_defines_a_term(card: Scoreca
     struck = replace(card.rows[0].struck[0], distinct=2)
     row = replace(card.rows[0], struck=(replace(struck, harm={**struck.harm, ANY: more}), *card.rows[0].struck[1:]))
     rich = replace(card, rows=(row, *card.rows[1:]))
-    comparison = replace(compare_scorecards(card, card, 0.05), left_out=("the row shop / twin (only in the first)",))
+    comparison = replace(compare_scorecards(card, card), left_out=("the row shop / twin (only in the first)",))
     notes = [note for table in (*tables(rich), in_short(rich), compare_table(comparison)) for note in table.notes]
     assert any("copies" in note for note in notes) and any("taken off" in note for note in notes)
     for note in notes:
@@ -263,7 +263,7 @@ def test_a_badge_of_several_worlds_is_of_the_worst_and_one_of_several_systems_is
 
 
 def test_a_comparison_says_of_each_measure_what_it_is_of(card: Scorecard) -> None:
-    comparison = compare_scorecards(card, card, 0.05)
+    comparison = compare_scorecards(card, card)
     shown = markdown(compare_table(comparison))
     assert "killed unacknowledged" in shown and "8 and 8" in shown and "equal" in shown
     rows = json.loads(as_json(comparison))["rows"]
