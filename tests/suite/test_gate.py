@@ -65,8 +65,8 @@ def test_the_page_says_what_the_gate_finds() -> None:
         for change, arms, units in ((0.5, 1, 10), (0.5, 4, 10), (0.2, 4, 10), (0.2, 4, 40))
     ]
     assert (
-        "With ten tasks a loss of 50% in tokens was found in {:.0%} of pairs of runs with one arm, and in {:.0%} with four arms."
-        " A loss of 20% was found in {:.0%} with four arms and ten tasks, and in {:.0%} with 40 tasks."
+        "With ten tasks a loss of 50% in tokens was found in {:.0%} of pairs of runs with one arm, and in {:.0%} with four "
+        "arms. A loss of 20% was found in {:.0%} with four arms and ten tasks, and in {:.0%} with 40 tasks."
     ).format(*found) in text
     passing = [each["gate no worse"] + each["gate better"] for each in none]
     assert (

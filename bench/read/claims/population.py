@@ -7,9 +7,10 @@ whether the run has an arm between them that differs from each in less.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bench.read.analysis.arms import instances_by_scenario
+from bench.read.analysis.aspects import ASKED, aspects_between, aspects_of, structure_of
 from bench.read.analysis.factors import (
     ARCHITECTURE,
     ArmName,
@@ -34,17 +35,7 @@ from bench.read.claims.claim import (
 from bench.read.claims.evidence import Missing, ModelResults, evidence, with_copies
 from bench.read.claims.measurement import compared_values
 from bench.record.config import FAULT_FREE
-from bench.record.described import UNTOLD, Structure
 
-ASKED = "how the task is asked"
-"""The only aspect that a pass without any rejection shows."""
-ASPECTS = {
-    "asks": ASKED,
-    "verifies": "when an output is verified",
-    "repeats": "what is asked again",
-    "tells": "what the next prompt is told",
-}
-"""Field of an architecture's `Structure` -> its name."""
 TOLD = "how the task is told"
 COUNTED = {
     "natural_failures": "distinct replies to first attempts that no fault touched",
@@ -157,34 +148,11 @@ def refused(source: ModelResults, claim: Claim) -> str:
     return refusal(rests_on, ARCHITECTURE if ARCHITECTURE in factors or not factors else factors[0])
 
 
-def aspects_between(run: Run, first: str, second: str) -> tuple[str, ...]:
-    """Return the aspects in which two architectures of a run differ, in words; none if one of them is not known."""
-    return tuple(aspect for aspect, value, other in _aspects(run, first, second) if value != other)
-
-
-def _aspects(run: Run, first: str, second: str) -> Iterator[tuple[str, str, str]]:
-    first_structure, second_structure = _structure(run, first), _structure(run, second)
-    if first_structure and second_structure:
-        for aspect, words in ASPECTS.items():
-            yield words, getattr(first_structure, aspect), getattr(second_structure, aspect)
-
-
-def _structure(run: Run, architecture: str) -> Structure | None:
-    """Return the structure of the base architecture, with what a variant tells the next prompt. None if the architecture has no
-    entry."""
-    base = run.config.base(architecture)
-    known = run.manifest.known.architectures.get(base)
-    structure = known.structure if known else None
-    variant = run.config.architecture.get(architecture)
-    repair = (variant and variant.repair) or run.config.repair
-    return replace(structure, tells=UNTOLD) if structure and repair == "none" else structure
-
-
 def _lies_between(run: Run, name: str, first: str, second: str) -> bool:
     """Return whether an architecture lies between two others: it is neither of them, and it differs from each in fewer aspects
     than they differ from each other."""
-    if name in (first, second) or not _structure(run, name):
+    if name in (first, second) or not structure_of(run, name):
         return False
     pairs = ((first, second), (name, first), (name, second))
-    whole, *parts = (sum(value != other for _, value, other in _aspects(run, *pair)) for pair in pairs)
+    whole, *parts = (sum(value != other for _, value, other in aspects_of(run, *pair)) for pair in pairs)
     return all(0 < part < whole for part in parts)

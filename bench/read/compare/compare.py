@@ -31,6 +31,7 @@ import pandas as pd
 from bench.common.errors import ConfigError, nearest
 from bench.read.analysis import statistics
 from bench.read.analysis.arms import Arm, Condition, arms_of, instances_by_scenario, pairs_of, require_receipts
+from bench.read.analysis.aspects import aspects_between
 from bench.read.analysis.copies import counted_once, never_errs
 from bench.read.analysis.factors import (
     ARCHITECTURE,
@@ -46,7 +47,6 @@ from bench.read.analysis.metrics import LEAST_PRICED, METRICS, measure_of
 from bench.read.analysis.pairing import PairedRuns, paired_runs
 from bench.read.analysis.per_solved import PerSolved, per_solved
 from bench.read.analysis.statistics import Mean, Pair, RateDifference
-from bench.read.claims.population import aspects_between
 from bench.read.compare.verdict import (
     REASONS,
     ComparisonFinding,

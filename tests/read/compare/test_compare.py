@@ -30,9 +30,9 @@ from records import (
 import bench
 from bench.cli import main as cli
 from bench.common.errors import ResultsError
+from bench.read.analysis.aspects import aspects_between
 from bench.read.analysis.frames import Run
 from bench.read.analysis.pairing import only
-from bench.read.claims.population import aspects_between
 from bench.read.compare.compare import GATE, ArmDifference, Comparison, compare
 from bench.read.compare.compare_table import as_json, compare_table, sentences
 from bench.read.compare.verdict import EQUAL
