@@ -129,7 +129,8 @@ def test_the_two_runs_swapped_swap_the_verdict(tmp_path: Path) -> None:
 
 def test_the_margin_is_a_share_of_the_smaller_mean(tmp_path: Path) -> None:
     for folder, sides in (("a", (BEFORE, DEARER)), ("c", (DEARER, BEFORE))):
-        result = compared(tmp_path / folder, *(runs(many(side)) for side in sides), "tokens", margin=0.4)
+        before, after = (runs(many(side)) for side in sides)
+        result = compared(tmp_path / folder, before, after, "tokens", margin=0.4)
         assert result.verdict == "no worse" and rows_of(result)[0].contrast.margin == pytest.approx(400.6)
     assert compared(tmp_path / "b", runs(BEFORE), runs(DEARER), "tokens", margin=0.0).verdict == "worse"
 

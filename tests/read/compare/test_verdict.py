@@ -233,7 +233,7 @@ def test_of_random_scorecards_exchanged_each_finding_is_exchanged(
         for side in (0, 1)
     )
     forth, back = compare_scorecards(first, second), compare_scorecards(second, first)
-    words = [[row.finding for row in (*card.overall, *card.differences)] for card in (forth, back)]
+    words: list[list[str]] = [[row.finding for row in (*card.overall, *card.differences)] for card in (forth, back)]
     assert decided(words[1]) == decided(list(map(exchanged, words[0])))
     assert (forth.verdict, back.verdict) != ("worse", "worse")
 
