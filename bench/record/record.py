@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from typing import Annotated, Literal
 
@@ -54,15 +55,26 @@ class TrialRecord:
     def arm(self) -> str:
         return arm_of(self.architecture, self.plan)
 
+    @property
+    def place(self) -> str:
+        """The digest of the trial's place in its run."""
+        return place_in_run(self.scenario, self.instance, self.architecture, self.model, self.plan, self.repetition)
+
 
 def arm_of(architecture: str, plan: str) -> str:
     """Return a trial's name among the trials of the same scenario, model and repetition."""
     return f"{architecture}/{plan}"
 
 
+def place_in_run(scenario: str, instance: str, architecture: str, model: str, plan: str, repetition: int) -> str:
+    """Return the digest of a trial's place in its run. A run has one trial at each place, whatever code runs it."""
+    place = "\0".join((scenario, instance, architecture, model, plan, str(repetition)))
+    return hashlib.blake2b(place.encode(errors="surrogatepass"), digest_size=10).hexdigest()
+
+
 def latest(records: Iterable[TrialRecord]) -> list[TrialRecord]:
-    """Return the last record of each trial: a trial that ended in an error is run again on resume."""
-    return list({record.id: record for record in records}.values())
+    """Return the last record at each place of a run: a trial that ended in an error is run again on resume."""
+    return list({record.place: record for record in records}.values())
 
 
 @dataclass(frozen=True)

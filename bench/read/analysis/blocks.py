@@ -34,13 +34,13 @@ ALIKE = ("scenario", "instance", "architecture", "model", "repetition")
 class TrialBlocks:
     """The rows of trials, in the order of arrival. A trial that comes again replaces its earlier rows.
 
-    undetermined   the trials with a fault whose impact is not known
+    undetermined   the trials with a fault whose impact is not known, by their places in the run
     """
 
     def __init__(self) -> None:
-        self.undetermined: set[str] = set()
+        self.undetermined: dict[str, str] = {}
         self._last: dict[str, int] = {}
-        """Trial -> the number of its valid rows."""
+        """Place in the run -> the number of its valid rows."""
         self._added = self._closed = 0
         self._open: list[TrialRows] = []
         self._trials: ColumnBlocks = {}
@@ -50,14 +50,15 @@ class TrialBlocks:
     def __len__(self) -> int:
         return len(self._last)
 
-    def __contains__(self, trial: str) -> bool:
-        return trial in self._last
+    def __contains__(self, place: str) -> bool:
+        return place in self._last
 
-    def add(self, trial: TrialRows) -> None:
-        """Append the rows of one trial."""
-        name = trial.place[0]
-        (self.undetermined.add if trial.undetermined else self.undetermined.discard)(name)
-        self._last[name] = self._added
+    def add(self, trial: TrialRows, place: str) -> None:
+        """Append the rows of the trial at a place in the run."""
+        self.undetermined.pop(place, None)
+        if trial.undetermined:
+            self.undetermined[place] = trial.place[0]
+        self._last[place] = self._added
         self._added += 1
         self._open.append(trial)
         if len(self._open) == BLOCK:
@@ -66,10 +67,11 @@ class TrialBlocks:
     def controls(self) -> dict[str, str]:
         """Return undetermined trial -> its control, the same trial without faults. A trial without a control is left out."""
         self._close()
+        undetermined = set(self.undetermined.values())
         names, plans, *places = (_values(self._trials[name]) for name in ("trial", "plan", *ALIKE))
         placed = list(zip(names, plans, zip(*places, strict=True), strict=True))
         fault_free = {place: trial for trial, plan, place in placed if plan == FAULT_FREE}
-        return {trial: fault_free[place] for trial, _, place in placed if trial in self.undetermined and place in fault_free}
+        return {trial: fault_free[place] for trial, _, place in placed if trial in undetermined and place in fault_free}
 
     def frames(self, config: StoredConfig) -> dict[str, Frame]:
         """Return the frames by name, `trials` first. The rows are not kept.

@@ -241,7 +241,7 @@ def load_run(path: str | Path, check: bool = False) -> Run:
         rerun=loaded.rerun,
         regrades=read_grades(folder).history,
         sources=sources(folder),
-        notes=(manifest.origin,) if manifest.origin else (),
+        notes=manifest.notes,
     )
 
 
@@ -271,14 +271,14 @@ def _loaded(folder: Path, manifest: Manifest, check: bool) -> Loaded:
     blocks, sessions, rerun, trials = TrialBlocks(), list[SessionRecord](), set[str](), 0
 
     def add(record: TrialRecord, control: tuple[LedgerEntry, ...] = ()) -> None:
-        blocks.add(TrialRows.of(TrialReading(record, tariff, tasks.get(record.scenario, ()), control)))
+        blocks.add(TrialRows.of(TrialReading(record, tariff, tasks.get(record.scenario, ()), control)), record.place)
 
     for record in sound_records(folder) if check else read_records(folder):
         if isinstance(record, SessionRecord):
             sessions.append(record)
         else:
             trials += 1
-            if record.id in blocks:
+            if record.place in blocks:
                 rerun.add(record.id)
             add(record)
     if not blocks:

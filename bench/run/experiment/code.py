@@ -1,7 +1,7 @@
 """The code that a trial depends on: the files that its parts reach by imports, and a digest of them.
 
-The digest is of what our modules do: their syntax trees without docstrings, comments and layout (`bench.run.experiment.syntax`).
-Of all other files, and of the modules in BY_BYTES, it is of their bytes.
+The digest is of what our modules do, their syntax trees without docstrings, comments and layout
+(`bench.run.experiment.syntax`). Of all other files, and of the modules in BY_BYTES, it is of their bytes.
 
 The core is what every trial runs through. An architecture, an effect or a model is only in the ids of the trials that use it:
 by its module, by what that imports and the core does not, and by the versions of the packages that these import. Imports for

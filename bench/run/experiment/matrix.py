@@ -13,7 +13,7 @@ from typing import overload
 from bench.common.errors import ConfigError
 from bench.common.seeding import draw_for
 from bench.record.policy import seen_by
-from bench.record.record import arm_of
+from bench.record.record import arm_of, place_in_run
 from bench.run.architectures.part import Architecture
 from bench.run.experiment.arm import ResolvedArchitecture, ResolvedArm
 from bench.run.experiment.code import Codebase, our_codebase
@@ -51,6 +51,11 @@ class TrialSpec:
     @property
     def arm(self) -> str:
         return arm_of(self.architecture, self.plan.name)
+
+    @property
+    def place(self) -> str:
+        """The digest of the trial's place in its run."""
+        return place_in_run(self.scenario, self.instance, self.architecture, self.model, self.plan.name, self.repetition)
 
     @property
     def scenario_key(self) -> str:

@@ -22,6 +22,8 @@ def syntax_of(node: Any) -> str:
     Returns:
         ASCII text: whether other characters are printable depends on the version of Python.
     """
+    if isinstance(node, ast.JoinedStr):  # Python 3.12 adds empty texts to nested format specifications
+        return f"JoinedStr({syntax_of([part for part in node.values if getattr(part, 'value', None) != ''])})"
     if isinstance(node, ast.AST):
         fields = [(name, getattr(node, name)) for name in node._fields if name not in LEFT_OUT]
         given = [f"{name}={syntax_of(value)}" for name, value in fields if value is not None and value != []]
