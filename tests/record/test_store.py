@@ -19,6 +19,7 @@ from records import manifest_from
 
 from bench.common.digests import digest_of
 from bench.common.errors import ResultsError
+from bench.record.agreement import RecordedByOtherCode
 from bench.record.events import Judged
 from bench.record.files import FORMAT, MANIFEST, RESPONSES, TEXTS, TRIALS
 from bench.record.manifest import Manifest
@@ -235,6 +236,41 @@ def test_a_refused_folder_is_left_closed_and_unlocked(folder: Path) -> None:
             RunWriter(folder, manifest_from({**WRITTEN, "code": {"digest": "other"}}))
     assert len(list(Path("/proc/self/fd").iterdir())) == open_before
     reopened(folder)
+
+
+OTHER = manifest_from({**WRITTEN, "code": {"digest": "other"}})
+
+
+def test_other_code_runs_a_failed_trial_again_in_its_place_and_the_last_record_counts(folder: Path) -> None:
+    writer = RunWriter(folder, MANIFEST_OF_TEST)
+    writer.add(record(3, "error"), {})
+    writer.close()
+    with pytest.raises(RecordedByOtherCode, match="another version of the code of bench"):
+        RunWriter(folder, OTHER)
+    writer = RunWriter(folder, OTHER, goes_on=True)
+    again = replace(record(3), id="f" * 20)
+    assert (len(writer.ended), writer.trials, again.place in writer.ended, record(2).place in writer.ended) == (
+        3,
+        4,
+        False,
+        True,
+    )
+    writer.add(again, {})
+    writer.note(SessionRecord("now", "ended", "complete", mark=writer.mark))
+    writer.close()
+    assert [trial.id for trial in latest(read_trials(folder))] == [*(record(number).id for number in range(3)), again.id]
+    assert [(mark.records, mark.code.digest) for mark in read_manifest(folder).other_code] == [(4, "other")]
+    assert not [defect for defect in verify(folder).defects if "second trial" in defect.what or "complete" in defect.what]
+    reopened(folder, OTHER)
+    with pytest.raises(RecordedByOtherCode):
+        RunWriter(folder, MANIFEST_OF_TEST)
+
+
+def test_a_second_trial_in_one_place_is_a_defect_where_no_other_code_went_on(folder: Path) -> None:
+    writer = RunWriter(folder, MANIFEST_OF_TEST)
+    writer.add(replace(record(2), id="f" * 20), {})
+    writer.close()
+    assert [defect.line for defect in verify(folder).defects if "second trial" in defect.what] == [4]
 
 
 def test_setting_aside_frees_the_name_and_loses_nothing(folder: Path) -> None:
