@@ -217,7 +217,7 @@ class Manifest(ManifestPart):
         return f"These are not all trials of the experiment: {self.portion}." if self.portion else ""
 
     def also_labelled(self, other: Manifest) -> Manifest:
-        """Return this manifest with the other's tags as well, and with its note if it has one."""
+        """Return this manifest with the tags of the other one added, and with the other note if there is one."""
         tags = tuple(dict.fromkeys((*self.tags, *other.tags)))
         return self.model_copy(update={"tags": tags, "note": other.note or self.note})
 

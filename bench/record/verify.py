@@ -283,7 +283,7 @@ class _Places:
             self._links += link_of(line).encode()[:DIGEST].ljust(DIGEST)
 
     def first(self, line: bytes) -> int:
-        """Return the number of the first such line; 0 if there is none."""
+        """Return the number of the first line with the same bytes; 0 if the file has none."""
         with suppress(ValueError):
             return self._hashes.index(hash(line)) + 1
         return 0
