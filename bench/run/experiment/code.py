@@ -151,7 +151,8 @@ class Codebase:
             return self._uses[home.path]
         is_ours = home.root == self.package.parent
         used, packages = [] if is_ours else list(_around(home, names)), set[str]()
-        for imported in self._imports(home.path) if is_ours else _imports_in(home.path.read_bytes()):
+        in_package = home.path.is_relative_to(self.package)
+        for imported in self._imports(home.path) if in_package else _imports_in(home.path.read_bytes()):
             if imported.top == "bench" and not imported.level:
                 used += self._run_by(imported)
             elif beside_home := list(_beside(home, imported, names)):

@@ -7,6 +7,7 @@ import importlib
 import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -75,7 +76,7 @@ def changed(tree: ast.Module, change: str, data: st.DataObject) -> bool:
     nodes = [node for node in ast.walk(tree) if kinds[change](node)]
     if not nodes:
         return False
-    node = data.draw(st.sampled_from(nodes))
+    node: Any = data.draw(st.sampled_from(nodes))
     if change == "constant":
         node.value += "x" if isinstance(node.value, str) else 1
     elif change == "operator":
@@ -144,7 +145,8 @@ def sent_to_models() -> list[type[BaseModel]]:
                 source = PACKAGE.parent / f"{module.name.replace('.', '/')}.py"
                 if source.exists() and "(Output)" in source.read_text(encoding="utf-8"):
                     importlib.import_module(module.name)
-    queue, found = [Output, common._Arguments], list[type[BaseModel]]()
+    queue: list[type[BaseModel]] = [Output, common._Arguments]
+    found = list[type[BaseModel]]()
     while queue:
         found.append(kind := queue.pop())
         queue += [each for each in kind.__subclasses__() if each.__module__.startswith("bench.")]
