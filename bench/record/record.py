@@ -72,9 +72,29 @@ def place_in_run(scenario: str, instance: str, architecture: str, model: str, pl
     return hashlib.blake2b(place.encode(errors="surrogatepass"), digest_size=10).hexdigest()
 
 
+class FailedTrials:
+    """The trials of a run that ended in an error. When the run goes on, another record replaces each: of the same id, or of
+    another id if other code made it."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, str] = {}
+
+    def replaced_by(self, record: TrialRecord) -> str:
+        """Note the next record of the run. Return the id of the failed trial that it replaces; "" if it replaces none."""
+        replaced = self._ids.pop(record.place, "")
+        if record.outcome == "error":
+            self._ids[record.place] = record.id
+        return replaced
+
+
 def latest(records: Iterable[TrialRecord]) -> list[TrialRecord]:
-    """Return the last record at each place of a run: a trial that ended in an error is run again on resume."""
-    return list({record.place: record for record in records}.values())
+    """Return the last record of each trial, without failed trials that another record replaces."""
+    last, failed = dict[str, TrialRecord](), FailedTrials()
+    for record in records:
+        if (replaced := failed.replaced_by(record)) not in ("", record.id):
+            del last[replaced]
+        last[record.id] = record
+    return list(last.values())
 
 
 @dataclass(frozen=True)

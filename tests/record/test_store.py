@@ -44,7 +44,6 @@ WRITTEN: dict[str, Any] = {
     "models": {"simulated": {"kind": "simulated"}},
 }
 MANIFEST_OF_TEST = manifest_from(WRITTEN)
-ID3 = f"{3:020x}"
 
 
 def record(number: int, outcome: Any = "solved") -> TrialRecord:
@@ -86,7 +85,7 @@ def test_half_a_surrogate_pair_in_any_text_costs_no_record(folder: Path) -> None
     writer.close()
     stored = list(read_trials(folder))[-1]
     assert (stored.reason, stored.events[0]) == ("fix raised \ufffd", Judged((1,), "measure", False, "check", "\ufffd"))
-    assert "prompt \ud800" in read_texts(folder).values() and ID3 in reopened(folder).ended
+    assert "prompt \ud800" in read_texts(folder).values() and record(3).place in reopened(folder).ended
 
 
 def test_each_text_is_stored_once(folder: Path) -> None:
@@ -96,7 +95,7 @@ def test_each_text_is_stored_once(folder: Path) -> None:
 
 def test_a_resumed_writer_knows_which_trials_and_texts_are_there(folder: Path) -> None:
     writer = RunWriter(folder, MANIFEST_OF_TEST)
-    assert set(writer.ended) == {f"{number:020x}" for number in range(3)} and "id" not in writer.ended
+    assert set(writer.ended) == {record(number).place for number in range(3)} and "id" not in writer.ended
     writer.add(record(3), texts("once"))
     writer.close()
     assert writer.trials == 4
@@ -106,11 +105,11 @@ def test_a_resumed_writer_knows_which_trials_and_texts_are_there(folder: Path) -
 def test_a_trial_that_ended_in_an_error_counts_once_and_has_not_ended(folder: Path) -> None:
     for outcome in ("error", "error", "solved"):
         writer = RunWriter(folder, MANIFEST_OF_TEST)
-        assert ID3 not in writer.ended
+        assert record(3).place not in writer.ended
         writer.add(record(3, outcome), {})
         assert writer.trials == 4
         writer.close()
-    assert ID3 in (again := reopened(folder)).ended and again.trials == 4
+    assert record(3).place in (again := reopened(folder)).ended and again.trials == 4
 
 
 def test_sessions_are_kept_beside_the_trials(folder: Path) -> None:
@@ -185,8 +184,11 @@ def test_a_run_of_other_code_says_under_which_version_it_began_and_what_to_do(fo
         RunWriter(began, MANIFEST_OF_TEST)
     problem = str(refused.value)
     assert "\n" not in problem
-    assert "it began under version 0.1.0, commit c961b63fa4ad (clean), digest old, and this is version" in problem
-    assert "go on under the version under which it began, or give --name" in problem
+    assert (
+        "it was recorded under version 0.1.0, commit c961b63fa4ad (clean), digest old of its bytes, and this is version"
+        in problem
+    )
+    assert "go on under the version that recorded it, or give --name" in problem
 
 
 def test_more_repetitions_go_on_in_the_same_folder(folder: Path) -> None:

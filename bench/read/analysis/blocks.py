@@ -34,13 +34,13 @@ ALIKE = ("scenario", "instance", "architecture", "model", "repetition")
 class TrialBlocks:
     """The rows of trials, in the order of arrival. A trial that comes again replaces its earlier rows.
 
-    undetermined   the trials with a fault whose impact is not known, by their places in the run
+    undetermined   the trials with a fault whose impact is not known
     """
 
     def __init__(self) -> None:
-        self.undetermined: dict[str, str] = {}
+        self.undetermined: set[str] = set()
         self._last: dict[str, int] = {}
-        """Place in the run -> the number of its valid rows."""
+        """Trial -> the number of its valid rows."""
         self._added = self._closed = 0
         self._open: list[TrialRows] = []
         self._trials: ColumnBlocks = {}
@@ -50,15 +50,19 @@ class TrialBlocks:
     def __len__(self) -> int:
         return len(self._last)
 
-    def __contains__(self, place: str) -> bool:
-        return place in self._last
+    def __contains__(self, trial: str) -> bool:
+        return trial in self._last
 
-    def add(self, trial: TrialRows, place: str) -> None:
-        """Append the rows of the trial at a place in the run."""
-        self.undetermined.pop(place, None)
-        if trial.undetermined:
-            self.undetermined[place] = trial.place[0]
-        self._last[place] = self._added
+    def remove(self, trial: str) -> None:
+        """Leave the rows of a trial out, since a trial with another id replaces it."""
+        del self._last[trial]
+        self.undetermined.discard(trial)
+
+    def add(self, trial: TrialRows) -> None:
+        """Append the rows of one trial."""
+        name = trial.place[0]
+        (self.undetermined.add if trial.undetermined else self.undetermined.discard)(name)
+        self._last[name] = self._added
         self._added += 1
         self._open.append(trial)
         if len(self._open) == BLOCK:
@@ -67,11 +71,10 @@ class TrialBlocks:
     def controls(self) -> dict[str, str]:
         """Return undetermined trial -> its control, the same trial without faults. A trial without a control is left out."""
         self._close()
-        undetermined = set(self.undetermined.values())
         names, plans, *places = (_values(self._trials[name]) for name in ("trial", "plan", *ALIKE))
         placed = list(zip(names, plans, zip(*places, strict=True), strict=True))
         fault_free = {place: trial for trial, plan, place in placed if plan == FAULT_FREE}
-        return {trial: fault_free[place] for trial, _, place in placed if trial in undetermined and place in fault_free}
+        return {trial: fault_free[place] for trial, _, place in placed if trial in self.undetermined and place in fault_free}
 
     def frames(self, config: StoredConfig) -> dict[str, Frame]:
         """Return the frames by name, `trials` first. The rows are not kept.
