@@ -17,7 +17,17 @@ from bench.cli.listing import kind_names, print_parts, tell_left_out
 from bench.cli.probed import show_probe
 from bench.cli.remembered import packs_of, remember
 from bench.cli.running import AT_A_TIME, engine_of, run_to_its_end, show_preview, tell_processes, watched
-from bench.cli.setup import PacksOption, UnguardedOption, cache_from, chosen_models, declared, open_run, run_name, whose_replies
+from bench.cli.setup import (
+    OPTION,
+    PacksOption,
+    UnguardedOption,
+    cache_from,
+    chosen_models,
+    declared,
+    open_run,
+    run_name,
+    whose_replies,
+)
 from bench.cli.terminal import Terminal
 from bench.common.paths import PACKS, REPORTS, RESULTS, folder_of, name_of, named
 from bench.common.registry import Unusable, foreign_code
@@ -151,6 +161,9 @@ def run(
     max_minutes: Annotated[float | None, typer.Option(min=0, help="Stop after this many minutes.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the matrix, tokens and cost ahead; run nothing.")] = False,
     aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder of another experiment or code.")] = False,
+    goes_on: Annotated[
+        bool, typer.Option(OPTION, help="Go on with a run that other code recorded; the run and its reports say so.")
+    ] = False,
     engine: Annotated[
         str | None, typer.Option(metavar="ray|ADDRESS", help="Run the trials on Ray, here or at ray://HOST:PORT.")
     ] = None,
@@ -203,16 +216,16 @@ def run(
     folder, permitted = named(RESULTS, name or run_name(settings) + portion.suffix), permission(matrix, unguarded)
     session = Session(spending, out.print, permitted, at_a_time)
     runs = engine_of(engine, workers, matrix, scenarios)
-    writer = open_run(out, folder, matrix, aside, permitted, tag or (), note)
+    writer = open_run(out, folder, matrix, aside, permitted, tag or (), note, goes_on)
     for place in (folder, config):
         remember(place, scenarios)
-    if engine is None:
+    if writer and engine is None:
         tell_processes(out, matrix, at_a_time)
     with watched(folder) if on_page else nullcontext():
         try:
-            went_well = run_to_its_end(matrix, writer, session, out, err, early=early, engine=runs)
+            went_well = not writer or run_to_its_end(matrix, writer, session, out, err, early=early, engine=runs)
         except typer.Exit:
-            if then_report and writer.trials:
+            if then_report and writer and writer.trials:
                 err.print(f"no report is written; of what is recorded it is made by: bench report {folder.name}")
             raise
     if then_report:

@@ -13,7 +13,10 @@ from bench.cli.descriptors import make_room
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, ResultsError
 from bench.common.paths import folder_of
+from bench.record.agreement import RecordedByOtherCode
 from bench.record.manifest import LONGEST_NOTE, MOST_TAGS, TAG
+from bench.record.reading import read_trials
+from bench.record.record import latest
 from bench.record.store import RunWriter, set_aside
 from bench.rerun.prepared import prepared
 from bench.run.experiment.config import Config
@@ -21,6 +24,7 @@ from bench.run.experiment.matrix import Matrix
 from bench.run.experiment.model_part import BaseModelEntry
 from bench.run.experiment.new_manifest import manifest_of
 from bench.run.experiment.recording import RECORDED, recorded_entries
+from bench.run.experiment.runner import missing
 from bench.run.experiment.untrusted import Permission
 from bench.run.models.cached import CachedModel, CacheSettings
 from bench.run.models.routed import answerers
@@ -33,6 +37,7 @@ UnguardedOption = Annotated[
         "--unguarded", help="Run models' code even if a guard of the sandbox is missing (see bench doctor); the run records it."
     ),
 ]
+OPTION = "--go-on-with-other-code"
 Entries = dict[str, dict[str, Any]]
 """A config's tables of models, by name."""
 
@@ -94,11 +99,24 @@ def open_run(
     permitted: Permission,
     tags: Sequence[str] = (),
     note: str = "",
-) -> RunWriter:
-    """Begin the run in this folder, or continue it. Print what was done to the folder and how the run is graded. `aside`:
-    rename a folder of another experiment or code; otherwise such a folder raises ResultsError. A continued run keeps its tags.
-    Raises ConfigError if the config's study is unknown, a tag or the note cannot be kept, or the machine allows too few open
-    files."""
+    goes_on: bool = False,
+) -> RunWriter | None:
+    """Begin the run in this folder, or continue it. Print what was done to the folder and how the run is graded.
+
+    Args:
+        aside: Whether a folder of another experiment or of other code is renamed.
+        permitted: How the run is graded.
+        tags: Words on the run. A continued run keeps its earlier tags.
+        note: A line on the run.
+        goes_on: Whether this code may go on with a run that other code recorded.
+
+    Returns:
+        The run's writer. None if other code recorded all trials: nothing is left to run.
+
+    Raises:
+        ConfigError: The config's study is unknown, a tag or the note cannot be kept, or the machine allows too few open files.
+        ResultsError: The folder holds another experiment, or other code recorded only a part of the trials.
+    """
     labels = _labels(tags, note)
     make_room(matrix)
     manifest = manifest_of(matrix, folder.name, prepared(matrix), permitted).model_copy(update=labels)
@@ -106,16 +124,41 @@ def open_run(
         console.print(permitted.notice)
     try:
         writer = RunWriter(folder, manifest)
-    except ResultsError:
-        if not aside:
+    except ResultsError as error:
+        if aside:
+            renamed = set_aside(folder)
+            console.print(f"{folder} holds trials of another experiment or of other code; its name is now {renamed}")
+        elif not isinstance(error, RecordedByOtherCode):
             raise
-        renamed = set_aside(folder)
-        console.print(f"{folder} holds trials of another experiment or of other code; its name is now {renamed}")
-        writer = RunWriter(folder, manifest)
+        elif not _is_left_to_other_code(console, folder, matrix, error, goes_on):
+            return None
+        writer = RunWriter(folder, manifest, goes_on)
     for name in writer.repaired:
         line = f"{folder / name}: its last line was cut short and has been removed; its trial is run again"
         console.print(line)
     return writer
+
+
+def _is_left_to_other_code(console: Terminal, folder: Path, matrix: Matrix, other: RecordedByOtherCode, goes_on: bool) -> bool:
+    """Return whether this code goes on with a run that other code recorded; if not, nothing is missing. Raises ResultsError if
+    trials are missing and the user did not ask for that."""
+    records = latest(read_trials(folder))
+    failed = {record.place for record in records if record.outcome == "error"}
+    unrecorded = len(missing(matrix.specs, {record.place for record in records}))
+    again = len([spec for spec in matrix.specs if spec.place in failed])
+    of_all = f"of {len(matrix.specs)} trials"
+    if goes_on and unrecorded + again:
+        console.print(
+            f"{folder}: {unrecorded + again} {of_all} are left to this code, and the run's manifest says so: {other.what}"
+        )
+        return True
+    if unrecorded:
+        raise ResultsError(f"{other}; {unrecorded} {of_all} are missing: {OPTION} runs them by this code and marks the run")
+    errors = f" {again} of them ended in an error; {OPTION} runs these again by this code." if again else ""
+    console.print(
+        f"{folder}: all {of_all[3:]} are recorded, and nothing is run.{errors} Other code recorded them: {other.what}"
+    )
+    return False
 
 
 def _labels(tags: Sequence[str], note: str) -> dict[str, Any]:

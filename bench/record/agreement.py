@@ -4,36 +4,71 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import dataclass
 from pathlib import Path
 
 from bench.common.errors import ResultsError, one_line
+from bench.common.registry import is_path
 from bench.record.manifest import Manifest
+from bench.record.origin import names_package
 from bench.record.reading import read_grades
 
-CODE = "version of the code of bench"
+CODE, PACKAGE = "version of the code of bench", "version of the package"
+ARCHITECTURE, PART = "version of the architecture", "version of the code of"
 NamedParts = Callable[[Manifest], Mapping[str, object]]
 NAMED: Mapping[str, NamedParts] = {
-    "version of the architecture": lambda manifest: manifest.architectures,
-    "version of the code of": lambda manifest: manifest.parts,
+    ARCHITECTURE: lambda manifest: manifest.architectures,
+    PART: lambda manifest: manifest.parts,
     "version of what is asked by the scenario": lambda manifest: _of_packs(manifest, "asked"),
     "version of the reference of the scenario": lambda manifest: _of_packs(manifest, "reference"),
     "version of the settings of the model": lambda manifest: {name: model.shown for name, model in manifest.models.items()},
-    "version of the package": lambda manifest: manifest.packages,
+    PACKAGE: lambda manifest: manifest.packages,
 }
 
 
+@dataclass(frozen=True)
+class Difference:
+    """What two manifests say differently. `name` is "" if there is only one of the kind."""
+
+    kind: str
+    name: str
+    there: object
+    now: object
+
+    @property
+    def what(self) -> str:
+        """What differs, in words."""
+        return f"{self.kind} '{self.name}'" if self.name else self.kind
+
+
+class RecordedByOtherCode(ResultsError):
+    """A folder holds the same experiment, and other code of ours, or other packages, recorded it.
+
+    what   what differs, in words
+    """
+
+    def __init__(self, folder: Path, what: str, advice: str):
+        super().__init__(f"{folder}: was recorded with another {what}; {advice}")
+        self.what = f"another {what}"
+
+
 def refuse_other(there: Manifest, now: Manifest, folder: Path) -> None:
-    """Raise ResultsError, which names the difference, if the folder holds another experiment, or trials of other code."""
-    for what, before, after in differences(there, now, {"repetitions"}):
-        difference, advice = "", f"give --name for a folder of its own (with --cache-from {folder.name} nothing is asked twice)"
-        if what == "config":
-            difference = ": {} was {} and is {}".format(*key_that_differs(before, after))
-        elif what == CODE:
-            difference = f": it began under {there.code.text}, and this is {now.code.text}"
-            advice = f"go on under the version under which it began, or {advice}"
-        raise ResultsError(
-            f"{folder}: was recorded with another {what}{difference}; {advice}, or --set-aside to rename the old one"
-        )
+    """Refuse a folder that the present experiment cannot go on with.
+
+    Raises:
+        RecordedByOtherCode: The experiment is the same, and only our code or packages differ.
+        ResultsError: The folder holds another experiment, or trials of other code that is not ours.
+    """
+    there = there.under_last_code
+    of_code = list[Difference]()
+    apart = f"give --name for a folder of its own (with --cache-from {folder.name} nothing is asked twice)"
+    apart += ", or --set-aside to rename the old one"
+    for difference in differences(there, now, {"repetitions"}):
+        if _is_ours(difference, now):
+            of_code.append(difference)
+            continue
+        how = ": {} was {} and is {}".format(*key_that_differs(difference)) if difference.kind == "config" else ""
+        raise ResultsError(f"{folder}: was recorded with another {difference.what}{how}; {apart}")
     if there.portion != now.portion:
         was, is_ = (manifest.portion or "all of them" for manifest in (there, now))
         raise ResultsError(f"{folder}: is of another portion of the trials: it was {was} and is {is_}; give --name")
@@ -43,29 +78,56 @@ def refuse_other(there: Manifest, now: Manifest, folder: Path) -> None:
         if grading.get(name) != pack.graded_by:
             problem = f"{folder}: was graded by another version of the grader of '{name}'"
             raise ResultsError(f"{problem}; make its grades anew by `bench regrade {folder.name}`, then go on")
+    if of_code:
+        what = ", another ".join(map(_said, of_code))
+        versions = f"it was recorded under {there.code.text}, and this is {now.code.text}"
+        raise RecordedByOtherCode(folder, f"{what}: {versions}", f"go on under the version that recorded it, or {apart}")
+
+
+def _is_ours(difference: Difference, now: Manifest) -> bool:
+    """Return whether a difference is of our code or of an installed package, and not of what its user tries."""
+    if difference.kind == PACKAGE:
+        return difference.name not in {name for entry in now.config.architecture.values() for name in entry.packages}
+    if difference.kind not in (ARCHITECTURE, PART):
+        return difference.kind == CODE
+    if any(names_package(str(digest)) for digest in (difference.there, difference.now)):
+        return False
+    entry = now.config.architecture.get(difference.name) if difference.kind == ARCHITECTURE else None
+    return not (entry and entry.command) and not is_path(entry.base if entry else difference.name)
+
+
+def _said(difference: Difference) -> str:
+    """Return what differs, of a package with both versions."""
+    versions = f" ({difference.there or 'none'}, here {difference.now or 'none'})" if difference.kind == PACKAGE else ""
+    return f"{difference.what}{versions}"
 
 
 def differences(
     there: Manifest, now: Manifest, free: Set[str], compared: Mapping[str, NamedParts] = NAMED, *, all_names: bool = True
-) -> Iterator[tuple[str, object, object]]:
-    """Yield (what, there, now) for all that differs. Config keys in `free` are not compared; without `all_names`, nor are names
-    that only one of the two has."""
+) -> Iterator[Difference]:
+    """Yield all that differs between two manifests.
+
+    Args:
+        free: Keys of the config that are not compared.
+        compared: Kinds of named parts -> the parts of a manifest.
+        all_names: Whether a name that only one of the two has is a difference.
+    """
     before, after = (manifest.config.model_dump(mode="json", exclude=set(free)) for manifest in (there, now))
-    pairs: list[tuple[str, object, object]] = [
-        ("config", before, after),
-        (CODE, there.code.digest, now.code.digest),
-        ("word on missing guards (--unguarded)", there.unguarded, now.unguarded),
+    every = [
+        Difference("config", "", before, after),
+        Difference(CODE, "", there.code.digest, now.code.digest),
+        Difference("word on missing guards (--unguarded)", "", there.unguarded, now.unguarded),
     ]
-    for what, named in compared.items():
+    for kind, named in compared.items():
         old, new = named(there), named(now)
         names = old.keys() | new.keys() if all_names else old.keys() & new.keys()
-        pairs += [(f"{what} '{name}'", old.get(name), new.get(name)) for name in sorted(names)]
-    return (pair for pair in pairs if pair[1] != pair[2])
+        every += [Difference(kind, name, old.get(name), new.get(name)) for name in sorted(names)]
+    return (each for each in every if each.there != each.now)
 
 
-def key_that_differs(there: object, now: object) -> tuple[str, str, str]:
+def key_that_differs(configs: Difference) -> tuple[str, str, str]:
     """Return the first key in which two configs differ, with its value in each."""
-    before, after = dict(leaves(there)), dict(leaves(now))
+    before, after = dict(leaves(configs.there)), dict(leaves(configs.now))
     key = next(key for key in (*before, *after) if before.get(key) != after.get(key))
     was, is_ = (
         "not given" if value is None else one_line(json.dumps(value), 60) for value in (before.get(key), after.get(key))
@@ -74,7 +136,7 @@ def key_that_differs(there: object, now: object) -> tuple[str, str, str]:
 
 
 def leaves(value: object, key: str = "") -> Iterator[tuple[str, object]]:
-    """Yield each dotted key of a table with its value; lists are values."""
+    """Yield each dotted key of a table with its value. A list is a value."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             yield from leaves(inner, f"{key}.{name}" if key else str(name))

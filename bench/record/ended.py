@@ -1,4 +1,4 @@
-"""The trials of a run that have ended."""
+"""The trials of a run that have ended, as a collection that holds millions of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RECENT = 2**16
 
 
 class EndedTrials(Collection[str]):
-    """Ids of trials, in twenty bytes each: there can be millions."""
+    """The ids of trials, or the digests of their places, in twenty bytes each."""
 
     def __init__(self, ids: Iterable[str] = ()):
         self._recent, self._sorted = set[str](), list[Any]()

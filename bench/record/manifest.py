@@ -94,6 +94,18 @@ class Replaced(ManifestPart):
     files: Lookup[str, str]
 
 
+class OtherCode(ManifestPart):
+    """Other code that went on with a run: when, how many records of trials the run had by then, and the code's digests."""
+
+    started: str
+    records: Count
+    code: CodeVersion
+    architectures: Lookup[str, str]
+    parts: Lookup[str, str]
+    packages: Lookup[str, str | None]
+    machine: Machine = Machine()
+
+
 class Manifest(ManifestPart):
     """The manifest of a run. It holds no key, no path and no host name of the machine that made it."""
 
@@ -117,6 +129,9 @@ class Manifest(ManifestPart):
     scenarios: Lookup[str, ManifestPack]
     tokenizer: str = ""
     code: CodeVersion = CodeVersion()
+    """The code under which the run began."""
+    other_code: Many[OtherCode] = Field((), exclude_if=_is_empty)
+    """The other code that went on with the run because its user asked for that, in the order of time."""
     packages: Lookup[str, str | None] = Field(default_factory=dict)
     """Package -> its version."""
     machine: Machine = Machine()
@@ -157,6 +172,49 @@ class Manifest(ManifestPart):
         return f"{base}{slash}{instance}" if default and default.variant == variant else scenario
 
     @property
+    def codes(self) -> tuple[CodeVersion, ...]:
+        """The versions of the code that ran the trials, in the order of time."""
+        return (self.code, *(other.code for other in self.other_code))
+
+    @property
+    def under_last_code(self) -> Manifest:
+        """This manifest with the code, parts and packages of the last code that went on with the run."""
+        if not self.other_code:
+            return self
+        last = self.other_code[-1]
+        update = {"code": last.code, "architectures": last.architectures, "parts": last.parts, "packages": last.packages}
+        return self.model_copy(update=update)
+
+    def gone_on_by(self, now: Manifest, records: int) -> Manifest:
+        """Return this manifest with the mark that the code of `now` goes on after so many records of trials."""
+        mark = OtherCode(
+            started=now.started,
+            records=records,
+            code=now.code,
+            architectures=now.architectures,
+            parts=now.parts,
+            packages=now.packages,
+            machine=now.machine,
+        )
+        return self.model_copy(update={"other_code": (*self.other_code, mark)})
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What every reader of the run's numbers must know of its origin, a sentence each."""
+        return tuple(filter(None, (self.origin, self.mixture)))
+
+    @property
+    def mixture(self) -> str:
+        """A sentence on the versions of the code that ran the trials, if there are several; else ""."""
+        if not self.other_code:
+            return ""
+        later = "; ".join(f"from record {other.records + 1} on by {other.code.digest}" for other in self.other_code)
+        return (
+            f"Different code ran the trials of this run, because its user asked for that (--go-on-with-other-code), so that"
+            f" a difference may be the code's alone: the first trials by {self.code.digest}; {later}."
+        )
+
+    @property
     def origin(self) -> str:
         """A sentence on where the trials were run, if not all of them in one place; else ""."""
         if self.merged:
@@ -167,7 +225,7 @@ class Manifest(ManifestPart):
         return f"These are not all trials of the experiment: {self.portion}." if self.portion else ""
 
     def also_labelled(self, other: Manifest) -> Manifest:
-        """Return this manifest with the other's tags as well, and with its note if it has one."""
+        """Return this manifest with the tags of the other one added, and with the other note if there is one."""
         tags = tuple(dict.fromkeys((*self.tags, *other.tags)))
         return self.model_copy(update={"tags": tags, "note": other.note or self.note})
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Literal
+
 from bench.common.numbers import Count
 from bench.record.entry import ManifestPart
 
@@ -19,13 +22,20 @@ class CodeVersion(ManifestPart):
     dirty: bool | None = None
     digest: str = "–"
     """The digest of the code that determines every trial."""
+    digest_of: Literal["bytes", "syntax"] = "bytes"
+    """What was digested: the bytes of the code's files, as versions before this key did, or their syntax trees."""
 
     @property
     def text(self) -> str:
         """The version, the commit and the digest, for a reader."""
         changed = "dirty: files differ from it" if self.dirty else "clean"
         commit = f"commit {self.commit[:12]} ({changed})" if self.commit else "no commit known"
-        return f"version {self.version}, {commit}, digest {self.digest}"
+        return f"version {self.version}, {commit}, digest {self.digest} of its {self.digest_of}"
+
+
+def digests_said(codes: Sequence[CodeVersion]) -> str:
+    """Return the digests of the code versions that ran a run's trials, as one text."""
+    return " + ".join(code.digest for code in codes)
 
 
 class Machine(ManifestPart):

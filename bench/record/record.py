@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from typing import Annotated, Literal
 
@@ -54,15 +55,46 @@ class TrialRecord:
     def arm(self) -> str:
         return arm_of(self.architecture, self.plan)
 
+    @property
+    def place(self) -> str:
+        """The digest of the trial's place in its run."""
+        return place_in_run(self.scenario, self.instance, self.architecture, self.model, self.plan, self.repetition)
+
 
 def arm_of(architecture: str, plan: str) -> str:
     """Return a trial's name among the trials of the same scenario, model and repetition."""
     return f"{architecture}/{plan}"
 
 
+def place_in_run(scenario: str, instance: str, architecture: str, model: str, plan: str, repetition: int) -> str:
+    """Return the digest of a trial's place in its run. A run has one trial at each place, whatever code runs it."""
+    place = "\0".join((scenario, instance, architecture, model, plan, str(repetition)))
+    return hashlib.blake2b(place.encode(errors="surrogatepass"), digest_size=10).hexdigest()
+
+
+class FailedTrials:
+    """The trials of a run that ended in an error. When the run goes on, another record replaces each: of the same id, or of
+    another id if other code made it."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, str] = {}
+
+    def replaced_by(self, record: TrialRecord) -> str:
+        """Note the next record of the run. Return the id of the failed trial that it replaces; "" if it replaces none."""
+        replaced = self._ids.pop(record.place, "")
+        if record.outcome == "error":
+            self._ids[record.place] = record.id
+        return replaced
+
+
 def latest(records: Iterable[TrialRecord]) -> list[TrialRecord]:
-    """Return the last record of each trial: a trial that ended in an error is run again on resume."""
-    return list({record.id: record for record in records}.values())
+    """Return the last record of each trial, without failed trials that another record replaces."""
+    last, failed = dict[str, TrialRecord](), FailedTrials()
+    for record in records:
+        if (replaced := failed.replaced_by(record)) not in ("", record.id):
+            del last[replaced]
+        last[record.id] = record
+    return list(last.values())
 
 
 @dataclass(frozen=True)

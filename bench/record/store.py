@@ -25,7 +25,7 @@ from pydantic_core import PydanticSerializationError, SchemaSerializer
 
 from bench.common.errors import ResultsError, whole_text
 from bench.common.files import opened, remove_halves, write_whole
-from bench.record.agreement import refuse_other
+from bench.record.agreement import RecordedByOtherCode, refuse_other
 from bench.record.archive import archive_of, refuse_archived
 from bench.record.ended import EndedTrials
 from bench.record.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, AppendOnly, last_link, refuse_link
@@ -48,7 +48,7 @@ class RunLines:
     """Lines to be appended to a run, not yet chained, and the texts that they name, each once. They are made where trials run,
     and the run's writer appends them.
 
-    trials      trial -> its line
+    trials      the place of a trial in its run -> its line
     responses   in the order of their arrival
     texts       by digest
     """
@@ -60,7 +60,7 @@ class RunLines:
 
     def add(self, record: TrialRecord, texts: Mapping[str, str]) -> None:
         self.texts.update(texts)
-        self.trials[record.id] = _trial_line(record)
+        self.trials[record.place] = _trial_line(record)
 
     def respond(self, response: ResponseRecord, texts: Mapping[str, str]) -> None:
         self.texts.update(texts)
@@ -70,11 +70,23 @@ class RunLines:
 class RunWriter:
     """Appends to a run's folder, which it creates if there is none. Raises ResultsError if it cannot.
 
-    `repaired` names the files whose half-written last line was cut off. `ended` holds the ids of the trials that had ended at
-    the opening, but not in an error. `trials` is how many are recorded now.
+    repaired   the files whose half-written last line was cut off
+    ended      the places of the trials that had ended at the opening, but not in an error
+    trials     how many trials are recorded now
     """
 
-    def __init__(self, folder: Path, manifest: Manifest):
+    def __init__(self, folder: Path, manifest: Manifest, goes_on: bool = False):
+        """Open a run.
+
+        Args:
+            folder: The run's folder.
+            manifest: What the present code would write of the run.
+            goes_on: Whether other code than the code that recorded the run may go on with it. The run's manifest then says so.
+
+        Raises:
+            RecordedByOtherCode: The folder holds the same experiment by other code, and `goes_on` is false.
+            ResultsError: The folder holds another experiment, cannot be written, or is being written to.
+        """
         self.folder = folder
         with ExitStack() as opened:
             try:
@@ -86,7 +98,7 @@ class RunWriter:
                 )
                 _lock(self._trials)
                 remove_halves(folder)
-                self._write_manifest(manifest)
+                self._write_manifest(manifest, goes_on)
             except OSError as error:
                 raise ResultsError(f"{folder}: cannot be written: {error.strerror}") from error
             files = (self._trials, self._texts, self._responses)
@@ -99,13 +111,19 @@ class RunWriter:
             self._known = {line["digest"] for line in text_lines(folder)}
             self._opened = opened.pop_all()
 
-    def _write_manifest(self, manifest: Manifest) -> None:
+    def _write_manifest(self, manifest: Manifest, goes_on: bool) -> None:
         path = self.folder / MANIFEST
         if path.exists():
             now = manifest_in(_text_of(manifest, self.folder))  # as its file would say it: null is a value there
             there = read_manifest(self.folder)
-            refuse_other(there, now, self.folder)
-            if (more := there.also_labelled(now)) != there:
+            more = there.also_labelled(now)
+            try:
+                refuse_other(there, now, self.folder)
+            except RecordedByOtherCode:
+                if not goes_on:
+                    raise
+                more = more.gone_on_by(now, sum(1 for _ in read_trials(self.folder)))
+            if more != there:
                 write_manifest(self.folder, more)
             return
         if self._trials.size:
@@ -115,16 +133,16 @@ class RunWriter:
     def _ended(self) -> Iterator[str]:
         for record in read_trials(self.folder):
             if record.outcome == "error":
-                self._failed.add(record.id)
+                self._failed.add(record.place)
             else:
-                self._failed.discard(record.id)
-                yield record.id
+                self._failed.discard(record.place)
+                yield record.place
 
     def add(self, record: TrialRecord, texts: Mapping[str, str]) -> None:
         """Append a trial, its new texts first."""
         self.add_texts(texts)
         self._trials.append_chained(_trial_line(record))
-        self.trials += record.id not in self._failed
+        self.trials += record.place not in self._failed
 
     def add_texts(self, texts: Mapping[str, str]) -> None:
         """Append these texts, by digest, except those that are there already."""
@@ -144,7 +162,7 @@ class RunWriter:
         self.add_texts(lines.texts)
         self._responses.append_chained(*lines.responses)
         self._trials.append_chained(*lines.trials.values())
-        self.trials += sum(trial not in self._failed for trial in lines.trials)
+        self.trials += sum(place not in self._failed for place in lines.trials)
 
     def note(self, session: SessionRecord) -> None:
         self._trials.append_chained(_line(RECORD, session))

@@ -283,7 +283,7 @@ class _Places:
             self._links += link_of(line).encode()[:DIGEST].ljust(DIGEST)
 
     def first(self, line: bytes) -> int:
-        """Return the number of the first such line; 0 if there is none."""
+        """Return the number of the first line with the same bytes; 0 if the file has none."""
         with suppress(ValueError):
             return self._hashes.index(hash(line)) + 1
         return 0
@@ -316,7 +316,9 @@ class _Trials:
     def __init__(self, path: Path, manifest: Manifest, texts: _Texts):
         self.count, self.scenarios, self.defects = 0, dict[str, str](), Defects()
         self._path, self._config, self._packs = path, manifest.config, manifest.scenarios
-        self._ended, self._places = dict[str, int](), set[int]()
+        self._ended, self._places = dict[str, int](), dict[str, bool]()
+        """Trial -> the line in which it ended; place in the run -> whether another trial can still stand there."""
+        self._goes_on = bool(manifest.other_code)
         self.session: SessionRecord | None = None
         self.is_last, self.marked = False, ""
         self.unlike_mark: list[tuple[int, str]] = []
@@ -343,7 +345,7 @@ class _Trials:
         self.session = session
         if session.mark:
             self.marked = session.mark.responses
-            if lost := session.mark.trials - len(self.scenarios):
+            if lost := session.mark.trials - len(self._places):
                 amount = f"{lost} of them are lost" if lost > 0 else f"{-lost} more stand before it"
                 what = f"says that the run is complete with {session.mark.trials} trials: {amount}"
                 self.unlike_mark.append((number, what))
@@ -376,12 +378,11 @@ class _Trials:
         elif trial.id not in self.scenarios:
             known, pack = self._config, self._packs.get(trial.scenario)
             names = trial.architecture in known.architectures, trial.model in known.models, trial.plan in known.plans
-            place = hash((trial.scenario, trial.instance, trial.architecture, trial.model, trial.plan, trial.repetition))
             if not (pack and trial.instance in pack.instances and all(names)):
                 yield f"is a trial that {MANIFEST} does not name"
-            elif place in self._places:
+            elif not self._places.get(trial.place, True):
                 yield "is a second trial of what an earlier line did: a run has one of each repetition"
-            self._places.add(place)
+        self._places[trial.place] = trial.outcome == "error" and self._goes_on  # other code runs it again, under another id
 
 
 class _Texts:

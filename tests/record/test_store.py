@@ -19,6 +19,7 @@ from records import manifest_from
 
 from bench.common.digests import digest_of
 from bench.common.errors import ResultsError
+from bench.record.agreement import RecordedByOtherCode
 from bench.record.events import Judged
 from bench.record.files import FORMAT, MANIFEST, RESPONSES, TEXTS, TRIALS
 from bench.record.manifest import Manifest
@@ -43,7 +44,6 @@ WRITTEN: dict[str, Any] = {
     "models": {"simulated": {"kind": "simulated"}},
 }
 MANIFEST_OF_TEST = manifest_from(WRITTEN)
-ID3 = f"{3:020x}"
 
 
 def record(number: int, outcome: Any = "solved") -> TrialRecord:
@@ -85,7 +85,7 @@ def test_half_a_surrogate_pair_in_any_text_costs_no_record(folder: Path) -> None
     writer.close()
     stored = list(read_trials(folder))[-1]
     assert (stored.reason, stored.events[0]) == ("fix raised \ufffd", Judged((1,), "measure", False, "check", "\ufffd"))
-    assert "prompt \ud800" in read_texts(folder).values() and ID3 in reopened(folder).ended
+    assert "prompt \ud800" in read_texts(folder).values() and record(3).place in reopened(folder).ended
 
 
 def test_each_text_is_stored_once(folder: Path) -> None:
@@ -95,7 +95,7 @@ def test_each_text_is_stored_once(folder: Path) -> None:
 
 def test_a_resumed_writer_knows_which_trials_and_texts_are_there(folder: Path) -> None:
     writer = RunWriter(folder, MANIFEST_OF_TEST)
-    assert set(writer.ended) == {f"{number:020x}" for number in range(3)} and "id" not in writer.ended
+    assert set(writer.ended) == {record(number).place for number in range(3)} and "id" not in writer.ended
     writer.add(record(3), texts("once"))
     writer.close()
     assert writer.trials == 4
@@ -105,11 +105,11 @@ def test_a_resumed_writer_knows_which_trials_and_texts_are_there(folder: Path) -
 def test_a_trial_that_ended_in_an_error_counts_once_and_has_not_ended(folder: Path) -> None:
     for outcome in ("error", "error", "solved"):
         writer = RunWriter(folder, MANIFEST_OF_TEST)
-        assert ID3 not in writer.ended
+        assert record(3).place not in writer.ended
         writer.add(record(3, outcome), {})
         assert writer.trials == 4
         writer.close()
-    assert ID3 in (again := reopened(folder)).ended and again.trials == 4
+    assert record(3).place in (again := reopened(folder)).ended and again.trials == 4
 
 
 def test_sessions_are_kept_beside_the_trials(folder: Path) -> None:
@@ -184,8 +184,11 @@ def test_a_run_of_other_code_says_under_which_version_it_began_and_what_to_do(fo
         RunWriter(began, MANIFEST_OF_TEST)
     problem = str(refused.value)
     assert "\n" not in problem
-    assert "it began under version 0.1.0, commit c961b63fa4ad (clean), digest old, and this is version" in problem
-    assert "go on under the version under which it began, or give --name" in problem
+    assert (
+        "it was recorded under version 0.1.0, commit c961b63fa4ad (clean), digest old of its bytes, and this is version"
+        in problem
+    )
+    assert "go on under the version that recorded it, or give --name" in problem
 
 
 def test_more_repetitions_go_on_in_the_same_folder(folder: Path) -> None:
@@ -235,6 +238,41 @@ def test_a_refused_folder_is_left_closed_and_unlocked(folder: Path) -> None:
             RunWriter(folder, manifest_from({**WRITTEN, "code": {"digest": "other"}}))
     assert len(list(Path("/proc/self/fd").iterdir())) == open_before
     reopened(folder)
+
+
+OTHER = manifest_from({**WRITTEN, "code": {"digest": "other"}})
+
+
+def test_other_code_runs_a_failed_trial_again_in_its_place_and_the_last_record_counts(folder: Path) -> None:
+    writer = RunWriter(folder, MANIFEST_OF_TEST)
+    writer.add(record(3, "error"), {})
+    writer.close()
+    with pytest.raises(RecordedByOtherCode, match="another version of the code of bench"):
+        RunWriter(folder, OTHER)
+    writer = RunWriter(folder, OTHER, goes_on=True)
+    again = replace(record(3), id="f" * 20)
+    assert (len(writer.ended), writer.trials, again.place in writer.ended, record(2).place in writer.ended) == (
+        3,
+        4,
+        False,
+        True,
+    )
+    writer.add(again, {})
+    writer.note(SessionRecord("now", "ended", "complete", mark=writer.mark))
+    writer.close()
+    assert [trial.id for trial in latest(read_trials(folder))] == [*(record(number).id for number in range(3)), again.id]
+    assert [(mark.records, mark.code.digest) for mark in read_manifest(folder).other_code] == [(4, "other")]
+    assert not [defect for defect in verify(folder).defects if "second trial" in defect.what or "complete" in defect.what]
+    reopened(folder, OTHER)
+    with pytest.raises(RecordedByOtherCode):
+        RunWriter(folder, MANIFEST_OF_TEST)
+
+
+def test_a_second_trial_in_one_place_is_a_defect_where_no_other_code_went_on(folder: Path) -> None:
+    writer = RunWriter(folder, MANIFEST_OF_TEST)
+    writer.add(replace(record(2), id="f" * 20), {})
+    writer.close()
+    assert [defect.line for defect in verify(folder).defects if "second trial" in defect.what] == [4]
 
 
 def test_setting_aside_frees_the_name_and_loses_nothing(folder: Path) -> None:

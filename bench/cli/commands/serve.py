@@ -79,6 +79,8 @@ def command(
     permitted = permission(matrix, unguarded)
     writer, so_far = open_run(console, folder, matrix, aside, permitted), SoFar(matrix)
     remember(folder, scenarios)
+    if writer is None:
+        return
     try:
         todo = len(missing(matrix.specs, writer.ended))
         watch = _watch(console, so_far)

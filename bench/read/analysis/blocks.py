@@ -53,6 +53,11 @@ class TrialBlocks:
     def __contains__(self, trial: str) -> bool:
         return trial in self._last
 
+    def remove(self, trial: str) -> None:
+        """Leave the rows of a trial out, since a trial with another id replaces it."""
+        del self._last[trial]
+        self.undetermined.discard(trial)
+
     def add(self, trial: TrialRows) -> None:
         """Append the rows of one trial."""
         name = trial.place[0]

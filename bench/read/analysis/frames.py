@@ -28,7 +28,7 @@ from bench.record.ledger import LedgerEntry, book
 from bench.record.manifest import Manifest, ManifestPack
 from bench.record.model_parameters import ModelParameters
 from bench.record.reading import read_grades, read_manifest, read_records, read_trials, uncollected
-from bench.record.record import Regrade, SessionRecord, TrialRecord
+from bench.record.record import FailedTrials, Regrade, SessionRecord, TrialRecord
 from bench.record.verify import sound_records, sources
 
 AT_ONCE = 5_000
@@ -242,7 +242,7 @@ def load_run(path: str | Path, check: bool = False) -> Run:
         rerun=loaded.rerun,
         regrades=read_grades(folder).history,
         sources=sources(folder),
-        notes=(manifest.origin,) if manifest.origin else (),
+        notes=manifest.notes,
     )
 
 
@@ -269,7 +269,7 @@ def with_controls(
 def _loaded(folder: Path, manifest: Manifest, check: bool) -> Loaded:
     tariff = Tariff(manifest.models)
     tasks = {name: pack.subtasks for name, pack in manifest.scenarios.items()}
-    blocks, sessions, rerun, trials = TrialBlocks(), list[SessionRecord](), set[str](), 0
+    blocks, sessions, rerun, failed, trials = TrialBlocks(), list[SessionRecord](), set[str](), FailedTrials(), 0
 
     def add(record: TrialRecord, control: tuple[LedgerEntry, ...] = ()) -> None:
         blocks.add(TrialRows.of(TrialReading(record, tariff, tasks.get(record.scenario, ()), control)))
@@ -279,8 +279,10 @@ def _loaded(folder: Path, manifest: Manifest, check: bool) -> Loaded:
             sessions.append(record)
         else:
             trials += 1
-            if record.id in blocks:
+            if (failed_trial := failed.replaced_by(record)) or record.id in blocks:
                 rerun.add(record.id)
+            if failed_trial not in ("", record.id):
+                blocks.remove(failed_trial)
             add(record)
     if not blocks:
         raise ResultsError(f"{folder}: no trial is recorded yet; let `bench run` finish at least one")

@@ -31,7 +31,7 @@ from bench.record.config import StoredConfig
 from bench.record.described import Described
 from bench.record.manifest import Manifest
 from bench.record.model_parameters import ModelParameters
-from bench.record.origin import names_package
+from bench.record.origin import digests_said, names_package
 from bench.record.reading import read_trials
 from bench.record.record import TrialRecord
 
@@ -177,14 +177,15 @@ def _joined(config: StoredConfig, frames: Sequence[pd.DataFrame]) -> pd.DataFram
 def _apart(run: Run, earlier: Sequence[Run], label: str) -> Run:
     """Return the run in the form in which it can be joined with earlier runs. The notes say what changed.
 
-    A model with other settings than in an earlier run is renamed. So is an architecture that differs there, or whose same trial
-    went differently there. A record that equals an earlier run's record counts once.
+    A model with other settings than in an earlier run is renamed. So is an architecture that differs there, whose same trial
+    went differently there, or of which other code ran trials of the same arm there: they are never pooled. A record that equals
+    an earlier run's record counts once.
     """
     run = _renamed(run, "model", _other(run, earlier, "model", _settings), label)
     known = {place: row for other in earlier for place, row in _measured(other).items()}
     equal = {place: row == known[place] for place, row in _measured(run).items() if place in known}
     otherwise = {place.architecture for place, is_equal in equal.items() if not is_equal}
-    another = _other(run, earlier, "architecture", _definition)
+    another = {*_other(run, earlier, "architecture", _definition), *_by_other_code(run, earlier)}
     others = [name for name in run.names("architecture") if name in otherwise or name in another]
     run = _without(run, {place for place in equal if place.architecture not in others}, label)
     return _renamed(run, "architecture", others, label)
@@ -205,6 +206,14 @@ def _other(run: Run, earlier: Sequence[Run], column: Counterpart, defined: Calla
     """Return the names in the run that an earlier run defines differently."""
     holders = {name: [other for other in earlier if name in other.names(column)] for name in run.names(column)}
     return [name for name, others in holders.items() if any(defined(other, name) != defined(run, name) for other in others)]
+
+
+def _by_other_code(run: Run, earlier: Sequence[Run]) -> Iterator[str]:
+    """Yield the architectures of which an earlier run has trials in the same arm by other code."""
+    arms = {place.arm for place in places_of(run.trials)}
+    for other in earlier:
+        if digests_said(other.manifest.codes) != digests_said(run.manifest.codes):
+            yield from (place.architecture for place in places_of(other.trials) if place.arm in arms)
 
 
 def _settings(run: Run, model: str) -> object:

@@ -17,6 +17,7 @@ import pandas as pd
 from bench.common.errors import ResultsError, nearest
 from bench.read.analysis.arms import instances_of
 from bench.read.analysis.frames import Run
+from bench.record.origin import digests_said
 from bench.record.plan_entries import PlanEntry
 
 SharedInstance = tuple[str, str]
@@ -204,6 +205,7 @@ def paired_runs(first: Run, second: Run, whole: bool) -> PairedRuns:
         raise ResultsError(f"{reason}; --models A B or --architectures A B compares two that have different names")
     notes = (
         *(f"two {column}s are compared: A {a}, B {b}" for column, (a, b) in across.items()),
+        *(f"{name}: {run.manifest.mixture}" for name, run in (("A", first), ("B", second)) if run.manifest.mixture),
         *(f"A and B also differ in {what}" for what in _differing(first, second, across)),
     )
     of_first, of_second = (
@@ -230,7 +232,7 @@ def _repetitions(places: Sequence[TrialPlace]) -> str:
 
 def _differing(first: Run, second: Run, across: Mapping[str, object]) -> Iterator[str]:
     yield from (f"the config's {key}" for key in differing_settings((first, second), COMPARED_APART | across.keys()))
-    if first.manifest.code.digest != second.manifest.code.digest:
+    if digests_said(first.manifest.codes) != digests_said(second.manifest.codes):
         yield "the code"
     there = second.manifest.models
     for name, parameters in first.manifest.models.items():

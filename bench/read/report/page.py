@@ -18,6 +18,7 @@ from bench.read.report.summary import Summary, SummaryFinding, summary_of
 from bench.read.report.table_part import LEAD, OPEN, SECTIONS
 from bench.record.config import FAULT_FREE
 from bench.record.manifest import Manifest
+from bench.record.origin import digests_said
 from bench.record.plan_entries import EVERY, FaultEntry
 
 READ_FIRST = ("What is said", "Verdict", "Ours", "Published", "Ours, the whole round", "N", "Model", "Claim")
@@ -216,7 +217,7 @@ def _of_each(run: Run, text_of: Callable[[Run], str]) -> str:
 
 
 def _different_code(parts: Sequence[Run]) -> list[str]:
-    digests = [part.manifest.code.digest for part in parts]
+    digests = [digests_said(part.manifest.codes) for part in parts]
     if len(set(digests)) == 1:
         return []
     named = ", ".join(f"{part.name} by {digest}" for part, digest in zip(parts, digests, strict=True))
@@ -269,7 +270,8 @@ def _when(fault: FaultEntry) -> str:
 
 
 def _code(manifest: Manifest) -> str:
-    return manifest.code.text + (f"; carried over from format {manifest.upgraded_from}" if manifest.upgraded_from else "")
+    codes = "; then ".join(code.text for code in manifest.codes)
+    return codes + (f"; carried over from format {manifest.upgraded_from}" if manifest.upgraded_from else "")
 
 
 def as_markdown(page: Page, most: int | None = MOST_ROWS) -> str:

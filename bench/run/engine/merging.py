@@ -73,8 +73,8 @@ def merge_parts(folders: Sequence[Path], target: Path) -> tuple[int, int]:
         How many trials it holds that did not end in an error, and how many a whole run would.
 
     Raises:
-        ResultsError: The parts are not of a single run, a trial is in two of them, one is damaged or not closed, or the target
-            exists.
+        ResultsError: The parts are not of a single run, a trial is in two of them, different code ran the trials of one, one is
+            damaged or not closed, or the target exists.
     """
     if target.exists() or archive_path(target).exists():
         raise ResultsError(f"{target}: exists already; give another --name")
@@ -113,7 +113,8 @@ def _rename(half: Path, target: Path) -> None:
 
 
 def _checked(folder: Path) -> RunPart:
-    """Check a part. Raises ResultsError if the part is damaged, was graded anew, or has no end."""
+    """Check a part. Raises ResultsError if the part is damaged, was graded anew, has no end, or two versions of the code ran
+    its trials."""
     manifest, check = read_manifest(folder), RunCheck(folder)
     outcomes: dict[str, str] = {}
     tasks: set[tuple[str, str, str, int]] = set()
@@ -126,6 +127,8 @@ def _checked(folder: Path) -> RunPart:
         raise ResultsError(f"{checked.defects[0].text}; see `bench verify {folder}`; restore the file from a copy")
     if not checked.has_end:
         raise ResultsError(f"{folder}: has {checked.ending}; let its command go on to an end, then merge")
+    if manifest.other_code:
+        raise ResultsError(f"{folder}: other code went on with it, and different code is not merged; leave it out")
     if holds(folder, GRADES):
         raise ResultsError(f"{folder}: was graded anew; merge the parts without {GRADES}, then `bench regrade` the whole")
     if not outcomes:
@@ -240,9 +243,9 @@ def _summed(baselines: Sequence[BaselineGrades]) -> BaselineGrades:
 
 def _refuse_unlike(first: Manifest, second: Manifest) -> None:
     """Raise ResultsError if two runs are not parts of one: whatever both name must be equal."""
-    for what, before, after in differences(first, second, IN_PARTS, BY_INSTANCE, all_names=False):
-        difference = ": {} is {} and {}".format(*key_that_differs(before, after)) if what == "config" else ""
-        problem = f"{first.name} and {second.name} are not parts of a single run: each has another {what}{difference}"
+    for difference in differences(first, second, IN_PARTS, BY_INSTANCE, all_names=False):
+        how = ": {} is {} and {}".format(*key_that_differs(difference)) if difference.kind == "config" else ""
+        problem = f"{first.name} and {second.name} are not parts of a single run: each has another {difference.what}{how}"
         raise ResultsError(f"{problem}; `bench report {first.name} {second.name}` shows what they share")
 
 

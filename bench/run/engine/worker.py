@@ -81,7 +81,7 @@ def digests_of(matrix: Matrix) -> dict[str, str]:
     digests |= {f"the architecture '{name}'": architecture.digest for name, architecture in matrix.architectures.items()}
     digests |= {f"the effect '{name}' at {point}": digest for (name, point), digest in matrix.effects.items()}
     digests |= {f"the model '{name}'": f"{model.parameters} {matrix.kinds[name]}" for name, model in matrix.models.items()}
-    return digests | {f"the package '{name}'": version for name, version in package_versions().items()}
+    return digests | {f"the package '{name}'": version for name, version in {**package_versions(), **matrix.versions}.items()}
 
 
 def run_trials(travelled: bytes, specs: Sequence[TrialSpec], budget: Budget | None = None) -> FinishedTrials:

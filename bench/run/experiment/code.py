@@ -1,5 +1,8 @@
 """The code that a trial depends on: the files that its parts reach by imports, and a digest of them.
 
+The digest is of what our modules do, their syntax trees without docstrings, comments and layout
+(`bench.run.experiment.syntax`). Of all other files, and of the modules in BY_BYTES, it is of their bytes.
+
 The core is what every trial runs through. An architecture, an effect or a model is only in the ids of the trials that use it:
 by its module, by what that imports and the core does not, and by the versions of the packages that these import. Imports for
 types alone (`if TYPE_CHECKING:`) are ignored, and so is code that shows results.
@@ -13,20 +16,23 @@ import platform
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
 from bench.common.former_paths import present_path
 from bench.common.registry import Part
-from bench.run.packs.imports import run_statements_of
+from bench.run.experiment.syntax import syntax_of
+from bench.run.packs.imports import run_statements_in
 
 PACKAGE = Path(__file__).resolve().parents[2]
 ENTRY = "bench.run.experiment.trial"
 """The module in which every trial begins."""
 SHOWS = (("read",), ("rerun",), ("cli",), ("worlds", "read"))
 """The rooms beyond the wall: an edit there changes no trial."""
+BY_BYTES = ("run", "frameworks")
+"""The room whose modules are digested by their bytes: frameworks make prompts of docstrings and of source text."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +87,18 @@ class Codebase:
         self.package = package
         self._uses: dict[Path, tuple[tuple[Home, ...], frozenset[str]]] = {}
         self._reaches: dict[tuple[str, ...], Reached] = {}
+        self._syntax: dict[Path, bytes] = {}
+        """Our file -> the digest of what it does."""
 
     @cached_property
     def digest(self) -> str:
-        """Return the digest of the core's code."""
-        return _digest_of(self._core.files, {"python": platform.python_version(), **_versions(self._core.packages)})
+        """The digest of the core's code. It is the same on each version of Python."""
+        return self._digest_of(self._core.files, {})
+
+    @cached_property
+    def versions(self) -> Mapping[str, str]:
+        """The versions of Python and of the packages that the core imports."""
+        return {"python": platform.python_version(), **_versions(self._core.packages)}
 
     @property
     def core_files(self) -> Collection[Path]:
@@ -103,7 +116,7 @@ class Codebase:
         reached = self._reached(modules)
         files = {path: name for path, name in reached.files.items() if path not in self._core.files}
         versions = _versions(reached.packages - self._core.packages)
-        return _digest_of(files, versions) if files or versions else ""
+        return self._digest_of(files, versions) if files or versions else ""
 
     @cached_property
     def _core(self) -> Reached:
@@ -145,7 +158,8 @@ class Codebase:
             return self._uses[home.path]
         is_ours = home.root == self.package.parent
         used, packages = [] if is_ours else list(_around(home, names)), set[str]()
-        for imported in _imports(home.path):
+        in_package = home.path.is_relative_to(self.package)
+        for imported in self._imports(home.path) if in_package else _imports_in(home.path.read_bytes()):
             if imported.top == "bench" and not imported.level:
                 used += self._run_by(imported)
             elif beside_home := list(_beside(home, imported, names)):
@@ -156,6 +170,21 @@ class Codebase:
         if is_ours:
             self._uses[home.path] = found_once
         return found_once
+
+    def _imports(self, path: Path) -> Iterator[Imported]:
+        """Yield the imports of a file of ours, and keep the digest of its syntax: a file is parsed once for both."""
+        tree = ast.parse(path.read_bytes())
+        if path.relative_to(self.package).parts[: len(BY_BYTES)] != BY_BYTES:
+            self._syntax[path] = hashlib.sha256(syntax_of(tree).encode()).digest()
+        return _run_imports(tree)
+
+    def _digest_of(self, files: Mapping[Path, str], versions: Mapping[str, str]) -> str:
+        digest = hashlib.sha256()
+        for path, name in sorted(files.items(), key=lambda item: (item[1], item[0])):
+            content = self._syntax.get(path) or path.read_bytes()
+            digest.update(f"{name}\0{len(content)}\0".encode() + content)
+        digest.update(repr(sorted(versions.items())).encode())
+        return digest.hexdigest()[:20]
 
     def _homes(self, module: str) -> Iterator[Home]:
         if module.partition(".")[0] == "bench":
@@ -181,12 +210,17 @@ def our_codebase() -> Codebase:
     return Codebase()
 
 
-def _imports(path: Path) -> Iterator[Imported]:
+@lru_cache(maxsize=1024)
+def _imports_in(source: bytes) -> Sequence[Imported]:
+    """Return the imports of a file of others. Cached, since each architecture in one folder asks again."""
     try:
-        statements = run_statements_of(path.read_bytes())
+        return tuple(_run_imports(ast.parse(source)))
     except (SyntaxError, ValueError):
-        return  # it was never imported
-    for statement in statements:
+        return ()  # it was never imported
+
+
+def _run_imports(tree: ast.Module) -> Iterator[Imported]:
+    for statement in run_statements_in(tree):
         names = tuple(alias.name for alias in statement.names)
         if isinstance(statement, ast.Import):
             yield from map(Imported, names)
@@ -225,15 +259,6 @@ def _on_the_way(folder: Path, parts: Sequence[str], names_in: NamesIn) -> Iterat
         folder /= part
         if "__init__.py" in names_in(folder):
             yield (folder / "__init__.py").resolve()
-
-
-def _digest_of(files: Mapping[Path, str], versions: Mapping[str, str]) -> str:
-    digest = hashlib.sha256()
-    for path, name in sorted(files.items(), key=lambda item: (item[1], item[0])):
-        content = path.read_bytes()
-        digest.update(f"{name}\0{len(content)}\0".encode() + content)
-    digest.update(repr(sorted(versions.items())).encode())
-    return digest.hexdigest()[:20]
 
 
 def _versions(modules: Iterable[str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import overload
 from bench.common.errors import ConfigError
 from bench.common.seeding import draw_for
 from bench.record.policy import seen_by
-from bench.record.record import arm_of
+from bench.record.record import arm_of, place_in_run
 from bench.run.architectures.part import Architecture
 from bench.run.experiment.arm import ResolvedArchitecture, ResolvedArm
 from bench.run.experiment.code import Codebase, our_codebase
@@ -53,6 +53,11 @@ class TrialSpec:
         return arm_of(self.architecture, self.plan.name)
 
     @property
+    def place(self) -> str:
+        """The digest of the trial's place in its run."""
+        return place_in_run(self.scenario, self.instance, self.architecture, self.model, self.plan.name, self.repetition)
+
+    @property
     def scenario_key(self) -> str:
         return scenario_key(self.scenario, self.instance)
 
@@ -90,6 +95,7 @@ class Matrix:
     scenarios   by `Scenario.key`: each instance of each pack
     plans       (`Scenario.key`, plan) -> the plan for that instance
     effects     (effect, point) -> the digest of its code; `kinds`: model -> the digest of its kind's code
+    versions    of Python and of the packages that every trial runs through
     server      where a system finds its endpoint
     portion     which trials of the experiment these are, in words (`bench.run.experiment.portion`); "" for all
     """
@@ -102,6 +108,7 @@ class Matrix:
     effects: Mapping[tuple[str, str], str]
     kinds: Mapping[str, str]
     environments: Mapping[str, str]
+    versions: Mapping[str, str]
     back_off: BackOff
     server: Server
     specs: Sequence[TrialSpec]
@@ -138,7 +145,7 @@ class Matrix:
         arm = self.arm(spec)
         entry = arm.architecture
         determined_by: dict[str, object] = {
-            "code": code_digest,
+            "code": [code_digest, self.versions],
             "asked": arm.scenario.asked,
             "scenario": [spec.scenario, spec.instance],
             "architecture": [
@@ -232,6 +239,7 @@ def build_matrix(
         effects={key: codebase.of_part(EFFECTS[key]) for key in effects},
         kinds={name: " + ".join(dict.fromkeys(map(codebase.of_part, parts))) for name, parts in kinds.items()},
         environments={kind: codebase.of_part(ENVIRONMENTS[kind]) for kind in surrounding},
+        versions=codebase.versions,
         back_off=BackOff(config.back_off.tries, config.back_off.base, config.back_off.most),
         server=server,
         specs=(),

@@ -48,11 +48,12 @@ def manifest_of(
         parts={
             **{f"effect {name} at {point}": digest for (name, point), digest in matrix.effects.items()},
             **{f"model {name}": digest for name, digest in matrix.kinds.items()},
+            **{f"environment {name}": digest for name, digest in matrix.environments.items()},
         },
         scenarios={name: _pack(instances, matrix) for name, instances in matrix.packs.items()},
         tokenizer=TOKENIZER,
         code=code_version(),
-        packages={**package_versions(), **_own_packages(matrix)},
+        packages={**package_versions(), **matrix.versions, **_own_packages(matrix)},
         machine=machine(),
         sandbox=guards().as_json(),
         unguarded=permission.unguarded if permission else None,

@@ -41,7 +41,9 @@ def code_version() -> CodeVersion:
     commit = _git("rev-parse", "HEAD")
     changed = _git("status", "--porcelain", "--", "bench", "scenarios", "studies", "configs", "pyproject.toml")
     dirty = bool(changed) if commit else None
-    return CodeVersion(version=metadata.version(DISTRIBUTION), commit=commit, dirty=dirty, digest=our_codebase().digest)
+    return CodeVersion(
+        version=metadata.version(DISTRIBUTION), commit=commit, dirty=dirty, digest=our_codebase().digest, digest_of="syntax"
+    )
 
 
 def machine() -> Machine:

@@ -37,8 +37,8 @@ Conduct = Callable[
 
 
 def missing(specs: Sequence[TrialSpec], ended: Collection[str]) -> Sequence[TrialSpec]:
-    """Return the trials whose ids are not in `ended`."""
-    return TrialSpecs(lambda: (spec for spec in specs if spec.id not in ended)) if ended else specs
+    """Return the trials whose places are not in `ended`."""
+    return TrialSpecs(lambda: (spec for spec in specs if spec.place not in ended)) if ended else specs
 
 
 async def run_matrix(

@@ -25,22 +25,16 @@ def _imports_in(source: bytes) -> tuple[Statement, ...]:
     return tuple(node for node in ast.walk(ast.parse(source)) if isinstance(node, Statement))
 
 
-@lru_cache(maxsize=1024)
-def run_statements_of(source: bytes) -> tuple[Statement, ...]:
-    """Return the imports that are executed, without those below `if TYPE_CHECKING:`. Cached, since each architecture in one
-    folder asks again. Raises SyntaxError or ValueError if the source is no Python."""
-    return tuple(_run(ast.parse(source)))
-
-
-def _run(node: ast.AST) -> Iterator[Statement]:
+def run_statements_in(node: ast.AST) -> Iterator[Statement]:
+    """Yield the imports in a syntax tree that are executed, without those below `if TYPE_CHECKING:`."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, Statement):
             yield child
         elif isinstance(child, ast.If) and _name(child.test) == "TYPE_CHECKING":
             for other in child.orelse:
-                yield from _run(ast.Module([other], []))
+                yield from run_statements_in(ast.Module([other], []))
         else:
-            yield from _run(child)
+            yield from run_statements_in(child)
 
 
 def _name(test: ast.expr) -> str:

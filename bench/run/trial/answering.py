@@ -236,7 +236,7 @@ class Answering:
             await self._trial.foresee(self._turns.to_foresee(subtasks))
 
     def _keep(self, question: RequestKey, subtasks: tuple[Subtask, ...], ask: CallPurpose, received: Received) -> None:
-        """Keep a reply that came."""
+        """Keep a reply as a turn of the proposer that asked."""
         del question
         self._turns.add(subtasks, ask, received)
 
@@ -321,11 +321,11 @@ class Answering:
         self._failure = gave_up if failure.injected else failure
 
     def _lost(self, ask: CallPurpose, event: int) -> None:
-        """Note that this event lost a paid reply."""
+        """Note that a paid reply was lost, by the number of the event that lost it."""
         self._trial.causes.failed(ask.context.subtasks, event)
 
     def _recovered(self, event: int) -> None:
-        """Note that the reply that this event lost has come after all."""
+        """Note that a reply has come after all. The event of this number had counted it as lost."""
         self._trial.causes.recovered(event)
 
     def _with_inputs(self, names: tuple[str, ...], received: Received) -> Received:

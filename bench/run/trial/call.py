@@ -30,7 +30,7 @@ class Received:
     extra: str = ""
 
     def with_receipts(self, earlier: Sequence[OpenReceipt]) -> Received:
-        """Return the reply with these faults as well."""
+        """Return the reply with further faults that it carries."""
         return replace(self, receipts=(*earlier, *self.receipts))
 
 

@@ -178,15 +178,15 @@ class Caller:
         self._clock.expect(calls)
 
     def arrival(self, what: object, together: int | None, again: bool) -> AbstractAsyncContextManager[None]:
-        """Count a framework's call over the endpoint as in flight."""
+        """Count a call as in flight that a framework makes over the endpoint."""
         return self._clock.arrival(what, together, again=again)
 
     def refuse(self, status: int, detail: str) -> None:
-        """Log a request over the endpoint that was not taken."""
+        """Log a request that came over the endpoint and was refused."""
         self._log.emit(Refused(status, detail, in_seconds(self._clock.now())))
 
     def set_aside(self, settings: Mapping[str, str]) -> None:
-        """Log the settings of requests over the endpoint that were not passed on."""
+        """Log settings that came with requests over the endpoint and are not passed on to the model."""
         self._log.emit(SetAside(settings))
 
     def restart_clock(self) -> None:
@@ -194,11 +194,11 @@ class Caller:
         self._clock.restart()
 
     def pause(self) -> Pause:
-        """Begin a framework's own back-off."""
+        """Begin a pause that a framework makes before it sends a failed request again."""
         return self._clock.pause()
 
     def waited(self, pause: Pause) -> None:
-        """Log a framework's own back-off, which ends now."""
+        """Log a pause of a framework that ends now."""
         self._log.emit(Waited("backoff", in_seconds(pause.since), in_seconds(self._clock.resume(pause))))
 
     def _give_up(self, ask: CallPurpose, failure: CallFailed, tries: int) -> None:
@@ -209,7 +209,7 @@ class Caller:
         raise failure
 
     async def _slot_for(self, request: Request) -> Slot:
-        """Return a place in flight, taken."""
+        """Take a place in flight at the endpoint, and return it."""
         slot = self._slots.slot(request)
         if slot.is_free:  # asked, not timed: a loaded machine also takes time over a free slot
             await slot.take()
@@ -344,7 +344,7 @@ def _effect(due: Due) -> CallEffect:
 
 
 def _received(attempt: CallAttempt) -> Sequence[str]:
-    """Return all texts that came, whole or in part."""
+    """Return the texts of a reply that arrived, whole or broken off."""
     whole = texts_written(attempt.reply) if attempt.reply else ()
     return (*whole, attempt.failure.partial) if attempt.failure else whole
 

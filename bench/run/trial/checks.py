@@ -116,7 +116,7 @@ class Checks:
         return True
 
     def _right(self, names: Iterable[str], documents: Mapping[str, str]) -> dict[str, Output]:
-        """Return the pack's right outputs of these subtasks."""
+        """Return the right outputs of these subtasks, from the pack's reference."""
         return {name: self._state.subtask(name).output.model_validate(self._reference(name, documents)) for name in names}
 
 

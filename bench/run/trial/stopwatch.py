@@ -62,7 +62,7 @@ class Stopwatch:
         self._mark = now
 
     def stop(self) -> int:
-        """Count no steps until `go_on` was called as often. Returns now, by `time.perf_counter_ns`."""
+        """Count no steps until `go_on` has been called as often. Return the present time of `time.perf_counter_ns`."""
         self.end_step()
         self._stopped += 1
         return perf_counter_ns()

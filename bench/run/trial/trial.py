@@ -160,7 +160,7 @@ class Trial:
         return Turns(self.state, self.verifier, self.settings.answer_format, self.settings.tags)
 
     def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], ask: CallPurpose, call: int) -> Corrupted:
-        """Return a reply after the due content faults."""
+        """Return a reply as the faults change it that are due for its content."""
         return self.injection.corrupt(reply, subtasks, ask.context, call)
 
     async def foresee(self, proposals: Iterable[Proposal]) -> None:
@@ -225,7 +225,7 @@ class Trial:
 
 
 def _reference_of(scenario: Scenario) -> Reference:
-    """Return the function that gives the pack's right outputs."""
+    """Return the function that returns the pack's right output of a subtask."""
     if scenario.environment:
         return scenario.environment.right or unknown
     return lambda subtask, _: scenario.reference[subtask]

@@ -104,6 +104,16 @@ def test_of_a_trial_that_was_run_again_the_last_record_counts(tmp_path: Path) ->
     assert len(run.calls) == 4
 
 
+def test_a_failed_trial_that_other_code_ran_again_under_another_id_counts_once(tmp_path: Path) -> None:
+    plans = ("none", "paper")
+    failed = [trial(plan=plan, outcome="error", id=f"first {plan}") for plan in plans]
+    again = [trial(plan=plan, id=f"second {plan}") for plan in plans]
+    run = run_of(tmp_path / "run", [*failed, *again, trial(repetition=2, outcome="error"), trial(repetition=2)])
+    assert list(run.trials["outcome"]) == ["solved"] * 3 and run.errors_rerun == 3
+    assert run.rerun == {*(id_of(record.id) for record in again), trial(repetition=2).id}
+    assert set(run.faults["trial"]) == {id_of("second paper")}
+
+
 def test_rows_stand_in_the_configs_order_whatever_the_order_of_ending(tmp_path: Path) -> None:
     records = experiment(("static", "monolithic"))
     folder = write_run(tmp_path / "run", records)

@@ -253,7 +253,7 @@ def test_the_report_names_each_run_its_dates_and_its_code(tmp_path: Path) -> Non
         "(0.0% [-69.3%, 69.3%])"
     )
     assert page.startswith(f"# {title}\n\nReport of runs small + big\n")
-    assert re.search(r"- Code: small: version .*digest c0de; big: version .*digest d1ff", page)
+    assert re.search(r"- Code: small: version .*digest c0de of its bytes; big: version .*digest d1ff of its bytes", page)
     assert "made by different code" in page and "small by c0de, big by d1ff" in page
     assert "N = 2 to 3" in page and "not recorded" not in page, "each run is whole by its own config"
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import platform
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -81,8 +83,16 @@ class Place:
 
 
 def edit(path: Path) -> None:
-    """One byte more, at the end; of a text one that is seen."""
-    path.write_bytes(path.read_bytes() + (b"\n" if path.suffix == ".py" else b"x"))
+    """A statement more, at the end; of a text a letter."""
+    path.write_bytes(path.read_bytes() + (b"\nEDITED = 1\n" if path.suffix == ".py" else b"x"))
+
+
+def reword(path: Path) -> None:
+    """Other words and another layout: every docstring begins with a further word, and comments and blank lines are added."""
+    text = path.read_text(encoding="utf-8")
+    words = re.sub(r'^( *)"""', r'\1# a remark\n\n\1"""Another word: ', text, flags=re.MULTILINE)
+    closed = re.sub(r'^( *)# a remark\n\n *"""Another word: $', r'\1"""', words, flags=re.MULTILINE)  # the end of a docstring
+    path.write_text(f"# a remark\n\n{closed}\n\n# a remark\n", encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +161,28 @@ def test_an_edit_changes_the_ids_of_the_trials_that_use_what_was_edited_and_no_o
     place.last = place.ids()
     changed = {trial for trial, id_ in before.items() if place.last[trial] != id_}
     assert changed == {trial for trial in before if EDITS[file](*trial)}
+
+
+def test_no_docstring_comment_or_layout_of_ours_is_in_an_id_but_those_of_frameworks(place: Place) -> None:
+    package = place.folder / "bench"
+    before, frameworks = place.last, Codebase(package).of("bench.run.frameworks.langgraph")
+    files = [path for path in package.rglob("*.py") if "templates" not in path.parts and "frameworks" not in path.parts]
+    assert len(files) > 500
+    for file in files:
+        reword(file)
+    assert (package / "run/trial/verification.py").read_text() != (PACKAGE / "run/trial/verification.py").read_text()
+    assert place.ids() == before and Codebase(package).of("bench.run.frameworks.langgraph") == frameworks
+    reword(package / "run/frameworks/langgraph.py")
+    assert Codebase(package).of("bench.run.frameworks.langgraph") != frameworks
+
+
+def test_the_version_of_python_is_in_the_ids_and_not_in_the_digest_of_the_code(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = Codebase(place.folder / "bench").digest
+    monkeypatch.setattr(platform, "python_version", lambda: "3.99.0")
+    assert Codebase(place.folder / "bench").digest == before
+    assert not set(place.ids().values()) & set(place.last.values())
 
 
 BEYOND_THE_WALL = ("read", "rerun", "cli", "studies", "codebase", "worlds/read")

@@ -92,7 +92,7 @@ def test_a_run_goes_on_after_its_grader_was_mended_once_its_grades_are_made_anew
         RunWriter(folder, manifest)
     regrade(folder, [mended])
     writer = RunWriter(folder, manifest)
-    assert set(writer.ended) == {spec.id for spec in matrix(mended).specs}
+    assert set(writer.ended) == {spec.place for spec in matrix(mended).specs}
     writer.close()
 
 

@@ -177,7 +177,7 @@ def test_a_trial_that_ended_in_an_error_is_run_again_and_both_records_are_kept(m
     model.failing = lambda request: ServerFailed("500") if request.context.repetition == 2 else None
     first = run(failing, tmp_path / "run")
     assert [trial.repetition for trial in first if trial.outcome == "error"] == [2, 2]
-    assert len(missing(failing.specs, {trial.id for trial in first if trial.outcome != "error"})) == 2
+    assert len(missing(failing.specs, {trial.place for trial in first if trial.outcome != "error"})) == 2
     model.failing = lambda _: None
     trials = run(failing, tmp_path / "run")
     assert len(trials) == 14

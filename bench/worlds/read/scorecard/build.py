@@ -19,6 +19,7 @@ from bench.read.analysis.merge import merge
 from bench.read.analysis.pairing import asked, plan_texts
 from bench.read.analysis.statistics import exact_share
 from bench.record.config import FAULT_FREE
+from bench.record.origin import digests_said
 from bench.record.reading import read_texts, read_trials
 from bench.record.record import latest
 from bench.record.repeated_call import repeated_call
@@ -55,7 +56,7 @@ def scorecard_of(runs: Sequence[Run]) -> Scorecard:
     return Scorecard(
         version=VERSION,
         kind="recovery scorecard",
-        sources=tuple(SourceRun(run.name, run.sources, run.manifest.code.digest) for run in runs),
+        sources=tuple(SourceRun(run.name, run.sources, digests_said(run.manifest.codes)) for run in runs),
         worlds=tuple(_world(run, world) for world, run in by_world.items()),
         rows=tuple(chain.from_iterable(_rows(run, world) for world, run in by_world.items())),
         notes=tuple(dict.fromkeys(chain.from_iterable(run.notes for run in by_world.values()))),

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, TypeVar
 
-from pydantic import Field, create_model
+from pydantic import ConfigDict, Field, create_model
 
 from bench.common.errors import GaveUp
 from bench.record.form import BARE, Form
@@ -51,15 +51,13 @@ if that was so again and other steps can be done before it; `escalate` in every 
 
 
 class Assignment(Output):
-    """A worker's task. `step` is one of the steps that can begin."""
-
-    step: str
+    step: str  # one of the steps that can begin
     task: str = Field(max_length=500)
     criterion: StepCriterion
 
 
 class Evaluation(Output):
-    """What is done about a report."""
+    model_config = ConfigDict(json_schema_extra={"description": "What is done about a report."})  # models are sent it
 
     decision: LeadDecision
 

@@ -44,9 +44,7 @@ class ListEvents(_Arguments):
     after: int = Field(0, ge=0, le=MOST_EVENTS, description="the number of the last event that is known")
 
 
-class QuestionArguments(_Arguments):
-    """What a person is asked; `kind` is narrowed to those whom the world has."""
-
+class QuestionArguments(_Arguments):  # `_of_people` adds `kind`: one of the people whom the world has
     about: str = Field(max_length=500, description="what the question is about, in a few words")
     question: BoundedTable[str, Any] = Field(default_factory=dict, description="what the person has to know")
     days: int = Field(0, ge=0, le=MOST_DAYS)
