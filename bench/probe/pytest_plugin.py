@@ -58,7 +58,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def _is_ours(metafunc: pytest.Metafunc) -> bool:
     """Return whether a test takes the fixture of this module, and not one of the same name. Pytest has no public way to ask."""
     definitions = metafunc._arg2fixturedefs.get("probed")
-    return bool(definitions) and definitions[-1].func.__module__ == __name__
+    return definitions is not None and definitions[-1].func.__module__ == __name__
 
 
 @pytest.fixture

@@ -245,7 +245,7 @@ def read_probe_file(path: Path) -> ProbeFile:
         *_, table, _, key = ("", "", *first.place.split("."))
         if table == "store" and key.lower() in UNREAD:
             raise ConfigError(
-                f"{path}: {first.place}: no witness reads {key}; name a store that it reads, or the agent's own files as `memory`, "
+                f"{path}: {first.place}: no witness reads {key}; name a store that it reads, or the agent's files as `memory`, "
                 f"and let `done` and a `[[check]]` command ask {key}; nothing resets it between runs"
             ) from error
         known = _keys_beside(first.place)

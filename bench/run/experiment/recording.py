@@ -105,7 +105,7 @@ def responses_before(folders: Sequence[Path], parameters: Mapping[str, object]) 
     responses, runs = list[Response](), list[dict[str, str]]()
     for folder in folders:
         manifest = read_manifest(folder)
-        models = dict(pair for model in manifest.models.values() for pair in model.models.items()) | manifest.models
+        models = {**dict(pair for model in manifest.models.values() for pair in model.models.items()), **manifest.models}
         elsewhere = {name for name, model in models.items() if model.base_url != parameters.get("base_url")}
         replies = [each for each in responses_of(folder, lambda one: one.settings == settings) if each.model not in elsewhere]
         responses += replies

@@ -94,7 +94,8 @@ def test_the_address_of_a_database_is_named_and_never_written(tmp_path: Path) ->
 
 def test_a_line_end_in_a_files_name_writes_no_key(tmp_path: Path) -> None:
     (tmp_path / 'x\n[[store]]\nfolder = "home"\nin_place = true\n#.py').write_text("import openai\n")
-    assert tomllib.loads(written(tmp_path)).keys() == {"agent"}
+    read = tomllib.loads(written(tmp_path))
+    assert read.keys() == {"agent", "store"} and read["store"] == [{}]
 
 
 def test_a_folder_with_nothing_gets_lines_that_say_what_to_write(tmp_path: Path) -> None:
