@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from bench.cli.terminal import Terminal
+from bench.common.escaping import escape_line
 from bench.record.files import write_files
 
 if TYPE_CHECKING:
@@ -47,10 +48,10 @@ class ProbeProgress:
         if run.problem and run.plan == CLEAN:
             self._out.print(f"{CLEAN}: ✕ it does not count, {run.seconds:.1f} s")
         elif run.problem:
-            self._out.print(f"{run.plan}: could not be run: {run.problem}")
+            self._out.print(escape_line(f"{run.plan}: could not be run: {run.problem}"))
         elif judged := run.judged:
             self._ended += run.plan not in (CLEAN, CONTROL) and not run.repetition and not judged.mended
-            self._out.print(f"{self._place(run)}{run.plan}: {_verdict(judged)}, {run.seconds:.1f} s")
+            self._out.print(escape_line(f"{self._place(run)}{run.plan}: {_verdict(judged)}, {run.seconds:.1f} s"))
         self._bar.update(self._task, completed=min(self._ended, self._total or self._ended))
 
     def plan(self, planned: CellsPlanned) -> None:

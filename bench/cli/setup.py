@@ -183,7 +183,11 @@ def _whose_replies(matrix: Matrix) -> Iterator[str]:
             entry = matrix.config.model.get(part.name)
             if isinstance(part, CachedModel) and isinstance(entry, CacheSettings) and entry.cache_from:
                 taken = ", ".join(run["name"] for run in part.runs)
-                what = f"the replies of {taken}, with their seconds" if taken else "no reply: no run has its settings"
+                what = (
+                    f"the replies of {taken}, with their seconds"
+                    if taken
+                    else f"no reply: no run has its settings at {part.endpoint}"
+                )
                 yield f"'{part.name}' takes over {what}."
         if model.timing == "recorded":
             yield f"REPLAY of {model.endpoint}{f', for {name}' if len(matrix.models) > 1 else ''}"

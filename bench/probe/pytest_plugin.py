@@ -5,15 +5,17 @@
         assert probed.verdict in ("same", "absorbed"), probed.timeline
 
 Each cell is a test of its own. With a tape nothing is started but the agent; without one the cell runs on copies of the stores.
+The file is looked for in the test's folder and in those above it; its paths are relative to the folder in which it is found.
+A project that has a fixture `probed` of its own sees nothing of this plug-in. Each run of pytest imports this module, so what
+takes long is imported where it is used.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
-from dataclasses import dataclass
+from contextlib import chdir
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
@@ -25,8 +27,7 @@ if TYPE_CHECKING:
 MARKER = "probe(file, *cells, tape=None): strike these cells of the agent that a probe.toml names, from a tape beside the test"
 
 
-@dataclass(frozen=True)
-class ProbedCell:
+class ProbedCell(NamedTuple):
     """What a cell showed.
 
     cell, verdict, why   its plan, the verdict, and what is to be said of it
@@ -48,10 +49,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "probed" in metafunc.fixturenames and (marker := metafunc.definition.get_closest_marker("probe")):
+    if _is_ours(metafunc) and (marker := metafunc.definition.get_closest_marker("probe")):
         if len(marker.args) < 2 or not all(isinstance(word, str) for word in marker.args):
             raise pytest.UsageError(f"{metafunc.definition.nodeid}: the marker names no cell; write probe(FILE, CELL, ...)")
         metafunc.parametrize("probed", marker.args[1:], indirect=True)
+
+
+def _is_ours(metafunc: pytest.Metafunc) -> bool:
+    """Return whether a test takes the fixture of this module, and not one of the same name. Pytest has no public way to ask."""
+    definitions = metafunc._arg2fixturedefs.get("probed")
+    return definitions is not None and definitions[-1].func.__module__ == __name__
 
 
 @pytest.fixture
@@ -64,7 +71,8 @@ def probed(request: pytest.FixtureRequest) -> ProbedCell:
         pytest.fail("the fixture `probed` needs the marker `probe`: @pytest.mark.probe(FILE, CELL)", pytrace=False)
     tape = marker.kwargs.get("tape")
     try:
-        cell = _probed_cell(_run(Path(marker.args[0]), request.param, request.path.parent / tape if tape else None))
+        with chdir(_folder_with(marker.args[0], request.path)):
+            cell = _probed_cell(_run(Path(marker.args[0]), request.param, request.path.parent / tape if tape else None))
     except ConfigError as error:
         pytest.fail(f"{request.param}: {error}", pytrace=False)
     if cell.verdict in ("no_verdict", "not_applicable"):
@@ -72,7 +80,14 @@ def probed(request: pytest.FixtureRequest) -> ProbedCell:
     return cell
 
 
+def _folder_with(file: str, test: Path) -> Path:
+    """Return the nearest folder above a test from which a file has this path; the present folder if there is none."""
+    return next((folder for folder in test.parents if (folder / file).is_file()), Path.cwd())
+
+
 def _run(file: Path, plan: str, tape: Path | None) -> CellRun:
+    import asyncio  # noqa: PLC0415
+
     from bench.common.errors import ConfigError  # noqa: PLC0415
     from bench.probe.run.probe_file import ProbeSettings  # noqa: PLC0415
     from bench.probe.run.secrets import Secrets  # noqa: PLC0415

@@ -58,6 +58,26 @@ def test_an_agent_that_only_writes_down_first_fails_where_it_is_killed_before_th
     assert code == 1 and "1 failed, 1 passed" in text and "lost" in text, text
 
 
+def test_a_written_test_finds_its_file_from_a_folder_above(tmp_path: Path) -> None:
+    agents = tmp_path / "agents" / "shop"
+    agents.mkdir(parents=True)
+    subject(agents, "trusts")
+    (agents / "tests").mkdir()
+    (agents / "tests" / "test_a.py").write_text(
+        f'import pytest\n@pytest.mark.probe("probe.toml", "{PLAN}", tape="none.json")\ndef test_it(probed): pass\n'
+    )
+    assert "none.json: is no tape" in run_pytest(tmp_path)[1]
+
+
+def test_a_project_with_a_marker_and_a_fixture_of_the_same_names_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "test_own.py").write_text(
+        "import pytest\n@pytest.fixture\ndef probed(request): return request.node.get_closest_marker('probe').args[0]\n"
+        "@pytest.mark.probe(3)\ndef test_it(probed): assert probed == 3\n"
+    )
+    code, text = run_pytest(tmp_path)
+    assert code == 0 and "1 passed" in text, text
+
+
 def test_a_marker_without_a_cell_and_a_tape_that_is_not_there_are_said_in_a_line(tmp_path: Path) -> None:
     subject(tmp_path, "")
     (tmp_path / "test_a.py").write_text(

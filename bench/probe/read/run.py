@@ -151,9 +151,9 @@ class ProbeRead:
 
     @property
     def run_again(self) -> Sequence[CellRead]:
-        """The cells without damage that ran more than once, with equal verdicts."""
+        """The cells that ran more than once, each time with a verdict and without damage."""
         again = (cell for cell in self.cells.values() if len(cell.runs) > 1 and not cell.damaged)
-        return [cell for cell in again if len({judged.verdict for _, judged in cell.runs}) == 1]
+        return [cell for cell in again if all(judged.verdict not in UNDECIDED for _, judged in cell.runs)]
 
     @property
     def conclusion(self) -> Concluded:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.common.errors import ConfigError, nearest, one_line
+from bench.common.escaping import escape_line
 from bench.probe.read.sentences import CAUSES, row_line
 from bench.record.events import Event, of_kind
 from bench.record.probe.events import CellJudged, GatewayCall, GatewayNoticed, StoresRead
@@ -77,7 +78,7 @@ def text_of_cell(folder: Path, wanted: str) -> str:
     record, texts = fitting[0], read_texts(folder)
     more = f"; it ran {len(fitting)} times, see {record.plan}/#1" if len(fitting) > 1 else ""
     head = f"{record.scenario}, {record.plan}, run {record.repetition}: {record.outcome.replace('_', ' ')}{more}"
-    return "\n".join([f"trial {record.id}", head, *lines_of(record.events, texts)])
+    return "\n".join([f"trial {record.id}", head, *map(escape_line, lines_of(record.events, texts))])
 
 
 def lines_of(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from bench.common.errors import ConfigError
+from bench.common.escaping import escape_line
 from bench.common.files import opened, text_of
 from bench.probe.run.agent_code import places_in, reads_arguments
 
@@ -50,7 +51,9 @@ def write_probe_file(path: Path, environment: Mapping[str, str] = os.environ, ho
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError as error:
-        raise ConfigError(f"{path}: is there already, and is left as it is; move it away, or name another by --file") from error
+        raise ConfigError(
+            f"{path}: is there already, and is left as it is; move it away, or name another: bench probe FILE --init"
+        ) from error
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error
     return text
@@ -63,7 +66,7 @@ def _lines(folder: Path, environment: Mapping[str, str], home: Path) -> Iterator
         if line.table and (line.table != table or line.table.startswith("[[")):
             yield line.table
             table = line.table
-        yield f"{line.written}  # {line.why}"
+        yield f"{line.written}  # {escape_line(line.why)}"
 
 
 def _agent(folder: Path, home: Path) -> Iterator[FileLine]:

@@ -48,6 +48,8 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
         yield from (f"  {_address_line(address)}" for address in settings.addresses)
     yield "reset before each run of the agent:"
     yield f"  {', '.join(store.name for store in settings.stores)}"
+    if all(store.kind == "memory" for store in settings.stores):
+        yield "  nothing else: what the agent does through its tools stays between its runs, and no witness sees it"
     doors = settings.probed(False, ()).doors
     yield f"struck: calls through {', '.join(doors) or 'no door: name an MCP config, a service or a model'}"
     yield (

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import pairwise
 from time import monotonic
 
-from bench.common.errors import ConfigError, OriginalChanged
+from bench.common.errors import ConfigError, OriginalChanged, nearest
 from bench.common.minimal_sets import minimal_sets
 from bench.probe.read.blame import SUFFICIENT, asked_first, asked_last, asks_client
 from bench.probe.read.run import CELLS_AGAIN, CLEAN_RUNS
@@ -158,6 +158,11 @@ class Probe:
     def _plan(self, courses: Sequence[AgentCourse]) -> None:
         self.clean = clean_of(courses)
         self.cells = cells_of(self.clean, all_forms=self._all_forms, only=self._only)[:MOST_CELLS]
+        every = [cell.plan for cell in cells_of(self.clean, all_forms=True)]
+        for word in self._only:
+            if not any(word in plan for plan in every):
+                known = {part for plan in every for part in (plan, plan.partition("#")[0], f".{plan.rpartition('.')[2]}")}
+                raise ConfigError(f"--only {word}: no cell has this in its name; {nearest(word, known)}")
 
     def _planned(self, seconds: float) -> CellsPlanned:
         assert self.clean

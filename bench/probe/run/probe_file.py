@@ -44,6 +44,8 @@ PROVIDERS = {
     "responses": "https://api.openai.com/v1",
     "anthropic": "https://api.anthropic.com",
 }
+UNREAD = frozenset(("mysql", "mariadb", "redis", "mongodb", "mongo", "mssql", "oracle", "dynamodb", "elasticsearch"))
+"""Kinds of databases that a user can have, and that no witness reads."""
 MODEL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
 REFERENCE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
 
@@ -240,6 +242,12 @@ def read_probe_file(path: Path) -> ProbeFile:
         first = first_violation(error, "extra_forbidden")
         if first.kind != "extra_forbidden":
             raise ConfigError(f"{path}: {first.line}") from error
+        *_, table, _, key = ("", "", *first.place.split("."))
+        if table == "store" and key.lower() in UNREAD:
+            raise ConfigError(
+                f"{path}: {first.place}: no witness reads {key}; name a store that it reads, or the agent's files as `memory`, "
+                f"and let `done` and a `[[check]]` command ask {key}; nothing resets it between runs"
+            ) from error
         known = _keys_beside(first.place)
         raise ConfigError(f"{path}: unknown key '{first.place}'; {nearest(first.place.rpartition('.')[2], known)}") from error
 

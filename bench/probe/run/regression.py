@@ -91,4 +91,5 @@ def _text(file: Path, recorded: Sequence[tuple[CellTape, CellRun]], judged: Cell
     for each, _ in recorded:
         marked = {"file": str(file), "plan": each.plan, "tape": _tape(each.plan)}
         head += TEST.format(name=_name(each.plan), **{name: json.dumps(text) for name, text in marked.items()})
+    compile(head, _tape(tape.plan), "exec")
     return head

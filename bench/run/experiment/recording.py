@@ -96,7 +96,8 @@ def responses_of(folder: Path, wanted: Callable[[ResponseRecord], bool]) -> Iter
 
 
 def responses_before(folders: Sequence[Path], parameters: Mapping[str, object]) -> tuple[list[Response], list[dict[str, str]]]:
-    """Return the replies of models with these parameters in the runs in `folders`, and these runs' names and digests.
+    """Return the replies of models with these parameters, the address included, in the runs in `folders`, and these runs' names
+    and digests.
 
     A run without such a model contributes nothing. Raises ResultsError if a folder holds no run.
     """
@@ -104,7 +105,9 @@ def responses_before(folders: Sequence[Path], parameters: Mapping[str, object]) 
     responses, runs = list[Response](), list[dict[str, str]]()
     for folder in folders:
         manifest = read_manifest(folder)
-        replies = list(responses_of(folder, lambda response: response.settings == settings))
+        models = {**dict(pair for model in manifest.models.values() for pair in model.models.items()), **manifest.models}
+        elsewhere = {name for name, model in models.items() if model.base_url != parameters.get("base_url")}
+        replies = [each for each in responses_of(folder, lambda one: one.settings == settings) if each.model not in elsewhere]
         responses += replies
         runs += [{"name": manifest.name, "digest": _digest(folder)}] if replies else []
     return responses, runs

@@ -34,8 +34,8 @@ class CacheSettings(BaseModel):
     """Send the same request (messages, seed) once in a run, and give its reply to every arm that makes it. An arm that makes it
     meanwhile waits for that reply."""
     cache_from: Many[Path] = ()
-    """Earlier runs whose replies are reused: a model with the same settings gets its replies from there, with the seconds that
-    they took. Needs `cache = true`."""
+    """Earlier runs whose replies are reused: a model with the same settings and `base_url` gets its replies from there, with
+    the seconds that they took. Needs `cache = true`."""
 
     @model_validator(mode="after")
     def _remembers(self) -> CacheSettings:

@@ -92,6 +92,12 @@ def test_the_address_of_a_database_is_named_and_never_written(tmp_path: Path) ->
     assert 'postgres = "$DATABASE_URL"' in text and "secret-word" not in text
 
 
+def test_a_line_end_in_a_files_name_writes_no_key(tmp_path: Path) -> None:
+    (tmp_path / 'x\n[[store]]\nfolder = "home"\nin_place = true\n#.py').write_text("import openai\n")
+    read = tomllib.loads(written(tmp_path))
+    assert read.keys() == {"agent", "store"} and read["store"] == [{}]
+
+
 def test_a_folder_with_nothing_gets_lines_that_say_what_to_write(tmp_path: Path) -> None:
     text = written(tmp_path)
     assert "no command was found" in text and "no store was found" in text

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 import re
+import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -120,8 +121,18 @@ def test_a_run_that_goes_on_knows_what_was_answered_before(tmp_path: Path) -> No
         assert known and len(server.requests) - answered == 1 + len(calls_of([again])) - len(known)
 
 
+def served_at(address: str, run: Path, copy: Path) -> Path:
+    """A copy of a run, as if its model had been at this address."""
+    shutil.copytree(run, copy)
+    [model] = read_manifest(run).models.values()
+    manifest = copy / "manifest.json"
+    manifest.write_text(manifest.read_text().replace(str(model.base_url), address))
+    return copy
+
+
 def followed(server: ScriptedServer, folder: Path, earlier: Path, **settings: Any) -> list[TrialRecord]:
-    """A run that need not ask for what the earlier one was answered."""
+    """A run that need not ask for what the earlier one was answered: the server is taken for the earlier one's."""
+    earlier = served_at(server.base_url, earlier, folder.parent / "earlier")
     entry = {"kind": "openai", "base_url": server.base_url, "cache": True, "cache_from": [str(earlier)], **settings}
     return run(config(entry, plans=["none", "early"], repetitions=2), folder)
 
@@ -140,8 +151,16 @@ def test_what_an_earlier_run_was_answered_is_not_asked_for_again(folder: Path, t
     assert [run.name for run in model.cache_from] == [read_manifest(folder).name]
 
 
-def test_a_model_that_runs_itself_and_behind_a_routed_one_is_introduced_once(folder: Path) -> None:
+def test_what_a_model_at_another_address_answered_is_asked_for_again(folder: Path) -> None:
     entry = {"kind": "openai", "base_url": "http://127.0.0.1:1/v1", "cache": True, "cache_from": [str(folder)]}
+    matrix = build_matrix(config(entry, models=["small"], model={"small": entry}), ROOTS, "code")
+    [line] = whose_replies(matrix)
+    assert line == "'small' takes over no reply: no run has its settings at http://127.0.0.1:1/v1."
+
+
+def test_a_model_that_runs_itself_and_behind_a_routed_one_is_introduced_once(folder: Path) -> None:
+    [model] = read_manifest(folder).models.values()
+    entry = {"kind": "openai", "base_url": model.base_url, "cache": True, "cache_from": [str(folder)]}
     models = {"small": entry, "mixed": {"kind": "routed", "default": "small", "subtasks": {"total": "small"}}}
     matrix = build_matrix(config(entry, models=list(models), model=models), ROOTS, "code")
     [line] = whose_replies(matrix)
