@@ -217,7 +217,7 @@ def test_the_page_has_the_sentence_the_worst_cell_and_a_word_for_each_cell(tmp_p
     page = page_of(read)
     assert sentence(read) in page and "The worst: shop.pay#1.lost" in page
     assert len(re.findall(r'<span class="verdict bad">✕ doubled</span> <span class="times">2 of 2', page)) == 2
-    assert len(re.findall(r'<span class="verdict fine">✓ same</span>', page)) == 18
+    assert len(re.findall(r'<span class="verdict fine">✓ same</span>', page)) == 19
     assert page.count("<script") == 0 and "default-src 'none'" in page.replace("&#39;", "'")
     in_order = ("<h1", 'id="worst"', "What was done", 'class="steps"', 'id="cells"')
     assert sorted(map(page.index, in_order)) == list(map(page.index, in_order))
@@ -254,5 +254,5 @@ def test_a_run_that_is_no_probe_is_refused(tmp_path: Path) -> None:
 
 def test_the_last_of_several_plans_holds(tmp_path: Path) -> None:
     read = probe(tmp_path)
-    assert read.planned and len(read.planned.cells) == 20 and read.missing == []
+    assert read.planned and len(read.planned.cells) == 21 and read.missing == []
     assert [len(of_kind(record.events, CellsPlanned)) for record in read.clean] == [0, 0, 1]
