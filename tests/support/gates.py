@@ -37,6 +37,9 @@ class ScriptedGate:
             call.form, call.instead = self._form, self._instead
         return self._before.get(call.number, "pass")
 
+    async def passes(self, call: LiveCall) -> None:
+        self.course.append(("passes", call.number))
+
     async def answered(self, call: LiveCall, answer: bytes) -> AnswerFate:
         self.course.append(("answered", call.number))
         self.answers[call.number] = answer

@@ -10,6 +10,7 @@ regrets  it gives back what it paid twice
 double   it makes each payment twice, with nothing broken
 notes    it adds two lines at the same time
 intent   it writes into the file JOURNAL that it pays, then pays, and never pays what stands there
+hasty    it waits a second for an answer, looks, and pays again if no payment stands; `blind`: it does not look
 equal    it makes two equal payments, and writes each into JOURNAL when it is done
 """
 
@@ -33,6 +34,16 @@ TABLES = """
 
 
 class Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        with sqlite3.connect(sys.argv[3], timeout=10) as database:
+            [[paid]] = database.execute("SELECT count(*) FROM payment").fetchall()
+        database.close()
+        content = str(paid).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
     def log_message(self, *_: object) -> None:
         pass
 
@@ -57,7 +68,21 @@ class Handler(BaseHTTPRequestHandler):
 def post(path: str, key: str = "", **content: Any) -> None:
     headers = {"Idempotency-Key": key} if key else {}
     request = urllib.request.Request(f"{os.environ['PAY_URL']}{path}", json.dumps(content).encode(), headers)
-    urllib.request.urlopen(request, timeout=20).close()
+    urllib.request.urlopen(request, timeout=1 if "hasty" in sys.argv[1] else 20).close()
+
+
+def pay_hastily(mode: set[str]) -> None:
+    key = "key of a" if "keyed" in mode else ""
+    try:
+        post("/pay", key, bill="a", cents=500)
+    except OSError:
+        if "blind" not in mode:
+            with urllib.request.urlopen(f"{os.environ['PAY_URL']}/paid", timeout=1) as answer:
+                if answer.read() != b"0":
+                    print("Paid.")
+                    return
+        post("/pay", key, bill="a", cents=500)
+    print("Paid.")
 
 
 def pay(bill: str, mode: set[str]) -> None:
@@ -105,7 +130,7 @@ if __name__ == "__main__":
     if sys.argv[1] == "serve":
         ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), Handler).serve_forever()
     try:
-        act({*sys.argv[1].split()})
+        (pay_hastily if "hasty" in sys.argv[1] else act)({*sys.argv[1].split()})
     except OSError as error:
         print(f"It failed: {type(error).__name__}")
         sys.exit(1)

@@ -17,6 +17,7 @@ from bench.record.probe.points import StrikePoint
 from bench.record.probe.rows import Cell, RowDifference
 
 WHEN: Mapping[StrikePoint, str] = {
+    "in_flight": "the request of {} is still under way when the agent looks",
     "lost": "the answer of {} is lost",
     "unacknowledged": "the agent dies after {} is done and before it gets the answer",
     "acknowledged": "the agent dies right after it gets the answer of {}",

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bench.probe.run.clean import Clean
+from bench.probe.run.gateway.gate import DoorKind
 from bench.probe.run.gateway.mcp import IS_ERROR, JSON_RPC
 from bench.probe.run.gateway.striker import CellStrike
 from bench.record.probe.events import GatewayCall, plan_of
@@ -15,6 +16,8 @@ FORMS: dict[StrikePoint, tuple[str, ...]] = {"lost": ("break", "error", "silence
 """The wire forms of a point, the default first. The other points have one, but for an error of MCP. `error`: the call was done,
 and a proxy's error is the answer."""
 ERROR_FORMS = (IS_ERROR, JSON_RPC)
+DOORS: dict[StrikePoint, tuple[DoorKind, ...]] = {"in_flight": ("http",), "twice": ("http", "mcp_http")}
+"""The doors at which a call is struck at a point, if not at all. No pipe delivers a call twice."""
 STREAMED: frozenset[StrikePoint] = frozenset(("stream_before", "stream_half"))
 
 
@@ -51,6 +54,8 @@ def _of_call(clean: Clean, call: GatewayCall, identity: str, nth: int, all_forms
     planned = clean.calls[identity, nth]
     for point in points_of(planned.call_class):
         if point == "stale" and not _has_earlier(clean, call, identity):
+            continue
+        if call.door_kind not in DOORS.get(point, (call.door_kind,)):
             continue
         if point in STREAMED and not _streams(clean, call):
             continue

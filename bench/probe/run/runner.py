@@ -186,9 +186,12 @@ class Worker:
                 if striker.dead and life.in_time:
                     await live_again()
                 made = await course()
-                if half_way and half_way(made):
+                again = bool(half_way and half_way(made)) or (striker.holds and life.in_time and not made.said_done)
+                if again:
                     await live_again()
-                    made = replace(await course(), half_way=True)
+                await striker.deliver_held()
+                if again or striker.has_delivered:
+                    made = replace(await course(), half_way=again)
             finally:
                 striker.dead = True
                 await self._gateway.end_servers()

@@ -99,6 +99,8 @@ def _not_applicable(struck: GatewayCall | None, point: StrikePoint, findings: Se
         return "the call, its answer or the request after it did not come, so nothing was struck"
     if struck.went == "waits_longer":
         return "it waits longer for its answer than the probe does"
+    if point == "in_flight" and struck.passed_on is None:
+        return "the call that was held could not be delivered any more"
     if point in BY_THE_TOOL and struck.call_class == "unseen" and not findings:
         return "no witness sees what this call does, so nobody can tell whether its tool did it twice"
     return "this read had no earlier answer in this run" if point == "stale" and not struck.given_otherwise else ""

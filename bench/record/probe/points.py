@@ -1,6 +1,7 @@
 """The points of a call at which the probe strikes, once in each cell.
 
 error              the call fails before anything is done
+in_flight          it is held until its client gives up and the agent has made another call; it is done then, unanswered
 lost               it is done, and the answer never arrives: the connection breaks, or there is silence
 late               it is done, there is silence as in `lost`, and then the answer arrives
 twice              the server gets it twice, and its second answer is dropped
@@ -17,6 +18,7 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 StrikePoint = Literal[
+    "in_flight",
     "lost",
     "unacknowledged",
     "acknowledged",
@@ -47,9 +49,9 @@ unseen   no witness saw a difference, and the call claims to write or claims not
 model    a request to the model
 """
 POINTS: tuple[StrikePoint, ...] = get_args(StrikePoint)
-_OF_EFFECT: tuple[StrikePoint, ...] = POINTS[:8]
+_OF_EFFECT: tuple[StrikePoint, ...] = POINTS[: POINTS.index("stale")]
 _OF_READ: tuple[StrikePoint, ...] = ("error", "stale", "empty", "garbled", "too_large")
-_OF_MODEL: tuple[StrikePoint, ...] = POINTS[12:]
+_OF_MODEL: tuple[StrikePoint, ...] = POINTS[POINTS.index("model_lost") :]
 KILLS = frozenset[StrikePoint](("killed_before", "unacknowledged", "acknowledged", "acknowledged_next"))
 
 

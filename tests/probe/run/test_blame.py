@@ -50,7 +50,7 @@ def test_a_part_that_an_ended_probe_has_not_asked_yet_is_said_to_wait_and_not_to
 
 
 def test_a_tool_that_does_a_call_twice_is_blamed_alone_and_the_rest_is_not_cleared(tmp_path: Path) -> None:
-    tool = blame(probed(tmp_path, till(tmp_path, ""), "charge#1.twice"))
+    tool = blame(probed(tmp_path, desk(tmp_path), "shop.POST /payments#1.twice"))
     assert (tool.minimal, tool.cleared) == ((frozenset({"tool"}),), [])
     assert tool.sentence.startswith("To blame: tool. Let the tool do pay once")
     assert "memory (the agent did not die)" in tool.rest

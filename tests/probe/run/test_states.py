@@ -117,3 +117,24 @@ def test_of_two_equal_payments_the_one_that_is_made_again_after_a_restart_is_the
     cell = next(run for run in runs if run.plan == "pay.POST /pay#1.unacknowledged")
     calls = [(call.life, call.repeats, call.cause) for call in of_kind(cell.events, GatewayCall)]
     assert calls == [(1, None, ""), (2, 1, "restart"), (2, None, "")]
+
+
+IN_FLIGHT = "pay.POST /pay#1.in_flight"
+
+
+@pytest.mark.parametrize(
+    ("mode", "verdict"),
+    [("hasty", "doubled"), ("hasty blind", "doubled"), ("hasty keyed", "absorbed"), ("one", "not_applicable")],
+)
+def test_a_request_still_in_flight_is_paid_after_the_agent_has_looked(tmp_path: Path, mode: str, verdict: str) -> None:
+    runs = probed(tmp_path, payer_of(tmp_path, mode), "#1.in_flight")
+    assert first(runs, IN_FLIGHT).verdict == verdict
+    cell = next(run for run in runs if run.plan == IN_FLIGHT)
+    held, *later = of_kind(cell.events, GatewayCall)
+    assert held.passed_on is not None and held.answered is not None
+    if later:
+        assert later[0].given is not None and held.passed_on > later[0].given and held.given is None
+
+
+def test_an_agent_that_looks_pays_once_where_the_answer_alone_is_lost(tmp_path: Path) -> None:
+    assert first(probed(tmp_path, payer_of(tmp_path, "hasty"), "#1.lost"), LOST).verdict == "same"

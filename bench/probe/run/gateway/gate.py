@@ -6,17 +6,20 @@ A door (stdio, HTTP, the model's) relays bytes and knows the wire forms. A gate 
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from pydantic import JsonValue
 
 DoorKind = Literal["mcp_stdio", "mcp_http", "http", "model"]
-CallFate = Literal["pass", "twice", "error", "malformed", "rate_limit", "answer", "drop"]
+CallFate = Literal["pass", "twice", "hold", "error", "malformed", "rate_limit", "answer", "drop"]
 """What becomes of a call that has arrived.
 
 pass       it is passed on as it came
 twice      it is passed on twice, the second time under a new id; the second answer is dropped
+hold       it is kept from the server under silence. If the client gives up, `went` delivers it later by `LiveCall.deliver`.
+           If it waits longer than `patience`, the door awaits `passes`, and passes it on as it came
 error      it is not passed on, and the door's error is the answer (`isError`, a JSON-RPC error, HTTP 503, as `form` says)
 malformed, rate_limit   the same of a model's request: a reply that is no reply; HTTP 429
 answer     it is not passed on, and `LiveCall.instead` is the answer
@@ -41,6 +44,10 @@ drop       nothing is given: the agent was killed
 
 WaitEnd = Literal["disconnected", "cancelled", "asked_again", "waits_longer"]
 """How a client's wait for an answer ended, or that it did not end within `patience`."""
+
+
+class Undelivered(Exception):
+    """A held call was not answered by its server. The text gives the reason."""
 
 
 @dataclass(eq=False)
@@ -81,6 +88,9 @@ class LiveCall:
     answer: JsonValue = None
     failed: bool = False
     continues: int | None = None
+    deliver: Callable[[], Awaitable[bytes]] | None = None
+    """Delivers a held call without its client, sets `answer` and `failed`, and returns the answer's bytes. Raises
+    Undelivered."""
     kept: dict[str, Any] = field(default_factory=dict)
     """What the door keeps with it."""
 
@@ -92,6 +102,9 @@ class CallGate(Protocol):
     patience: float
 
     async def arrived(self, call: LiveCall) -> CallFate: ...
+
+    async def passes(self, call: LiveCall) -> None:
+        """The door passes a held call on, since its client waits longer."""
 
     async def answered(self, call: LiveCall, answer: bytes) -> AnswerFate:
         """`call.answer` and `call.failed` are set. `answer` is what `call.instead` can give again: a service's whole answer

@@ -21,7 +21,7 @@ from pydantic import JsonValue
 from bench.common.errors import ConfigError
 from bench.probe.run.gateway.bodies import IN_MEMORY, LARGEST_PARSED, Body, BodyTooLarge, fields_of, json_of, parsed
 from bench.probe.run.gateway.damaged import emptied, enlarged, garbled
-from bench.probe.run.gateway.gate import AnswerFate, CallFate, CallGate, DoorKind, LiveCall, WaitEnd
+from bench.probe.run.gateway.gate import AnswerFate, CallFate, CallGate, DoorKind, LiveCall, Undelivered, WaitEnd
 from bench.probe.run.gateway.http_wire import BadMessage, Head, Wire, chunk, framing_of, head_of, made_head
 from bench.probe.run.gateway.mcp import asks_again
 from bench.probe.run.gateway.server_sent import events_of
@@ -127,6 +127,16 @@ class AgentWire(Wire):
         for wire in self.upstream.values():
             wire.close()
         super().close()
+
+
+class LeftWire(AgentWire):
+    """Stands for the connection of an agent that has left it: a held call is delivered all the same."""
+
+    def __init__(self) -> None:
+        self.upstream = dict[Origin, Wire]()
+
+    async def unless_gone(self, work: Coroutine[Any, Any, Done]) -> Done:
+        return await work
 
 
 async def _end(task: asyncio.Future[Any]) -> None:
@@ -302,16 +312,43 @@ class HttpDoor:
         before = await gate.arrived(call)
         if before == "drop":
             return _hang_up(request)
-        if before not in ("pass", "twice"):
+        if before not in ("pass", "twice", "hold"):
             return await self._give(gate, call, request, call.instead or self._refusal(call, before))
         body, request = Body(self.longest), replace(request, taped=call.taped)
         try:
+            if before == "hold" and not await self._hold(gate, call, request):
+                return False
             return await self._relay(gate, call, request, before, body)
         except (ClientGone, Broken, BodyTooLarge, OSError) as error:
             await leave(gate, call, isinstance(error, ClientGone))
             raise
         finally:
             body.close()
+
+    async def _hold(self, gate: CallGate, call: LiveCall, request: ServiceRequest) -> bool:
+        """Keep a call from the service while its agent waits. Return whether the agent waits longer than `patience`."""
+        pieces = list(request.body.pieces())  # the body is closed when the agent leaves
+
+        async def deliver() -> bytes:
+            sent, body = Body(self.longest), Body(self.longest)
+            for piece in pieces:
+                sent.add(piece, b"")
+            try:
+                async with self._passed_on(replace(request, client=LeftWire(), body=sent), True) as incoming:
+                    answer = await incoming.whole(body)
+                self._read(call, request, answer)
+                return answer.raw
+            except (Broken, BodyTooLarge, OSError) as error:
+                raise Undelivered(str(error)) from None
+            finally:
+                sent.close()
+                body.close()
+
+        call.deliver = deliver
+        if not await self._wait(gate, call, request, "silence"):
+            return False
+        await gate.passes(call)
+        return True
 
     async def _relay(self, gate: CallGate, call: LiveCall, request: ServiceRequest, before: CallFate, body: Body) -> bool:
         """Pass a call on, and pass its answer back."""
@@ -358,6 +395,7 @@ class HttpDoor:
             incoming = Incoming(wire, await client.unless_gone(self._answer_head(wire, request, struck)), request)
             yield incoming
             stays = sending.done() and incoming.framing.is_whole and incoming.head.stays and request.head.stays
+            stays = stays and not isinstance(client, LeftWire)
         finally:
             sending.cancel()
             if stays and not incoming.framing.ends_with_connection:

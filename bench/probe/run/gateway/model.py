@@ -141,6 +141,8 @@ class _Open:
         del call
         return "pass"
 
+    async def passes(self, call: LiveCall) -> None: ...
+
     async def answered(self, call: LiveCall, answer: bytes) -> AnswerFate:
         del call, answer
         return "give"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from bench.probe.run.gateway.gate import AnswerFate, CallFate, LiveCall
+from bench.probe.run.gateway.gate import AnswerFate, CallFate, LiveCall, Undelivered
 from bench.probe.run.gateway.journal import Journal, JournaledCall
 from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.tape import PlayedTape
@@ -19,6 +20,7 @@ _BEFORE: dict[StrikePoint, CallFate] = {
     "rate_limit": "rate_limit",
     "malformed": "malformed",
     "twice": "twice",
+    "in_flight": "hold",
 }
 _AFTER: dict[StrikePoint, AnswerFate] = {
     "late": "late",
@@ -33,7 +35,7 @@ _AFTER: dict[StrikePoint, AnswerFate] = {
 LOST_FORMS: dict[str, AnswerFate] = {"silence": "silence", "error": "error"}
 HELD_LONG = 0.2
 """Seconds. A call that is made again sooner was not given up: equal calls can be made at the same time."""
-_NOT_PASSED_ON = frozenset[CallFate](("error", "rate_limit", "malformed", "drop"))
+_NOT_PASSED_ON = frozenset[CallFate](("hold", "error", "rate_limit", "malformed", "drop"))
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,10 @@ class Striker:
         self._held = dict[JournaledCall, float]()
         """The calls that the gateway keeps from going on -> since when."""
         self.abandoned = ""
+        self._gave_up, self._has_looked = asyncio.Event(), asyncio.Event()
+        self._looks = set[JournaledCall]()
+        """The calls that arrived after the client of a held call had given up its answer."""
+        self._delivering: asyncio.Task[None] | None = None
         self._earlier, self._last_read = b"", True
 
     async def arrived(self, call: LiveCall) -> CallFate:
@@ -110,7 +116,10 @@ class Striker:
         if call.continues is None and self._is_struck(entry):
             self.struck, entry.point, call.struck = entry, self._point, True
             call.form = self._strike.form if self._strike else ""
-        if call.kind != "model" and call.continues is None:
+        if self._gave_up.is_set() and call.kind != "model":
+            self._looks.add(entry)
+        holds = entry is self.struck and self._point == "in_flight"
+        if call.kind != "model" and call.continues is None and not holds:
             await self._lift_off(call)
         if entry is self.struck and self._point == "killed_before":
             await self._die()
@@ -121,7 +130,7 @@ class Striker:
         if before not in _NOT_PASSED_ON:
             entry.passed_on = self.journal.now()
         else:
-            entry.given_otherwise = True
+            entry.given_otherwise = before != "hold"
         return before
 
     def _fate(self, entry: JournaledCall) -> CallFate:
@@ -165,6 +174,8 @@ class Striker:
         entry.given = self.journal.now()
         entry.given_otherwise = entry.given_otherwise and entry.went != "waits_longer"
         await self._land(call)
+        if entry in self._looks:
+            self._has_looked.set()
         if entry is self.struck and not self.dead:
             if self._point == "acknowledged":
                 await self._die()
@@ -180,6 +191,54 @@ class Striker:
         entry.went = how
         if entry in self._held:
             self._abandon(entry)
+        if entry is self.struck and self._point == "in_flight" and how != "waits_longer":
+            self._gave_up.set()
+            self._delivering = asyncio.create_task(self._deliver(entry))
+
+    async def passes(self, call: LiveCall) -> None:
+        await self._lift_off(call)
+        self._calls[call].passed_on = self.journal.now()
+
+    @property
+    def holds(self) -> bool:
+        """Whether a call is still held whose client gave it up, or has ended."""
+        return bool(self.struck and self._point == "in_flight" and self.struck.passed_on is None)
+
+    @property
+    def has_delivered(self) -> bool:
+        """Whether a held call was delivered after its client had given it up."""
+        return self._delivering is not None
+
+    async def deliver_held(self) -> None:
+        """Deliver the call that is held, since the agent looks no more. Its end ended its connection."""
+        if not self.holds and not self._delivering:
+            return
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._gave_up.wait(), self.patience)
+        self._has_looked.set()
+        if self._delivering:
+            await self._delivering
+
+    async def _deliver(self, entry: JournaledCall) -> None:
+        """Deliver a call whose answer was given up once the agent has looked, or after `patience`."""
+        call = entry.call
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._has_looked.wait(), self.patience)
+        entry.given_otherwise = True
+        if call.deliver is None or (self._mends and self._mends.answer_to(entry, self.journal.calls)):
+            return
+        await self._lift_off(call)
+        entry.passed_on = self.journal.now()
+        try:
+            if self._tape:
+                entry.raw = self._tape.answer_to(entry)
+                self._tape.do(entry)
+            else:
+                entry.raw = await asyncio.wait_for(call.deliver(), self.patience)
+            self.journal.answer(entry)
+        except (Undelivered, TimeoutError) as error:
+            self.noticed(call.door, f"call {call.number} was delivered late and not answered: {error or 'silence'}")
+        await self._land(call)
 
     def _note_abandoned(self, entry: JournaledCall) -> None:
         """Note that this call is made again while the gateway holds it."""
