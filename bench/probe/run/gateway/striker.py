@@ -182,9 +182,10 @@ class Striker:
             self._at_next_request = self._point == "acknowledged_next"
 
     async def ended(self, call: LiveCall) -> None:
-        """The call has ended without an answer."""
+        """The call has ended without an answer. A call that is delivered late goes on: its client left long ago."""
         self._calls[call].given_otherwise = True
-        await self._land(call)
+        if not (self._delivering and self.struck is self._calls[call]):
+            await self._land(call)
 
     def went(self, call: LiveCall, how: Literal["disconnected", "cancelled", "asked_again", "waits_longer"]) -> None:
         entry = self._calls[call]
