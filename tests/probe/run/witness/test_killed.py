@@ -14,13 +14,15 @@ from pathlib import Path
 import pytest
 
 from bench.common.errors import ConfigError
+from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.place import Place, PlaceNote, claimed_place
-from bench.probe.run.witness.stores import Stores, StoreSettings, clean, orphans
+from bench.probe.run.witness.stores import Stores, clean, orphans
 
 WORKER = """
 import asyncio, os, resource, signal, sqlite3, sys
 from pathlib import Path
-from bench.probe.run.witness.stores import Stores, StoreSettings
+from bench.probe.run.witness.kinds import StoreSettings
+from bench.probe.run.witness.stores import Stores
 
 kind, copies, place, last, *works = sys.argv[1:]
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "os.symlink", "os.utime", "sqlite3.connect"}
@@ -201,7 +203,8 @@ FULL = """
 import asyncio, resource, signal, sys
 from pathlib import Path
 from bench.common.errors import ConfigError
-from bench.probe.run.witness.stores import Stores, StoreSettings
+from bench.probe.run.witness.kinds import StoreSettings
+from bench.probe.run.witness.stores import Stores
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 kind, where, copies, place = sys.argv[1:]
 stores = Stores.of([StoreSettings("s", kind, where, in_place=place == "in place")], Path(copies), 0)
