@@ -57,6 +57,7 @@ class RedisStore:
         return StoreReading(digest, tuple(rows[:most]), max(0, len(rows) - most))
 
     def has_changed(self, *, surely: bool = False) -> bool:
+        del surely
         return self._first is not None and self._content(self._settings.where) != self._first
 
     def keep_backup(self) -> str:
