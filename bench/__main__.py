@@ -34,6 +34,10 @@ def _whole_command() -> Callable[[], None]:
 
     with suppress(Exception):  # pydantic reads all entry points for its first model; where it cannot, it goes on without
         create_model("First")
+    from bench.cli.one_command import main_of  # noqa: PLC0415  the same
+
+    if alone := main_of(sys.argv[1]) if sys.argv[1:] else None:
+        return alone
     from bench.cli.main import main  # noqa: PLC0415  the same
 
     return main

@@ -38,6 +38,12 @@ ENTRIES = {
     "models": ("bench.run.experiment.model_entries:OURS", "bench.run.openai.entries:MODELS"),
     "outside_systems": ("bench.worlds.run.entries:COMMAND", "bench.run.serve.entries:SERVED"),
     "pack_sources": ("bench.cli.commands.entries:PACK_SOURCES",),
+    "stores": (
+        "bench.probe.run.witness.sqlite:KIND",
+        "bench.probe.run.witness.postgres:KIND",
+        "bench.probe.run.witness.folder:KINDS",
+        "bench.probe.run.witness.memory:KIND",
+    ),
     "tables": (
         "bench.read.report.tables:STUDY",
         "bench.read.tables.model_table:PARTS",

@@ -35,6 +35,8 @@ KEPT_NAMES = {
     ),
     "rerun": "worlds.analysis.remade",
     "run": ("answers architectures dialects effects endpoint engine experiment frameworks models openai packs sandbox serve"),
+    "wire": "endpoint.access_guard endpoint.problem openai.blotting",
+    "wire.processes": "worlds.driver.program",
     "worlds.read": "worlds.analysis worlds.report worlds.scorecard",
     "worlds.run": (
         "worlds.bank worlds.driver worlds.effects worlds.entries worlds.environment worlds.patterns "

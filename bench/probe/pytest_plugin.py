@@ -96,9 +96,7 @@ def _run(file: Path, plan: str, tape: Path | None) -> CellRun:
     settings = ProbeSettings(file, is_taped=tape is not None)
     if tape is None:
         settings.check_unasked()
-        hidden = Secrets.of(
-            settings.subject, os.environ, (store.where for store in settings.stores if store.kind == "postgres")
-        )
+        hidden = Secrets.of(settings.subject, os.environ, settings.secret_addresses)
         with hidden.kept_from_errors():
             return asyncio.run(record_tapes(settings, hidden, plan))[0][1]
     recorded = read_tape(tape)

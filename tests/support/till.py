@@ -13,8 +13,9 @@ from pathlib import Path
 from bench.probe.run.gateway.subject import McpConfig, McpServer, ModelSource, ProbedAgent, Service, Subject
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
+from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.place import Place
-from bench.probe.run.witness.stores import Stores, StoreSettings
+from bench.probe.run.witness.stores import Stores
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

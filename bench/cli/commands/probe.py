@@ -86,7 +86,7 @@ def probe(
     from bench.probe.run.secrets import Secrets  # noqa: PLC0415
 
     settings, limit = ProbeSettings(file), _seconds(budget)
-    secrets = Secrets.of(settings.subject, os.environ, (store.where for store in settings.stores if store.kind == "postgres"))
+    secrets = Secrets.of(settings.subject, os.environ, settings.secret_addresses)
     if dry_run:
         out.print("\n".join(plan_lines(settings)))
         out.print("nothing was started")

@@ -19,7 +19,7 @@ from bench.probe.run.volatile import ChangedRows, Masks, Varying, masks_of, rows
 from bench.record.events import of_kind
 from bench.record.probe.events import GatewayCall, GatewayNoticed, PlannedCall
 from bench.record.probe.rows import SEQUENCES, RowDifference
-from bench.run.processes.tail import last_line
+from bench.wire.processes.tail import last_line
 
 FEWEST = 3
 """Clean runs before the first cell: two find what varies, and the third lets calls through one by one."""

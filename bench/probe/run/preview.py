@@ -13,6 +13,7 @@ from bench.probe.run.addresses import Address, is_here
 from bench.probe.run.clean import FEWEST
 from bench.probe.run.probe_file import ProbeSettings
 from bench.probe.run.secrets import NAMED, Secrets
+from bench.probe.run.witness.kinds import is_address
 from bench.probe.run.writing import CellRun
 from bench.record.model_parameters import ModelParameters
 from bench.record.probe.events import CellsPlanned, GatewayCall
@@ -33,7 +34,7 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
     subject = settings.subject
     yield "copied:"
     for store in settings.stores:
-        where = f" {store.where}{_size(Path(store.where))}" if store.kind != "postgres" else ""
+        where = f" {store.where}{_size(Path(store.where))}" if not is_address(store) else ""
         if store.in_place:
             yield f"  store {store.name} ({store.kind}):{where} is used IN PLACE, after a backup whose restore is tested"
         else:

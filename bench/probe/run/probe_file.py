@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
@@ -28,9 +28,8 @@ from bench.probe.run.agent_code import CODE, Copied, StartedProgram, code_in, fi
 from bench.probe.run.gateway.agent_config import expanded, read_config
 from bench.probe.run.gateway.gateway import NOT_HANDED, replacement, with_copy
 from bench.probe.run.gateway.subject import Check, CommandWords, McpConfig, ModelSource, ProbedAgent, Service, Subject
+from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings, is_address
 from bench.probe.run.witness.originals import content_of
-from bench.probe.run.witness.postgres import hosts_of
-from bench.probe.run.witness.stores import KEYS, StoreKind, StoreSettings
 from bench.record.entry import MOST, ConfigEntry
 from bench.record.model_parameters import ModelParameters
 from bench.record.probe.probed import Probed, ProbedStore
@@ -47,6 +46,8 @@ PROVIDERS = {
 UNREAD = frozenset(("mysql", "mariadb", "redis", "mongodb", "mongo", "mssql", "oracle", "dynamodb", "elasticsearch"))
 """Kinds of databases that a user can have, and that no witness reads."""
 MODEL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+OURS = ("sqlite", "postgres", "folder", "file", "memory")
+"""The kinds of stores that have a key of their own here."""
 REFERENCE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
 
 
@@ -76,17 +77,31 @@ class StoreEntry(ConfigEntry):
     in_place: bool = False
     """Whether the probe works on the store itself, instead of a copy. It makes a backup first, tests that it can be restored,
     and restores it at the end. Only `sqlite` and `folder` take it."""
+    others: Lookup[str, str] = Field(default_factory=dict, exclude_if=lambda others: not others)
+    """Instead: the place of a store of a kind that another package brings. Write `KIND = ADDRESS`, as for ours."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_other_kinds(cls, written: Any) -> Any:
+        """Put the key of another package's kind among the others. All else is left for the checks of its fields."""
+        if not isinstance(written, dict):
+            return written
+        others = {key: value for key, value in written.items() if key not in cls.model_fields and key in STORE_KINDS}
+        return {**{key: value for key, value in written.items() if key not in others}, "others": others} if others else written
 
     @model_validator(mode="after")
     def _one_kind(self) -> StoreEntry:
         if len(self._places) != 1:
             raise ValueError("a store is one of: sqlite = FILE, postgres = ADDRESS, folder = PATH, file = FILE, memory = PATH")
-        if refused := sorted(key for key in self.model_fields_set - KEYS[self.kind] - {self.kind} if getattr(self, key)):
-            raise ValueError(f"{refused[0]}: a store of kind {self.kind} takes {', '.join(sorted(KEYS[self.kind]))} only")
+        if self.kind not in STORE_KINDS:
+            raise ValueError(STORE_KINDS.unknown(self.kind))
+        takes = {"name", "variable", *STORE_KINDS[self.kind].takes}
+        if refused := sorted(key for key in self.model_fields_set - takes - {self.kind, "others"} if getattr(self, key)):
+            raise ValueError(f"{refused[0]}: a store of kind {self.kind} takes {', '.join(sorted(takes))} only")
         return self
 
     @property
-    def kind(self) -> StoreKind:
+    def kind(self) -> str:
         return next(iter(self._places))
 
     @property
@@ -95,9 +110,9 @@ class StoreEntry(ConfigEntry):
         return self._places[self.kind]
 
     @property
-    def _places(self) -> dict[StoreKind, str]:
-        kinds: tuple[StoreKind, ...] = get_args(StoreKind)
-        return {kind: place for kind in kinds if (place := getattr(self, kind))}
+    def _places(self) -> dict[str, str]:
+        given = {**dict(self), **self.others}
+        return {kind: given[kind] for kind in (*OURS, *self.others) if given[kind]}
 
 
 class ServiceEntry(ConfigEntry):
@@ -257,7 +272,7 @@ def stores_named(path: Path, environment: Mapping[str, str] = os.environ) -> Ite
     for entry in read_probe_file(path).store:
         where = REFERENCE.sub(lambda name: environment.get(name[1] or name[2], ""), entry.place)
         if where:
-            yield StoreSettings(entry.name, entry.kind, where if entry.kind == "postgres" else entry.place)
+            yield StoreSettings(entry.name, entry.kind, where if STORE_KINDS[entry.kind].is_address else entry.place)
 
 
 class ProbeSettings:
@@ -301,6 +316,11 @@ class ProbeSettings:
         self.parameters: ModelParameters | None = None
         if model := file.model:
             self.parameters = ModelParameters(model=model.name, price_in=model.price_in, price_out=model.price_out)
+
+    @property
+    def secret_addresses(self) -> list[str]:
+        """The addresses of its stores, which can hold passwords."""
+        return [store.where for store in self.stores if is_address(store)]
 
     def probed(self, all_forms: bool, only: Sequence[str]) -> Probed:
         """Return what the manifest says of the subject."""
@@ -393,9 +413,10 @@ class ProbeSettings:
         for entry in self._file.store:
             if self._is_taped and entry.kind != "memory":
                 continue
-            where = self._filled("store.postgres", entry.place) if entry.kind == "postgres" else entry.place
-            if entry.kind not in ("postgres", "memory"):
-                self._existing(f"store.{entry.kind}", where, is_folder=entry.kind == "folder")
+            kind = STORE_KINDS[entry.kind]
+            where = self._filled(f"store.{kind.name}", entry.place) if kind.is_address else entry.place
+            if kind.must_be:
+                self._existing(f"store.{kind.name}", where, is_folder=kind.must_be == "folder")
             name = entry.name or _store_name(entry.kind, where)
             if name in names:
                 raise ConfigError(f"{self._path}: store: two are called '{name}'; give each a name")
@@ -414,8 +435,9 @@ class ProbeSettings:
         for entry, service in zip(self._file.service, self.subject.services, strict=True):
             yield Address(f"the service {entry.name}", entry.url, (host_of(service.url),), is_real=not service.command)
         for store in self.stores:
-            if store.kind == "postgres":
-                yield Address(f"the database of store {store.name}", "", hosts_of(store.where, self._environment))
+            if is_address(store):
+                hosts = STORE_KINDS[store.kind].hosts(store.where, self._environment)
+                yield Address(f"the database of store {store.name}", "", hosts)
         if (model := self.subject.model) and model.url:
             url = self._file.model.url if self._file.model else ""
             yield Address("the model", url, (host_of(model.url),), is_struck=False)
@@ -438,14 +460,14 @@ class ProbeSettings:
             yield Copied("", config.path, put, frozenset((config.variable,)) - {""})
         for store in self.stores:
             path = Path(store.where)
-            if store.kind != "postgres" and not store.in_place and not agent.folder.resolve().is_relative_to(path.resolve()):
+            if not is_address(store) and not store.in_place and not agent.folder.resolve().is_relative_to(path.resolve()):
                 put = replacement(dict.fromkeys(map(str, (path, path.absolute(), path.resolve())), "\0"))
                 yield Copied(store.name, path, put, frozenset(store.variables))
 
     def _check_copies_are_named(self) -> None:
         """Raise ConfigError for a copy of a file or folder of which the agent cannot hear: it would work on the owner's own."""
         texts = [text for each in self.programs() for text in (*each.words, *each.variables.values())]
-        in_place = {store.name for store in self.stores if "in_place" in KEYS[store.kind]}
+        in_place = {store.name for store in self.stores if "in_place" in STORE_KINDS[store.kind].takes}
         for copied in self._copied():
             if copied.store and not copied.variables and not any(map(copied.stands_in, texts)):
                 raise ConfigError(
@@ -479,7 +501,7 @@ class ProbeSettings:
         words = [place for each in self.programs() for place in places_in(each.words)]
         beside = {(folder / place).parent.resolve() for place in words if place.suffix in CODE and (folder / place).is_file()}
         code = [path for each in sorted({folder.resolve(), *beside}) for path in code_in(each)]
-        stores = {Path(store.where).resolve(): store.kind for store in self.stores if store.kind != "postgres"}
+        stores = {Path(store.where).resolve(): store.kind for store in self.stores if not is_address(store)}
         for path in dict.fromkeys((*(config.path for config in self.subject.configs), *words, *code)):
             with suppress(OSError, ValueError, sqlite3.Error):
                 if kind := stores.get((folder / path).resolve()):  # its content: a restored database has other bytes
@@ -529,12 +551,12 @@ def _name_of(folder: Path) -> str:
     return made[:LONGEST_NAME] or "agent"
 
 
-def _store_name(kind: StoreKind, where: str) -> str:
+def _store_name(kind: str, where: str) -> str:
     """Return the name of the file, the folder or the database. An address can hold a password, and is never a name."""
-    if kind != "postgres":
+    if not STORE_KINDS[kind].is_address:
         return Path(where).resolve().stem if kind == "sqlite" else Path(where).resolve().name
     path = re.sub(r"[?#].*", "", where).rpartition("/")[2] if "://" in where else ""
-    return path if re.fullmatch(r"[\w-]+", path) else "postgres"
+    return path if re.fullmatch(r"[\w-]+", path) else kind
 
 
 def _shown(path: Path) -> str:

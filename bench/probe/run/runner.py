@@ -35,9 +35,9 @@ from bench.probe.run.witness.place import Place
 from bench.probe.run.witness.stores import Stores
 from bench.record.probe.events import GatewayCall
 from bench.record.worlds.process_events import ProcessEnded, ProcessStarted
-from bench.run.openai.blotting import BLOT
-from bench.run.processes.agent_process import AgentProcess
-from bench.worlds.run.driver.program import hint, why_not
+from bench.wire.blotting import BLOT
+from bench.wire.processes.agent_process import AgentProcess
+from bench.wire.processes.program import hint, why_not
 
 LARGEST = 2**30
 """Bytes of the largest file that the agent or a service can write."""

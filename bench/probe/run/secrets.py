@@ -17,7 +17,7 @@ from bench.common.digests import Texts
 from bench.common.errors import ConfigError
 from bench.common.files import content_of
 from bench.probe.run.gateway.subject import Subject
-from bench.run.openai.blotting import BLOT, MASKS, SHORTEST, blotted, lower_forms
+from bench.wire.blotting import BLOT, MASKS, SHORTEST, blotted, lower_forms
 
 ORDINARY = re.compile(
     r"(LC_.*|XDG_.*|LANG|LANGUAGE|PATH|PWD|OLDPWD|HOME|SHELL|TERM|COLORTERM|DEBIAN_FRONTEND|USER|USERNAME|LOGNAME|HOSTNAME|"

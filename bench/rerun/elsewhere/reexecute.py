@@ -19,10 +19,11 @@ from typing import Any, Literal, get_args
 
 from bench.common.errors import ConfigError, one_line
 from bench.common.files import opened
-from bench.probe.run.gateway.mcp import Object
-from bench.probe.run.witness.stores import StoreKind, Stores, StoreSettings
+from bench.probe.run.witness.kinds import StoreSettings
+from bench.probe.run.witness.stores import Stores
 from bench.rerun.elsewhere.tool_server import AskedServer, ToolAnswer
 from bench.rerun.elsewhere.trials import RecordedCall, RecordedRun, RecordedTrial
+from bench.wire.json_rpc import Object
 
 STORE = "{store}"
 """It stands for the path of the store's copy in the server's command and variables."""
@@ -311,7 +312,7 @@ class Reexecution:
         return answer is not None and (answer.failed or self._settings.text_of(answer).startswith("Error"))
 
 
-def _kind(path: Path) -> StoreKind:
+def _kind(path: Path) -> str:
     if path.is_dir():
         return "folder"
     try:

@@ -20,10 +20,10 @@ from bench.record.tool_calls import ToolCall
 from bench.run.endpoint.carried import NOTHING, Carried, carried_in
 from bench.run.endpoint.fields import Restricted, options_among, refuse_others, set_aside
 from bench.run.endpoint.messages import text_in
-from bench.run.endpoint.problem import LONGEST_NAME, read_body, refuse_field
 from bench.run.endpoint.wire import MOST_MESSAGES, Chat, conversation, exchange_at
 from bench.run.models.options import OPTIONS, options_in
 from bench.run.trial.answering import Exchange
+from bench.wire.problem import LONGEST_NAME, read_body, refuse_field
 
 UNREADABLE = "INVALID_JSON"
 """The key of a tool's arguments that are no JSON object, as in Anthropic's documentation."""

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.common.errors import nearest
-from bench.run.endpoint.problem import refuse_field
 from bench.run.models.options import LENGTHS, OPTIONS, options_text
+from bench.wire.problem import refuse_field
 
 READ = frozenset({"messages", "stream", "stream_options", "n"})
 REPLACED = frozenset(

@@ -10,7 +10,7 @@ from bench.common.bounds import Listed
 from bench.record.extra_fields import extra_text
 from bench.record.messages import Message, MessageRole
 from bench.record.tool_calls import ToolCall, call_extra
-from bench.run.endpoint.problem import LONGEST_NAME
+from bench.wire.problem import LONGEST_NAME
 
 
 def text_in(content: object, kinds: tuple[str, ...] = ("text",)) -> object:

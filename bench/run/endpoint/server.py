@@ -12,7 +12,7 @@
     the model's own   429 as it came; 504 if it took too long; 502 if it failed otherwise
     not recorded      404: a recording holds no reply to this request, and none to its repetition
     refused           400: it asks for what is not passed on; 403: its subtask's attempts are used up; 404: nothing is here
-    turned away       401, 403: the client may not ask here (`bench.run.endpoint.access_guard`)
+    turned away       401, 403: the client may not ask here (`bench.wire.access_guard`)
 
 The experiment's sampling settings, seed and model name replace the client's. A refused request reaches no model and costs
 nothing, but leaves an event. With a simulated or recorded model, the model's seconds run on the trial's clock and take no real
@@ -48,15 +48,15 @@ from bench.common.errors import (
     nearest,
 )
 from bench.run.endpoint import wire
-from bench.run.endpoint.access_guard import LARGEST_BODY, MOST_CONNECTIONS, AccessGuard, TurnedAway
 from bench.run.endpoint.dialect import CHAT, DIALECTS, Dialect
-from bench.run.endpoint.problem import LONGEST_NAME, Problem
 from bench.run.endpoint.wire import Chat
 from bench.run.models.base import Reply
 from bench.run.trial.answering import Exchange
 from bench.run.trial.effects import AskerDies, CutReply
 from bench.run.trial.endpoint_session import PARALLEL, EndpointSession
 from bench.scenario import Subtask
+from bench.wire.access_guard import LARGEST_BODY, MOST_CONNECTIONS, AccessGuard, TurnedAway
+from bench.wire.problem import LONGEST_NAME, Problem
 
 LOOPBACK = "127.0.0.1"
 LEAVE_AT_ONCE = 0.001

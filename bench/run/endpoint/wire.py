@@ -15,8 +15,8 @@ from bench.common.bounds import Listed
 from bench.record.messages import Message
 from bench.run.endpoint.fields import options_among, refuse_others, set_aside
 from bench.run.endpoint.messages import SentMessage, refuse_loose_results
-from bench.run.endpoint.problem import LONGEST_NAME, Problem, read_body, refuse_field
 from bench.run.trial.answering import Exchange
+from bench.wire.problem import LONGEST_NAME, Problem, read_body, refuse_field
 
 MODEL = "bench"
 """The endpoint's name for its model, unless told otherwise: the experiment decides which model answers."""

@@ -22,7 +22,6 @@ from bench.run.models.cached import CachedModel
 from bench.run.models.making import Making
 from bench.run.models.options import options_in
 from bench.run.openai.advice import advice_on
-from bench.run.openai.blotting import blotted
 from bench.run.openai.client import Client
 from bench.run.openai.failures import EXPECTED, failure_of
 from bench.run.openai.formats import PROBE_SCHEMA, PROBE_WORDS, response_format
@@ -30,6 +29,7 @@ from bench.run.openai.replies import reply_in_error, reply_of
 from bench.run.openai.requests import sent, within, without
 from bench.run.openai.settings import OpenAISettings, key_of, refuse_key_in
 from bench.run.openai.transport import ErrorStatus
+from bench.wire.blotting import blotted
 
 LONG_BODY = 2**18
 """An answer with more characters is read in a thread."""

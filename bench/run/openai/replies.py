@@ -32,11 +32,11 @@ from bench.common.numbers import Count
 from bench.record.extra_fields import extra_text, json_text
 from bench.record.tool_calls import ToolCall, call_extra, counted_text_of
 from bench.run.models.base import Reply, Usage
-from bench.run.openai.blotting import blotted
 from bench.run.openai.documents import UnreadableDocument, document_of
 from bench.run.openai.errors import ErrorSaid, error_at_the_top, error_beside, error_of
 from bench.run.openai.streams import completion_in, is_stream
 from bench.run.openai.words import WordMeaning, error_event, finish_event, word_in
+from bench.wire.blotting import blotted
 
 EXCERPT_CHARACTERS = 120
 OF_A_MESSAGE = ("role", "content", "tool_calls", "refusal", "name", "function_call", "audio", "images")

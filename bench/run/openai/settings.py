@@ -16,7 +16,7 @@ from bench.common.bounds import BoundedTable, Many
 from bench.common.errors import ConfigError, EndpointError
 from bench.common.numbers import Price
 from bench.run.models.cached import CacheSettings
-from bench.run.openai.blotting import SHORTEST, blotted
+from bench.wire.blotting import SHORTEST, blotted
 
 OPENAI_URL = "https://api.openai.com/v1"
 

@@ -23,11 +23,11 @@ from weakref import WeakValueDictionary
 import aiohttp
 import httpx2
 
-from bench.run.openai.blotting import blotted
 from bench.run.openai.bodies import ACCEPTED, text_in, whole
 from bench.run.openai.proxies import Proxy, proxy_to
 from bench.run.openai.settings import OpenAISettings
 from bench.run.openai.timed_sockets import TimedSocket, timed_socket
+from bench.wire.blotting import blotted
 
 LONGEST_HEADER = 2**16
 LARGE_BODY = 2**20

@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 from bench.record.messages import Message
-from bench.run.endpoint.problem import Problem, refuse_crowd
 from bench.run.trial.endpoint_session import EndpointSession
 from bench.run.trial.key import TrialKey
 from bench.run.trial.prompt import render
 from bench.scenario import Json, Subtask, Task, schema_of
+from bench.wire.problem import Problem, refuse_crowd
 
 GAVE_UP = "the system gave up"
 

@@ -17,7 +17,6 @@ from bench.common.signals import Stop
 from bench.record.reading import read_trials
 from bench.record.store import RunWriter
 from bench.run.architectures.registry import ARCHITECTURES
-from bench.run.endpoint.access_guard import AccessGuard
 from bench.run.endpoint.server import application, serving
 from bench.run.experiment.config import Config, load_config
 from bench.run.experiment.matrix import Matrix, build_matrix
@@ -27,6 +26,7 @@ from bench.run.experiment.trial import TrialResult
 from bench.run.experiment.untrusted import Permission
 from bench.run.serve import free
 from bench.run.serve.trial_server import TrialServer, nobody
+from bench.wire.access_guard import AccessGuard
 
 LAST_WORDS = 1.0
 """Seconds to send the answer to the last request."""

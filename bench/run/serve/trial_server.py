@@ -22,7 +22,6 @@ from aiohttp.typedefs import Handler
 
 from bench.common.errors import GaveUp, Ungraded
 from bench.record.record import TrialRecord
-from bench.run.endpoint.problem import Problem
 from bench.run.endpoint.server import asks, routes
 from bench.run.serve.account import account_of
 from bench.run.serve.protocol import outputs_of, reason_of
@@ -31,6 +30,7 @@ from bench.run.trial.causes import CallLimit
 from bench.run.trial.endpoint_session import EndpointSession
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
+from bench.wire.problem import Problem
 
 
 class Stopped(Exception):

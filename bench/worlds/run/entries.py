@@ -35,7 +35,7 @@ ARCHITECTURES = (
 COMMAND = ArchitecturePart(
     "command",
     "bench.worlds.run.driver.architecture:of_command",
-    through=("bench.run.processes.supervisor",),
+    through=("bench.wire.processes.supervisor",),
     acts_in="world",
     makes_own_calls=True,
     answer_formats=IN_WORDS,

@@ -17,8 +17,9 @@ from bench.probe.run.gateway.subject import Check, ProbedAgent, Service, Subject
 from bench.probe.run.probe import Probe
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
+from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.place import Place
-from bench.probe.run.witness.stores import Stores, StoreSettings
+from bench.probe.run.witness.stores import Stores
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
 from bench.record.probe.events import CellJudged, CellsPlanned, GatewayCall

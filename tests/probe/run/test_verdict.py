@@ -30,7 +30,8 @@ from bench.probe.run.runner import call_of
 from bench.probe.run.varying import ValueChange, ValueJudge, ValuePlace
 from bench.probe.run.verdict import judge
 from bench.probe.run.volatile import Masks
-from bench.probe.run.witness.stores import Stores, StoreSettings
+from bench.probe.run.witness.kinds import StoreSettings
+from bench.probe.run.witness.stores import Stores
 from bench.record.probe.events import CellJudged
 
 KINDS = ("debit", "other_debit", "rate", "append", "line", "insert", "upsert", "touch", "delete", "commit")

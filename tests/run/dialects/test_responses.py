@@ -13,9 +13,9 @@ from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
 from bench.run.dialects import response_answers
 from bench.run.dialects.responses import RESTRICTED, chat_of
-from bench.run.endpoint.problem import Problem
 from bench.run.endpoint.wire import Chat
 from bench.run.models.base import Reply, Usage
+from bench.wire.problem import Problem
 
 HELLO = {"role": "user", "content": "hello"}
 SCHEMA = {"type": "object", "properties": {"ok": {"type": "boolean"}}}

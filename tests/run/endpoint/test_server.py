@@ -23,7 +23,6 @@ from trials import TINY, Fault, events, matrix_of, run_all, with_model
 from bench.common.errors import BadAnswer, CallFailed, GaveUp, NotRecorded, RateLimited, ServerFailed, TimedOut, Unreachable
 from bench.record import ledger
 from bench.record.events import Called, Refused, Waited
-from bench.run.endpoint.problem import Problem
 from bench.run.endpoint.server import serve_session
 from bench.run.endpoint.wire import chat_of
 from bench.run.experiment.trial import TrialResult
@@ -31,6 +30,7 @@ from bench.run.models.base import Reply, Request, Usage
 from bench.run.trial.endpoint_session import EndpointSession
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
+from bench.wire.problem import Problem
 
 GATHER = TINY.task.subtask("gather")
 HELLO: ChatCompletionUserMessageParam = {"role": "user", "content": "hello"}

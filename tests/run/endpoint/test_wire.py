@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from bench.record.messages import Message
 from bench.run.endpoint import answers
 from bench.run.endpoint.fields import HINTS, REPLACED, RESTRICTED
-from bench.run.endpoint.problem import Problem
 from bench.run.endpoint.wire import Chat, chat_of
 from bench.run.models.base import Reply, Usage
+from bench.wire.problem import Problem
 
 HELLO = {"role": "user", "content": "hello"}
 CALL = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}

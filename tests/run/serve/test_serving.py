@@ -27,9 +27,9 @@ from bench.read.analysis.frames import load_run
 from bench.read.analysis.merge import merge
 from bench.record.events import Called
 from bench.record.reading import read_trials
-from bench.run.endpoint.access_guard import LARGEST_BODY
 from bench.run.experiment.recording import recorded_entries
 from bench.run.serve.session import external_config, external_matrix, one_more
+from bench.wire.access_guard import LARGEST_BODY
 
 TABLES = """
 [plan.storm]

@@ -27,9 +27,10 @@ from bench.probe.run.gateway.gate import CallGate
 from bench.probe.run.gateway.listener import AgentListener
 from bench.probe.run.gateway.mcp import KnownServer
 from bench.probe.run.gateway.server_errors import ServerErrors
-from bench.probe.run.gateway.stdio import Pipe, StdioRelay
+from bench.probe.run.gateway.stdio import StdioRelay
 from bench.probe.run.gateway.subject import CommandWords, McpConfig, McpServer, Subject
-from bench.run.processes.agent_process import CANNOT_START, AgentProcess
+from bench.wire.json_rpc import Pipe
+from bench.wire.processes.agent_process import CANNOT_START, AgentProcess
 
 SHIM = Path(__file__).with_name("shim.py")
 LARGEST_HEADER = 2**23

@@ -19,7 +19,7 @@ from bench.probe.run.gateway.http_wire import BadMessage, Head, made_head
 from bench.probe.run.gateway.mcp_http import McpDoor
 from bench.probe.run.gateway.model import ModelDoor
 from bench.probe.run.gateway.subject import McpServer, ModelSource, Service
-from bench.run.endpoint.access_guard import MOST_CONNECTIONS, SECONDS, stranger
+from bench.wire.access_guard import MOST_CONNECTIONS, SECONDS, stranger
 
 LOOPBACK = "127.0.0.1"
 MODEL = "model"

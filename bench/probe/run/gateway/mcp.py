@@ -1,23 +1,15 @@
-"""JSON-RPC as MCP uses it, read while the bytes are relayed. Both transports, stdio and Streamable HTTP, use this module.
-
-A message is read in linear time and within bounds. What cannot be read is passed on as it came.
-"""
+"""What a call is in the JSON-RPC of MCP, and what a fault makes of its answer. Both transports, stdio and Streamable HTTP, use
+this module."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from pydantic import JsonValue
-
-from bench.common.bounds import crowded, is_too_deep
-from bench.common.errors import whole_text
 from bench.probe.run.gateway.gate import AnswerFate, LiveCall
+from bench.wire.json_rpc import Object, RpcMessage, key_of, messages_of, object_in, text_of
 
-LONGEST = 16 * 2**20
-"""Bytes of the longest message that is read. A longer one is passed on in pieces."""
 MOST_KEPT = 10_000
 """The most tasks, and the most tools, that are remembered of a server."""
 LARGE = 2**20
@@ -29,104 +21,6 @@ IS_ERROR, JSON_RPC = "is_error", "json_rpc"
 INTERNAL_ERROR = -32603
 _META_VERSION = "io.modelcontextprotocol/protocolVersion"
 _META_TASK = "io.modelcontextprotocol/related-task"
-
-Object = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class RpcMessage:
-    """A JSON-RPC message, or a member of a batch that is no message (`kind` "other").
-
-    key   its id as canonical JSON, so that ids of any type can be compared; "" if it has none
-    """
-
-    kind: Literal["request", "notification", "answer", "other"]
-    body: Any
-    key: str = ""
-    method: str = ""
-
-    @property
-    def params(self) -> Object:
-        """The parameters, or {} if they are no object."""
-        return _object(self.body.get("params")) if isinstance(self.body, dict) else {}
-
-    @property
-    def result(self) -> Object:
-        """The result of an answer, or {} if it is no object."""
-        return _object(self.body.get("result"))
-
-
-def messages_of(text: bytes) -> tuple[RpcMessage, ...]:
-    """Return the messages of a line or a body: a single message, the messages of a batch, or none if it is no JSON-RPC or
-    exceeds the bounds."""
-    if len(text) > LONGEST or crowded(text):
-        return ()
-    try:
-        value = json.loads(text.decode())
-        if rb"\ud" in text or rb"\uD" in text:  # it may name half a surrogate pair, which no file can hold
-            value = json.loads(whole_text(json.dumps(value, ensure_ascii=False)))
-    except (ValueError, RecursionError):
-        return ()
-    if is_too_deep(value):
-        return ()
-    if isinstance(value, list):
-        return tuple(map(_message, value))
-    message = _message(value)
-    return () if message.kind == "other" else (message,)
-
-
-def is_batch(text: bytes) -> bool:
-    """Return whether a text of messages is a batch."""
-    return text.lstrip()[:1] == b"["
-
-
-def _message(body: Any) -> RpcMessage:
-    if not isinstance(body, dict):
-        return RpcMessage("other", body)
-    method, key = body.get("method"), key_of(body["id"]) if "id" in body else ""
-    if isinstance(method, str):
-        return RpcMessage("request" if key else "notification", body, key, method)
-    return RpcMessage("answer" if key and ("result" in body or "error" in body) else "other", body, key)
-
-
-def key_of(identifier: JsonValue) -> str:
-    """Return an id, or a progress token, as canonical JSON. 1 and 1.0 are one number; 1 and "1" differ."""
-    if isinstance(identifier, float) and identifier.is_integer():
-        identifier = int(identifier)
-    return json.dumps(identifier, sort_keys=True)
-
-
-def text_of(body: Any) -> bytes:
-    """Return a message as JSON in one line, without a line end."""
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-class LineCutter:
-    """Splits a stream into lines without changing a byte."""
-
-    def __init__(self, longest: int = LONGEST):
-        self._longest, self._held, self._is_long = longest, bytearray(), False
-
-    def add(self, more: bytes) -> Iterator[tuple[bytes, bool]]:
-        """Yield each line that is complete, with its end, and True. A line beyond the bound comes in pieces, with False; the
-        last of them ends the line."""
-        *ended, rest = more.split(b"\n")
-        for line in ended:
-            self._held += line
-            self._held += b"\n"
-            yield self.rest(), not self._is_long
-            self._is_long = False
-        self._held += rest
-        if self._held and (self._is_long or len(self._held) > self._longest):
-            self._is_long = True
-            yield self.rest(), False
-
-    def rest(self) -> bytes:
-        """Return the text after the last line end, and forget it."""
-        held = bytes(self._held)
-        self._held.clear()
-        return held
-
 
 _NO_TOOL = "", None, False
 """What is known of a tool that a server did not list: its definition, whether it claims to read, and to be idempotent."""
@@ -231,7 +125,7 @@ def error_answer(call: LiveCall) -> bytes:
         outcome: Object = {"error": {"code": INTERNAL_ERROR, "message": REFUSED}}
     else:
         outcome = {"result": {"content": [{"type": "text", "text": REFUSED}], "isError": True}}
-        if _META_VERSION in _object(request.params.get("_meta")):
+        if _META_VERSION in object_in(request.params.get("_meta")):
             outcome["result"]["resultType"] = "complete"
     return text_of({"jsonrpc": "2.0", "id": request.body["id"], **outcome})
 
@@ -257,8 +151,8 @@ def changed_answer(call: LiveCall, message: RpcMessage, after: AnswerFate) -> by
 def second_delivery(call: LiveCall, key: str) -> bytes:
     """Return the request of a call for a second delivery, with another id and another progress token."""
     body: Object = call.kept["request"].body
-    params = _object(body.get("params"))
-    if "progressToken" in _object(params.get("_meta")):
+    params = object_in(body.get("params"))
+    if "progressToken" in object_in(params.get("_meta")):
         params = {**params, "_meta": {**params["_meta"], "progressToken": key}}
     return text_of({**body, "id": key, "params": params})
 
@@ -268,16 +162,12 @@ def joined(bodies: Sequence[bytes], batch: bool) -> bytes:
     return b"[" + b",".join(bodies) + b"]" if batch else b"".join(bodies)
 
 
-def _object(value: Any) -> Object:
-    return value if isinstance(value, dict) else {}
-
-
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
 def _claim(tool: Object, hint: str) -> bool | None:
-    claim = _object(tool.get("annotations")).get(hint)
+    claim = object_in(tool.get("annotations")).get(hint)
     return claim if isinstance(claim, bool) else None
 
 

@@ -17,20 +17,9 @@ from bench.probe.run.gateway.bodies import Body, BodyTooLarge, Unpacking
 from bench.probe.run.gateway.gate import CallGate, DoorKind, LiveCall
 from bench.probe.run.gateway.http import Broken, ClientGone, Desk, HttpDoor, Incoming, ServiceAnswer, ServiceRequest, leave
 from bench.probe.run.gateway.http_wire import LAST_CHUNK, chunk, made_head
-from bench.probe.run.gateway.mcp import (
-    LONGEST,
-    KnownServer,
-    RpcMessage,
-    changed_answer,
-    error_answer,
-    is_batch,
-    joined,
-    key_of,
-    messages_of,
-    second_delivery,
-    text_of,
-)
+from bench.probe.run.gateway.mcp import KnownServer, changed_answer, error_answer, joined, second_delivery
 from bench.probe.run.gateway.server_sent import EventCutter, data_of, with_data
+from bench.wire.json_rpc import LONGEST, RpcMessage, is_batch, key_of, messages_of, text_of
 
 EVENT_STREAM = "text/event-stream"
 MOST_OPEN = 1_000

@@ -21,7 +21,7 @@ from bench.probe.run.gateway.http_wire import made_head
 from bench.probe.run.gateway.replies import ModelApi, ModelReply, api_of, cut_stream, fields_in, texts_in
 from bench.probe.run.gateway.server_sent import events_of, with_data
 from bench.probe.run.gateway.subject import ModelSource
-from bench.run.openai.blotting import SHORTEST, blotted
+from bench.wire.blotting import SHORTEST, blotted
 
 LARGEST_REPLY = 16 * 2**20
 """Bytes of the longest request, and of the longest reply, that is read."""

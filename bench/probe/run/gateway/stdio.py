@@ -7,121 +7,20 @@ is done. Memory is bounded: who writes faster than the other side reads has to w
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from secrets import token_hex
 from time import monotonic
 from typing import Any
 
 from bench.probe.run.gateway.gate import CallGate, LiveCall, WaitEnd
-from bench.probe.run.gateway.mcp import (
-    KnownServer,
-    LineCutter,
-    RpcMessage,
-    asks_again,
-    changed_answer,
-    error_answer,
-    is_batch,
-    is_call,
-    joined,
-    key_of,
-    messages_of,
-    second_delivery,
-    text_of,
-)
+from bench.probe.run.gateway.mcp import KnownServer, asks_again, changed_answer, error_answer, is_call, joined, second_delivery
+from bench.wire.json_rpc import Pipe, PipeClosed, RpcMessage, is_batch, key_of, messages_of, text_of
 
-AT_A_TIME = 2**18
-"""Bytes that are read at a time."""
 ORDERLY = 0.05
 """Seconds for which later messages wait behind a call at the gate. Then they pass it: the gate may wait for what they bring."""
 MOST_WAITING = 1_000
 """The most requests of an agent that are followed at a time. Further ones are passed on and not followed."""
-
-
-class PipeClosed(Exception):
-    """The other side no longer reads from the pipe, or this side has closed it."""
-
-
-class Pipe:
-    """One end of a pipe, a socket or a file, whose number the object owns. A line is written whole before the next."""
-
-    def __init__(self, number: int):
-        self._number, self._line, self._is_inside = number, asyncio.Lock(), False
-        self._waits: asyncio.Future[None] | None = None
-        os.set_blocking(number, False)
-
-    async def lines(self) -> AsyncIterator[tuple[bytes, bool]]:
-        """Yield what `LineCutter` cuts from the bytes, and at the end what stands after the last line."""
-        lines = LineCutter()
-        while more := await self._read():
-            for piece in lines.add(more):
-                if self._number < 0:
-                    return
-                yield piece
-        if rest := lines.rest():
-            yield rest, True
-
-    async def write(self, piece: bytes, is_whole: bool = True) -> None:
-        """Write a line, or a piece of one that is too long to be held. Return once the kernel has it. Raises PipeClosed."""
-        if not self._is_inside or is_whole:
-            await self._line.acquire()
-        self._is_inside = not is_whole and not piece.endswith(b"\n")
-        try:
-            view = memoryview(piece)
-            while view:
-                try:
-                    view = view[os.write(self._number, view) :]
-                except BlockingIOError:
-                    await self._ready(asyncio.get_running_loop().add_writer)
-        except OSError as error:
-            raise PipeClosed from error
-        finally:
-            if not self._is_inside:
-                self._line.release()
-
-    def end_line(self) -> None:
-        """Let others write: a long line was left without its end."""
-        if self._is_inside:
-            self._is_inside = False
-            self._line.release()
-
-    def close(self) -> None:
-        """Close it, also while somebody waits for it. This can be called again."""
-        if self._number < 0:
-            return
-        self.end_line()
-        loop, number, self._number = asyncio.get_running_loop(), self._number, -1
-        for forget in (loop.remove_reader, loop.remove_writer):
-            forget(number)
-        os.close(number)
-        if self._waits and not self._waits.done():
-            self._waits.set_exception(PipeClosed())
-
-    async def _read(self) -> bytes:
-        await asyncio.sleep(0)
-        while True:
-            try:
-                return os.read(self._number, AT_A_TIME)
-            except BlockingIOError:
-                await self._ready(asyncio.get_running_loop().add_reader)
-            except OSError:
-                return b""
-
-    async def _ready(self, add: Callable[..., Any]) -> None:
-        loop = asyncio.get_running_loop()
-        self._waits = loop.create_future()
-        add(self._number, _wake, self._waits)
-        try:
-            await self._waits
-        finally:
-            if self._number >= 0:
-                (loop.remove_reader if add == loop.add_reader else loop.remove_writer)(self._number)
-
-
-def _wake(waits: asyncio.Future[None]) -> None:
-    if not waits.done():
-        waits.set_result(None)
 
 
 class StdioRelay:

@@ -21,6 +21,7 @@ from bench.common.values import dataclass
 from bench.probe.run.witness.documents import LARGEST, SUFFIXES, Objects, objects_in, without
 from bench.probe.run.witness.folder_watch import FolderWatch
 from bench.probe.run.witness.ignored import NOTHING, Ignored
+from bench.probe.run.witness.kinds import StoreKind, StoreSettings
 from bench.probe.run.witness.path_store import PathStore
 from bench.probe.run.witness.place import PREFIX, remove_tree
 from bench.probe.run.witness.rows import LONGEST, Encoding, printable
@@ -422,3 +423,14 @@ def _opened(path: Path) -> Iterator[int]:
         yield file
     finally:
         os.close(file)
+
+
+def _of(store: StoreSettings, folder: Path, encoding: Encoding) -> FolderStore:
+    where, ignores = Path(store.where).expanduser(), Ignored(store.ignore)
+    return FolderStore(store.name, where, folder, encoding, store.variables, store.in_place, ignores)
+
+
+KINDS = (
+    StoreKind("folder", _of, frozenset(("ignore", "in_place")), must_be="folder"),
+    StoreKind("file", _of, frozenset(("ignore",)), must_be="file"),
+)

@@ -6,7 +6,9 @@ import shutil
 from pathlib import Path
 
 from bench.probe.run.witness.folder import check_links, restore
+from bench.probe.run.witness.kinds import StoreKind, StoreSettings
 from bench.probe.run.witness.path_store import PathStore
+from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.sqlite import BESIDE
 from bench.record.probe.rows import StoreReading
 
@@ -49,3 +51,11 @@ def copy_with_journals(path: Path, folder: Path) -> None:
             restore(kept, folder / kept.name, kept, kept)
         elif kept.exists():
             shutil.copy2(kept, folder / kept.name)
+
+
+def _of(store: StoreSettings, folder: Path, encoding: Encoding) -> MemoryStore:
+    del encoding  # it is not read
+    return MemoryStore(store.name, Path(store.where).expanduser(), folder, store.variables)
+
+
+KIND = StoreKind("memory", _of)

@@ -10,11 +10,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from bench.common.errors import ConfigError, one_line
 from bench.probe.run.witness.ignored import NOTHING, Ignored
+from bench.probe.run.witness.kinds import Leftovers, StoreKind, StoreSettings
 from bench.probe.run.witness.place import PlaceNote, forget, lives, maker_of, new_name, remember
 from bench.probe.run.witness.postgres_tables import DatabaseState, compared, quoted, state_of
 from bench.probe.run.witness.rows import Encoding
@@ -342,3 +344,18 @@ def _database_of(dsn: str) -> str:
 
     words = psycopg.conninfo.conninfo_to_dict(_without_driver(dsn))
     return str(words.get("dbname") or words.get("user") or getpass.getuser())
+
+
+def _of(store: StoreSettings, folder: Path, encoding: Encoding) -> PostgresStore:
+    del folder  # its copy is on the server
+    return PostgresStore(store.name, store.where, encoding, store.variables, Ignored(store.ignore))
+
+
+KIND = StoreKind(
+    "postgres",
+    _of,
+    frozenset(("ignore",)),
+    is_address=True,
+    hosts=hosts_of,
+    leftovers=Leftovers(left_databases, drop_left),
+)

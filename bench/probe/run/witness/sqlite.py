@@ -14,6 +14,7 @@ from pathlib import Path
 from bench.common.digests import digest_of
 from bench.common.errors import ConfigError
 from bench.probe.run.witness.ignored import NOTHING, Ignored
+from bench.probe.run.witness.kinds import StoreKind, StoreSettings
 from bench.probe.run.witness.path_store import PathStore
 from bench.probe.run.witness.rows import Encoding, RowPair, StoredRow
 from bench.probe.run.witness.sqlite_pages import pages_of, touched_rows
@@ -235,3 +236,11 @@ def _back_up(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
             raise sqlite3.OperationalError(f"another process has kept it locked for {PATIENCE:g} seconds")
 
     source.backup(target, pages=-1, progress=wait, sleep=0.05)
+
+
+def _of(store: StoreSettings, folder: Path, encoding: Encoding) -> SqliteStore:
+    where, ignores = Path(store.where).expanduser(), Ignored(store.ignore)
+    return SqliteStore(store.name, where, folder, encoding, store.variables, store.in_place, ignores)
+
+
+KIND = StoreKind("sqlite", _of, frozenset(("ignore", "in_place")), must_be="file")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from bench.record.probe.rows import StoreReading
 
@@ -56,3 +56,11 @@ class StoreCopy(Protocol):
 
     def remove(self) -> None:
         """Remove the copy, or restore the owner's store if the copy stood in its place. This can be called again."""
+
+
+@runtime_checkable
+class TakesQueries(Protocol):
+    """A copy that can be asked by a query of the owner's."""
+
+    def query(self, sql: str) -> list[tuple[object, ...]]:
+        """Return the rows that a query answers, which cannot change the copy."""

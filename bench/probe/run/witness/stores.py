@@ -11,54 +11,23 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from bench.common.errors import ConfigError, OriginalChanged, nearest, one_line
 from bench.probe.run.witness import folder, sqlite
-from bench.probe.run.witness.folder import FolderStore
-from bench.probe.run.witness.ignored import Ignored
+from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings, is_address
 from bench.probe.run.witness.memory import MemoryStore, copy_with_journals
 from bench.probe.run.witness.originals import content_of
 from bench.probe.run.witness.place import PlaceNote, forget, is_orphan, notes, remove_noted, remove_tree
-from bench.probe.run.witness.postgres import PostgresStore, drop_left, left_databases
 from bench.probe.run.witness.rows import Encoding, printable
-from bench.probe.run.witness.sqlite import SqliteStore
-from bench.probe.run.witness.store import StoreCopy
+from bench.probe.run.witness.store import StoreCopy, TakesQueries
 from bench.record.probe.rows import StoreReading
 
 Result = TypeVar("Result")
-StoreKind = Literal["sqlite", "postgres", "folder", "file", "memory"]
-"""Of a memory, the agent keeps in it what it knows: it is reset, and never read."""
-KEYS: Mapping[StoreKind, frozenset[str]] = {
-    "sqlite": frozenset(("name", "variable", "ignore", "in_place")),
-    "postgres": frozenset(("name", "variable", "ignore")),
-    "folder": frozenset(("name", "variable", "ignore", "in_place")),
-    "file": frozenset(("name", "variable", "ignore")),
-    "memory": frozenset(("name", "variable")),
-}
-"""What an owner can say of a store of each kind, besides where it is."""
 MOST = 1000
 """The most differing rows that a reading holds."""
 _READINGS = 50
 """The most readings, one after another, until two are equal."""
-
-
-@dataclass(frozen=True)
-class StoreSettings:
-    """A store as its owner named it.
-
-    where      a path, or the DSN of a PostgreSQL database
-    variables  variables that hand the copy over; `{store}` in a value is the copy's path or DSN
-    in_place   work on the owner's own store, after a backup whose restore was tested
-    ignore     what no witness reads (`bench.probe.run.witness.ignored`)
-    """
-
-    name: str
-    kind: StoreKind
-    where: str
-    variables: Mapping[str, str] = field(default_factory=dict)
-    in_place: bool = False
-    ignore: tuple[str, ...] = ()
 
 
 class Stores:
@@ -98,7 +67,7 @@ class Stores:
             secret: Random bytes of the run, the same for all its workers: digests are equal only under one secret.
         """
         encoding = Encoding(hide, secret)
-        return cls([_store(store, folder, encoding) for store in settings], settle, encoding)
+        return cls([STORE_KINDS[store.kind].make(store, folder, encoding) for store in settings], settle, encoding)
 
     @property
     def replaces(self) -> Mapping[str, str]:
@@ -212,8 +181,8 @@ class Stores:
             ConfigError: There is no such store, its kind takes no SQL, or the query fails.
         """
         store = next((store for store in self._stores if store.name == name), None)
-        if not isinstance(store, SqliteStore | PostgresStore):
-            takes = [each.name for each in self._stores if isinstance(each, SqliteStore | PostgresStore)]
+        if not isinstance(store, TakesQueries):
+            takes = [each.name for each in self._stores if isinstance(each, TakesQueries)]
             raise ConfigError(f"check: no store {name!r} takes SQL; {nearest(name, takes)}")
         return repr(await _in_thread(store.query, sql))
 
@@ -272,32 +241,21 @@ async def _in_thread(work: Callable[..., Result], *arguments: object) -> Result:
         raise
 
 
-def _store(settings: StoreSettings, folder: Path, encoding: Encoding) -> StoreCopy:
-    if settings.kind == "postgres":
-        return PostgresStore(settings.name, settings.where, encoding, settings.variables, Ignored(settings.ignore))
-    where = Path(settings.where).expanduser()
-    if settings.kind == "memory":
-        return MemoryStore(settings.name, where, folder, settings.variables)
-    make = SqliteStore if settings.kind == "sqlite" else FolderStore
-    ignores = Ignored(settings.ignore)
-    return make(settings.name, where, folder, encoding, settings.variables, settings.in_place, ignores)
-
-
 @dataclass(frozen=True)
 class Orphan:
-    """Something that a probe left, and noted: a folder, or a database of the server at `dsn`.
+    """Something that a probe left, and noted: a folder, or a database of the server at `address`.
 
     restores   whether the owner's store is restored from it first: it was used in place, or is not as it was when it was copied
     """
 
     note: PlaceNote
     restores: bool = False
-    dsn: str = field(default="", repr=False)
+    address: str = field(default="", repr=False)
 
     @property
     def plan(self) -> str:
         """What is done with it, in words."""
-        if self.dsn:
+        if self.address:
             return f"drop the database {self.note.place}"
         removes = f"remove {printable(self.note.place)}"
         if not self.restores:
@@ -319,17 +277,17 @@ def orphans(settings: Iterable[StoreSettings]) -> Iterator[Orphan]:
         ConfigError: A server of a named database cannot be asked.
     """
     settings = tuple(settings)
-    named = {(store.kind, str(Path(store.where).expanduser().resolve())) for store in settings if store.kind != "postgres"}
+    named = {(store.kind, str(Path(store.where).expanduser().resolve())) for store in settings if not is_address(store)}
     databases = {}
     for note in notes():
-        if note.kind == "postgres":
-            databases[note.place] = note
+        if note.kind in STORE_KINDS and STORE_KINDS[note.kind].is_address:
+            databases[note.kind, note.place] = note
         elif (not note.store or (note.kind, note.store) in named) and is_orphan(Path(note.place)):
             yield Orphan(note, bool(note.content) and (note.in_place or _differs(note)))
-    for dsn in dict.fromkeys(store.where for store in settings if store.kind == "postgres") if databases else ():
-        for name, copy in left_databases(dsn):
-            if copy in databases:
-                yield Orphan(replace(databases[copy], place=name), dsn=dsn)
+    for kind, address in dict.fromkeys((store.kind, store.where) for store in settings) if databases else ():
+        for name, copy in leftovers.found(address) if (leftovers := STORE_KINDS[kind].leftovers) else ():
+            if (kind, copy) in databases:
+                yield Orphan(replace(databases[kind, copy], place=name), address=address)
 
 
 def _differs(note: PlaceNote) -> bool:
@@ -347,8 +305,9 @@ def clean(orphan: Orphan) -> str:
         ConfigError: It cannot be restored or removed. A backup is still there then.
     """
     note = orphan.note
-    if orphan.dsn:
-        drop_left(orphan.dsn, note.place)
+    if orphan.address:
+        if leftovers := STORE_KINDS[note.kind].leftovers:
+            leftovers.drop(orphan.address, note.place)
         return f"dropped the database {note.place}"
     try:
         if not orphan.restores:

@@ -24,17 +24,17 @@ from aiohttp.typedefs import Handler
 from bench.common.errors import ConfigError, GaveUp, Unmeasured, one_line
 from bench.record.worlds.events import ProcessDied
 from bench.record.worlds.process_events import ProcessEnded, ProcessStarted
-from bench.run.endpoint.access_guard import AccessGuard
-from bench.run.endpoint.problem import Problem
 from bench.run.endpoint.server import application, hung_up, routes, serving
-from bench.run.processes.agent_process import AgentProcess, Ended, freeze_part, kill_part
 from bench.run.trial.clock import in_seconds
 from bench.run.trial.endpoint_session import PARALLEL
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
+from bench.wire.access_guard import AccessGuard
+from bench.wire.problem import Problem
+from bench.wire.processes.agent_process import AgentProcess, Ended, freeze_part, kill_part
+from bench.wire.processes.program import hint
 from bench.worlds.run.driver.command import Command
 from bench.worlds.run.driver.folder import LARGEST, Folder, temporary
-from bench.worlds.run.driver.program import hint
 from bench.worlds.run.driver.task_text import task_text
 from bench.worlds.run.runtime.acting import Acting
 from bench.worlds.run.runtime.agent_session import AgentSession

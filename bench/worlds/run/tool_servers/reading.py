@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from bench.run.endpoint.problem import Problem, refuse_crowd
+from bench.wire.problem import Problem, refuse_crowd
 
 LARGEST = 2**63 - 1
 LONGEST_KEY = 200

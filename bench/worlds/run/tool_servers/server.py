@@ -18,8 +18,8 @@ from typing import Any
 from aiohttp import web
 
 from bench.common.errors import ConfigError
-from bench.run.endpoint.problem import Problem
 from bench.run.endpoint.server import hung_up
+from bench.wire.problem import Problem
 from bench.worlds.run.runtime.acting import Acting
 from bench.worlds.run.tool_servers.answers import ToolResponse
 from bench.worlds.run.tool_servers.asgi import answer_by

@@ -11,21 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.probe.run.gateway.gate import AnswerFate, LiveCall
-from bench.probe.run.gateway.mcp import (
-    IS_ERROR,
-    JSON_RPC,
-    LARGE,
-    LONGEST,
-    KnownServer,
-    LineCutter,
-    RpcMessage,
-    changed_answer,
-    error_answer,
-    key_of,
-    messages_of,
-    second_delivery,
-    text_of,
-)
+from bench.probe.run.gateway.mcp import IS_ERROR, JSON_RPC, LARGE, KnownServer, changed_answer, error_answer, second_delivery
+from bench.wire.json_rpc import LONGEST, LineCutter, RpcMessage, key_of, messages_of, text_of
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

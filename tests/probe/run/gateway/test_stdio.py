@@ -13,7 +13,8 @@ from gates import ScriptedGate
 from stdio_agents import Client, client_of, gateway_of
 
 from bench.probe.run.gateway.gate import AnswerFate, CallFate, LiveCall
-from bench.probe.run.gateway.mcp import JSON_RPC, LONGEST
+from bench.probe.run.gateway.mcp import JSON_RPC
+from bench.wire.json_rpc import LONGEST
 
 CALL = b'{"method":"tools/call" , "params":{"name":"pay","arguments":{"amount":5}},"jsonrpc":"2.0","id":%s}\n'
 EVERY_KIND = [

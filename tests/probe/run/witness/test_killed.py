@@ -14,13 +14,15 @@ from pathlib import Path
 import pytest
 
 from bench.common.errors import ConfigError
+from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.place import Place, PlaceNote, claimed_place
-from bench.probe.run.witness.stores import Stores, StoreSettings, clean, orphans
+from bench.probe.run.witness.stores import Stores, clean, orphans
 
 WORKER = """
 import asyncio, os, resource, signal, sqlite3, sys
 from pathlib import Path
-from bench.probe.run.witness.stores import Stores, StoreSettings
+from bench.probe.run.witness.kinds import StoreSettings
+from bench.probe.run.witness.stores import Stores
 
 kind, copies, place, last, *works = sys.argv[1:]
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "os.symlink", "os.utime", "sqlite3.connect"}
@@ -109,7 +111,7 @@ def test_in_place_the_owners_data_are_restored_after_a_kill_at_each_step(kind: s
     expected, orphaned = content_of(kind, works[0][0]), 0
     assert {*run(kind, tmp_path / "copies", "in place", last, works)} == {-signal.SIGKILL, -signal.SIGXFSZ}
     for path, step in works:
-        left = list(orphans([StoreSettings("s", kind, str(path), in_place=True)]))  # type: ignore[arg-type]
+        left = list(orphans([StoreSettings("s", kind, str(path), in_place=True)]))
         assert len(left) == 1 or last == "make", step
         orphaned += len(left)
         for orphan in left:
@@ -126,8 +128,8 @@ def test_a_killed_probe_of_copies_leaves_the_owners_data_and_an_orphan(kind: str
     expected = content_of(kind, path)
     assert run(kind, tmp_path / "copies", "copy", "reset", [(path, 2)]) == [-signal.SIGKILL]
     assert content_of(kind, path) == expected
-    assert not list(orphans([StoreSettings("s", kind, str(tmp_path / "other"))]))  # type: ignore[arg-type]
-    (orphan,) = orphans([StoreSettings("s", kind, str(path))])  # type: ignore[arg-type]
+    assert not list(orphans([StoreSettings("s", kind, str(tmp_path / "other"))]))
+    (orphan,) = orphans([StoreSettings("s", kind, str(path))])
     assert Path(orphan.note.place).name.startswith("recovery-bench-probe-s-") and not orphan.restores
     clean(orphan)
     assert not any((tmp_path / "copies").iterdir())
@@ -175,10 +177,7 @@ def _own_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_two_probes_never_work_on_one_store_in_place(kind: str, tmp_path: Path) -> None:
     path = owners_store(kind, tmp_path / "owner")
     expected = content_of(kind, path)
-    first, second = (
-        Stores.of([StoreSettings(name, kind, str(path), in_place=True)], tmp_path / "copies", 0)  # type: ignore[arg-type]
-        for name in "ab"
-    )
+    first, second = (Stores.of([StoreSettings(name, kind, str(path), in_place=True)], tmp_path / "copies", 0) for name in "ab")
     asyncio.run(first.make())
     with pytest.raises(ConfigError, match="another probe works on it"):
         asyncio.run(second.make())
@@ -192,7 +191,7 @@ def test_two_probes_never_work_on_one_store_in_place(kind: str, tmp_path: Path) 
 def test_a_store_that_a_killed_probe_left_is_refused_until_it_is_restored(kind: str, tmp_path: Path) -> None:
     path = owners_store(kind, tmp_path / "owner")
     assert run(kind, tmp_path / "copies", "in place", "reset", [(path, 1)]) == [-signal.SIGKILL]
-    store = Stores.of([StoreSettings("s", kind, str(path), in_place=True)], tmp_path / "copies", 0)  # type: ignore[arg-type]
+    store = Stores.of([StoreSettings("s", kind, str(path), in_place=True)], tmp_path / "copies", 0)
     with pytest.raises(ConfigError, match=r"a probe of it was killed; restore it by `bench probe --clean`"):
         asyncio.run(store.make())
 
@@ -201,7 +200,8 @@ FULL = """
 import asyncio, resource, signal, sys
 from pathlib import Path
 from bench.common.errors import ConfigError
-from bench.probe.run.witness.stores import Stores, StoreSettings
+from bench.probe.run.witness.kinds import StoreSettings
+from bench.probe.run.witness.stores import Stores
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 kind, where, copies, place = sys.argv[1:]
 stores = Stores.of([StoreSettings("s", kind, where, in_place=place == "in place")], Path(copies), 0)

@@ -7,7 +7,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from bench.probe.run.witness.stores import Stores, StoreSettings
+from bench.probe.run.witness.kinds import StoreSettings
+from bench.probe.run.witness.stores import Stores
 
 
 def made(path: Path, copies: Path) -> tuple[Stores, Path]:

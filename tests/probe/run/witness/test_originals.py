@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from bench.common.errors import ConfigError, OriginalChanged
+from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.originals import OwnersStore, content_of
 from bench.probe.run.witness.sqlite import restore
-from bench.probe.run.witness.stores import StoreKind, Stores, StoreSettings, clean, orphans
+from bench.probe.run.witness.stores import Stores, clean, orphans
 
 
 @pytest.fixture(autouse=True)
@@ -133,7 +134,7 @@ def test_a_memory_that_was_absent_and_appears_has_changed(tmp_path: Path) -> Non
     assert original.has_changed()
 
 
-def made(kind: StoreKind, folder: Path) -> Path:
+def made(kind: str, folder: Path) -> Path:
     """Make an owner's store, and return its path."""
     path = folder / "owner" / "store"
     path.parent.mkdir(exist_ok=True)
@@ -147,21 +148,19 @@ def made(kind: StoreKind, folder: Path) -> Path:
     return path
 
 
-def damage(kind: StoreKind, path: Path) -> None:
+def damage(kind: str, path: Path) -> None:
     if kind == "sqlite":
         database(path, "INSERT INTO t VALUES (2, 'agent')")
     else:
         (path / "a" if kind == "folder" else path).write_text("agent")
 
 
-def content(kind: StoreKind, path: Path) -> object:
+def content(kind: str, path: Path) -> object:
     return rows(path) if kind == "sqlite" else files(path if kind == "folder" else path.parent)
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "folder", "file", "memory"])
-def test_a_store_that_was_changed_is_told_once_and_restored_only_when_the_owner_says_so(
-    tmp_path: Path, kind: StoreKind
-) -> None:
+def test_a_store_that_was_changed_is_told_once_and_restored_only_when_the_owner_says_so(tmp_path: Path, kind: str) -> None:
     path = made(kind, tmp_path)
     before, settings = content(kind, path), [StoreSettings("s", kind, str(path))]
     stores = Stores.of(settings, tmp_path / "copies", 0.01)

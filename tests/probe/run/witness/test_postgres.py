@@ -10,10 +10,11 @@ import pytest
 
 from bench.common.errors import ConfigError
 from bench.probe.run.witness import postgres
+from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.place import PlaceNote, notes, remember
 from bench.probe.run.witness.postgres import PostgresStore, drop_left, dsn_of, left_databases
 from bench.probe.run.witness.rows import SCHEMA, Encoding
-from bench.probe.run.witness.stores import StoreSettings, clean, orphans
+from bench.probe.run.witness.stores import clean, orphans
 from bench.record.probe.rows import SEQUENCES, Cell
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'recovery-bench[probe]'")
@@ -264,9 +265,9 @@ def test_only_databases_of_gone_probes_are_left_ones(shop: Fixture) -> None:
         shop.sql(f'CREATE DATABASE "{name}"', f"{shop.server} dbname=postgres")
     settings = [StoreSettings("shop", "postgres", shop.dsn)]
     assert left_databases(shop.dsn) == [(gone, gone), (f"{gone}-first", gone)]
-    assert not [orphan for orphan in orphans(settings) if orphan.dsn]  # no probe of this user noted them
+    assert not [orphan for orphan in orphans(settings) if orphan.address]  # no probe of this user noted them
     remember(PlaceNote("postgres", place=gone))
-    left = [orphan for orphan in orphans(settings) if orphan.dsn]
+    left = [orphan for orphan in orphans(settings) if orphan.address]
     assert [orphan.plan for orphan in left] == [f"drop the database {gone}", f"drop the database {gone}-first"]
     for orphan in left:
         clean(orphan)

@@ -13,8 +13,9 @@ import pytest
 
 from bench.common.errors import ConfigError
 from bench.probe.run.witness.folder import FolderStore
+from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.sqlite import SqliteStore
-from bench.probe.run.witness.stores import Stores, StoreSettings
+from bench.probe.run.witness.stores import Stores
 from bench.record.probe.rows import StoreReading
 
 SETTLE = 0.01

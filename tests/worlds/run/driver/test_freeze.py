@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.run.processes.agent_process import AgentProcess
 from bench.run.trial.loop import run
+from bench.wire.processes.agent_process import AgentProcess
 
 COUNTS = """
 import threading, time

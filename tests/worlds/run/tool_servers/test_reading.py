@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.run.endpoint.problem import Problem
+from bench.wire.problem import Problem
 from bench.worlds.run.tool_servers.reading import LARGEST, arguments_of, expected_of, key_of, versions_of
 
 VALUES = st.recursive(

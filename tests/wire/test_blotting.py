@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.run.openai.blotting import STEP, blotted
+from bench.wire.blotting import STEP, blotted
 
 KEY = "sk-Very/secret+0123456789abcdef"
 keys = st.text(st.sampled_from("abcXYZ019-_/+="), min_size=16, max_size=60)

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from bench.run.endpoint.problem import Problem
+from bench.wire.problem import Problem
 
 HERE = frozenset({"127.0.0.1", "::1", "localhost"})
 LARGEST_BODY = 8 * 2**20

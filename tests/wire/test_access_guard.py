@@ -10,9 +10,9 @@ import httpx2
 import pytest
 from aiohttp import web
 
-from bench.run.endpoint.access_guard import LARGEST_BODY, AccessGuard
-from bench.run.endpoint.problem import Problem
 from bench.run.endpoint.server import application, serving
+from bench.wire.access_guard import LARGEST_BODY, AccessGuard
+from bench.wire.problem import Problem
 
 TOKEN = "a-token"
 ASKED = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}

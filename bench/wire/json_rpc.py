@@ -1,0 +1,210 @@
+"""JSON-RPC in lines and bodies, as MCP uses it, and the pipe that carries its lines.
+
+A message is read in linear time and within bounds. What cannot be read is passed on as it came.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import JsonValue
+
+from bench.common.bounds import crowded, is_too_deep
+from bench.common.errors import whole_text
+
+LONGEST = 16 * 2**20
+"""Bytes of the longest message that is read. A longer one is passed on in pieces."""
+AT_A_TIME = 2**18
+"""Bytes that are read at a time."""
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RpcMessage:
+    """A JSON-RPC message, or a member of a batch that is no message (`kind` "other").
+
+    key   its id as canonical JSON, so that ids of any type can be compared; "" if it has none
+    """
+
+    kind: Literal["request", "notification", "answer", "other"]
+    body: Any
+    key: str = ""
+    method: str = ""
+
+    @property
+    def params(self) -> Object:
+        """The parameters, or {} if they are no object."""
+        return object_in(self.body.get("params")) if isinstance(self.body, dict) else {}
+
+    @property
+    def result(self) -> Object:
+        """The result of an answer, or {} if it is no object."""
+        return object_in(self.body.get("result"))
+
+
+def messages_of(text: bytes) -> tuple[RpcMessage, ...]:
+    """Return the messages of a line or a body: a single message, the messages of a batch, or none if it is no JSON-RPC or
+    exceeds the bounds."""
+    if len(text) > LONGEST or crowded(text):
+        return ()
+    try:
+        value = json.loads(text.decode())
+        if rb"\ud" in text or rb"\uD" in text:  # it may name half a surrogate pair, which no file can hold
+            value = json.loads(whole_text(json.dumps(value, ensure_ascii=False)))
+    except (ValueError, RecursionError):
+        return ()
+    if is_too_deep(value):
+        return ()
+    if isinstance(value, list):
+        return tuple(map(_message, value))
+    message = _message(value)
+    return () if message.kind == "other" else (message,)
+
+
+def is_batch(text: bytes) -> bool:
+    """Return whether a text of messages is a batch."""
+    return text.lstrip()[:1] == b"["
+
+
+def _message(body: Any) -> RpcMessage:
+    if not isinstance(body, dict):
+        return RpcMessage("other", body)
+    method, key = body.get("method"), key_of(body["id"]) if "id" in body else ""
+    if isinstance(method, str):
+        return RpcMessage("request" if key else "notification", body, key, method)
+    return RpcMessage("answer" if key and ("result" in body or "error" in body) else "other", body, key)
+
+
+def key_of(identifier: JsonValue) -> str:
+    """Return an id, or a progress token, as canonical JSON. 1 and 1.0 are one number; 1 and "1" differ."""
+    if isinstance(identifier, float) and identifier.is_integer():
+        identifier = int(identifier)
+    return json.dumps(identifier, sort_keys=True)
+
+
+def text_of(body: Any) -> bytes:
+    """Return a message as JSON in one line, without a line end."""
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+class LineCutter:
+    """Splits a stream into lines without changing a byte."""
+
+    def __init__(self, longest: int = LONGEST):
+        self._longest, self._held, self._is_long = longest, bytearray(), False
+
+    def add(self, more: bytes) -> Iterator[tuple[bytes, bool]]:
+        """Yield each line that is complete, with its end, and True. A line beyond the bound comes in pieces, with False; the
+        last of them ends the line."""
+        *ended, rest = more.split(b"\n")
+        for line in ended:
+            self._held += line
+            self._held += b"\n"
+            yield self.rest(), not self._is_long
+            self._is_long = False
+        self._held += rest
+        if self._held and (self._is_long or len(self._held) > self._longest):
+            self._is_long = True
+            yield self.rest(), False
+
+    def rest(self) -> bytes:
+        """Return the text after the last line end, and forget it."""
+        held = bytes(self._held)
+        self._held.clear()
+        return held
+
+
+def object_in(value: Any) -> Object:
+    """Return a value, or {} if it is no object."""
+    return value if isinstance(value, dict) else {}
+
+
+class PipeClosed(Exception):
+    """The other side no longer reads from the pipe, or this side has closed it."""
+
+
+class Pipe:
+    """One end of a pipe, a socket or a file, whose number the object owns. A line is written whole before the next."""
+
+    def __init__(self, number: int):
+        self._number, self._line, self._is_inside = number, asyncio.Lock(), False
+        self._waits: asyncio.Future[None] | None = None
+        os.set_blocking(number, False)
+
+    async def lines(self) -> AsyncIterator[tuple[bytes, bool]]:
+        """Yield what `LineCutter` cuts from the bytes, and at the end what stands after the last line."""
+        lines = LineCutter()
+        while more := await self._read():
+            for piece in lines.add(more):
+                if self._number < 0:
+                    return
+                yield piece
+        if rest := lines.rest():
+            yield rest, True
+
+    async def write(self, piece: bytes, is_whole: bool = True) -> None:
+        """Write a line, or a piece of one that is too long to be held. Return once the kernel has it. Raises PipeClosed."""
+        if not self._is_inside or is_whole:
+            await self._line.acquire()
+        self._is_inside = not is_whole and not piece.endswith(b"\n")
+        try:
+            view = memoryview(piece)
+            while view:
+                try:
+                    view = view[os.write(self._number, view) :]
+                except BlockingIOError:
+                    await self._ready(asyncio.get_running_loop().add_writer)
+        except OSError as error:
+            raise PipeClosed from error
+        finally:
+            if not self._is_inside:
+                self._line.release()
+
+    def end_line(self) -> None:
+        """Let others write: a long line was left without its end."""
+        if self._is_inside:
+            self._is_inside = False
+            self._line.release()
+
+    def close(self) -> None:
+        """Close it, also while somebody waits for it. This can be called again."""
+        if self._number < 0:
+            return
+        self.end_line()
+        loop, number, self._number = asyncio.get_running_loop(), self._number, -1
+        for forget in (loop.remove_reader, loop.remove_writer):
+            forget(number)
+        os.close(number)
+        if self._waits and not self._waits.done():
+            self._waits.set_exception(PipeClosed())
+
+    async def _read(self) -> bytes:
+        await asyncio.sleep(0)
+        while True:
+            try:
+                return os.read(self._number, AT_A_TIME)
+            except BlockingIOError:
+                await self._ready(asyncio.get_running_loop().add_reader)
+            except OSError:
+                return b""
+
+    async def _ready(self, add: Callable[..., Any]) -> None:
+        loop = asyncio.get_running_loop()
+        self._waits = loop.create_future()
+        add(self._number, _wake, self._waits)
+        try:
+            await self._waits
+        finally:
+            if self._number >= 0:
+                (loop.remove_reader if add == loop.add_reader else loop.remove_writer)(self._number)
+
+
+def _wake(waits: asyncio.Future[None]) -> None:
+    if not waits.done():
+        waits.set_result(None)
