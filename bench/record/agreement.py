@@ -27,7 +27,7 @@ NAMED: Mapping[str, NamedParts] = {
 
 
 @dataclass(frozen=True)
-class Difference:
+class ManifestDifference:
     """What two manifests say differently. `name` is "" if there is only one of the kind."""
 
     kind: str
@@ -60,7 +60,7 @@ def refuse_other(there: Manifest, now: Manifest, folder: Path) -> None:
         ResultsError: The folder holds another experiment, or trials of other code that is not ours.
     """
     there = there.under_last_code
-    of_code = list[Difference]()
+    of_code = list[ManifestDifference]()
     apart = f"give --name for a folder of its own (with --cache-from {folder.name} nothing is asked twice)"
     apart += ", or --set-aside to rename the old one"
     for difference in differences(there, now, {"repetitions"}):
@@ -79,12 +79,12 @@ def refuse_other(there: Manifest, now: Manifest, folder: Path) -> None:
             problem = f"{folder}: was graded by another version of the grader of '{name}'"
             raise ResultsError(f"{problem}; make its grades anew by `bench regrade {folder.name}`, then go on")
     if of_code:
-        what = ", another ".join(map(_said, of_code))
+        what = ", another ".join(map(_with_versions, of_code))
         versions = f"it was recorded under {there.code.text}, and this is {now.code.text}"
         raise RecordedByOtherCode(folder, f"{what}: {versions}", f"go on under the version that recorded it, or {apart}")
 
 
-def _is_ours(difference: Difference, now: Manifest) -> bool:
+def _is_ours(difference: ManifestDifference, now: Manifest) -> bool:
     """Return whether a difference is of our code or of an installed package, and not of what its user tries."""
     if difference.kind == PACKAGE:
         return difference.name not in {name for entry in now.config.architecture.values() for name in entry.packages}
@@ -96,7 +96,7 @@ def _is_ours(difference: Difference, now: Manifest) -> bool:
     return not (entry and entry.command) and not is_path(entry.base if entry else difference.name)
 
 
-def _said(difference: Difference) -> str:
+def _with_versions(difference: ManifestDifference) -> str:
     """Return what differs, of a package with both versions."""
     versions = f" ({difference.there or 'none'}, here {difference.now or 'none'})" if difference.kind == PACKAGE else ""
     return f"{difference.what}{versions}"
@@ -104,7 +104,7 @@ def _said(difference: Difference) -> str:
 
 def differences(
     there: Manifest, now: Manifest, free: Set[str], compared: Mapping[str, NamedParts] = NAMED, *, all_names: bool = True
-) -> Iterator[Difference]:
+) -> Iterator[ManifestDifference]:
     """Yield all that differs between two manifests.
 
     Args:
@@ -114,18 +114,18 @@ def differences(
     """
     before, after = (manifest.config.model_dump(mode="json", exclude=set(free)) for manifest in (there, now))
     every = [
-        Difference("config", "", before, after),
-        Difference(CODE, "", there.code.digest, now.code.digest),
-        Difference("word on missing guards (--unguarded)", "", there.unguarded, now.unguarded),
+        ManifestDifference("config", "", before, after),
+        ManifestDifference(CODE, "", there.code.digest, now.code.digest),
+        ManifestDifference("word on missing guards (--unguarded)", "", there.unguarded, now.unguarded),
     ]
     for kind, named in compared.items():
         old, new = named(there), named(now)
         names = old.keys() | new.keys() if all_names else old.keys() & new.keys()
-        every += [Difference(kind, name, old.get(name), new.get(name)) for name in sorted(names)]
+        every += [ManifestDifference(kind, name, old.get(name), new.get(name)) for name in sorted(names)]
     return (each for each in every if each.there != each.now)
 
 
-def key_that_differs(configs: Difference) -> tuple[str, str, str]:
+def key_that_differs(configs: ManifestDifference) -> tuple[str, str, str]:
     """Return the first key in which two configs differ, with its value in each."""
     before, after = dict(leaves(configs.there)), dict(leaves(configs.now))
     key = next(key for key in (*before, *after) if before.get(key) != after.get(key))

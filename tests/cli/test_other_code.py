@@ -70,9 +70,9 @@ def test_going_on_runs_only_what_is_missing_and_every_page_says_so(folder: Path)
     [mark] = read_manifest(folder).other_code
     assert (mark.records, mark.code.digest_of) == (8, "syntax") and mark.code.digest != EARLIER
     assert len(list(read_trials(folder))) == 12 and not verify(folder).defects
-    said = f"the first trials by {EARLIER}; from record 9 on by {mark.code.digest}."
-    assert said in plain(out) and said in (place / "reports" / "small-simulated" / "report.md").read_text().replace("\\", "")
-    assert said in plain(bench(place, "compare", "small-simulated", "small-simulated")[1])
+    note = f"the first trials by {EARLIER}; from record 9 on by {mark.code.digest}."
+    assert note in plain(out) and note in (place / "reports" / "small-simulated" / "report.md").read_text().replace("\\", "")
+    assert note in plain(bench(place, "compare", "small-simulated", "small-simulated")[1])
     code, out, _ = bench(place, *MORE)
     assert code == 0 and "12 trials, 12 of them recorded already" in out, "the code that went on is not other code"
 

@@ -41,6 +41,7 @@ def test_each_table_of_a_probe_has_a_section() -> None:
         "Each entry of `mcp`",
         "Each entry of `store`",
         "Each entry of `service`",
+        "Each entry of `check`",
         "`[model]`",
     }
     assert "| `limit` | number above 0 | `300.0` |" in probe_keys.page()

@@ -60,14 +60,14 @@ def test_the_counts_come_again(cell: Cell) -> None:
 def test_the_page_says_what_the_gate_finds() -> None:
     text = " ".join((ROOT / "docs" / "comparing.md").read_text(encoding="utf-8").split())
     dearer, none = "each attempt dearer", [shares("each attempt dearer", 0.0, arms, 40) for arms in (24, 4, 1)]
-    found = [
+    worse = [
         shares(dearer, change, arms, units)["worse"]
         for change, arms, units in ((0.5, 1, 10), (0.5, 4, 10), (0.2, 4, 10), (0.2, 4, 40))
     ]
     assert (
         "With ten tasks a loss of 50% in tokens was found in {:.0%} of pairs of runs with one arm, and in {:.0%} with four "
         "arms. A loss of 20% was found in {:.0%} with four arms and ten tasks, and in {:.0%} with 40 tasks."
-    ).format(*found) in text
+    ).format(*worse) in text
     passing = [each["gate no worse"] + each["gate better"] for each in none]
     assert (
         "passed in {:.0%} of pairs of runs with 24 arms and 40 tasks, in {:.0%} with four arms and 40 tasks, and in no".format(

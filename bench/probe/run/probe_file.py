@@ -27,7 +27,7 @@ from bench.probe.run.addresses import Address, host_of, is_here
 from bench.probe.run.agent_code import CODE, Copied, StartedProgram, code_in, fixed_names, places_in
 from bench.probe.run.gateway.agent_config import expanded, read_config
 from bench.probe.run.gateway.gateway import NOT_HANDED, replacement, with_copy
-from bench.probe.run.gateway.subject import Check, CommandWords, McpConfig, ModelSource, ProbedAgent, Service, Subject
+from bench.probe.run.gateway.subject import CommandWords, McpConfig, ModelSource, OwnersCheck, ProbedAgent, Service, Subject
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings, is_address
 from bench.probe.run.witness.originals import content_of
 from bench.record.entry import MOST, ConfigEntry
@@ -305,7 +305,7 @@ class ProbeSettings:
             reads=file.reads,
             meant=file.meant,
             checks=tuple(
-                Check(entry.store or _first_store(file), entry.sql, self._words("check.command", entry.command))
+                OwnersCheck(entry.store or _first_store(file), entry.sql, self._words("check.command", entry.command))
                 for entry in file.check
             ),
         )

@@ -27,7 +27,7 @@ from bench.probe.run.gateway.gateway import Gateway
 from bench.probe.run.gateway.journal import Journal, JournaledCall
 from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.striker import CellStrike, Striker
-from bench.probe.run.gateway.subject import Check, CommandWords, Subject
+from bench.probe.run.gateway.subject import CommandWords, OwnersCheck, Subject
 from bench.probe.run.gateway.tape import PlayedTape
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.volatile import Masks
@@ -259,7 +259,7 @@ class Worker:
         reads = True if any(fnmatchcase(f"{call.door}.{call.tool}", known) for known in self._subject.reads) else call.reads
         return replace(call, tool=self._shown(call.tool), reads=reads)
 
-    async def _answer(self, check: Check, environment: Mapping[str, str], texts: Texts) -> str:
+    async def _answer(self, check: OwnersCheck, environment: Mapping[str, str], texts: Texts) -> str:
         """Return the digest of what a check of the owner's answers."""
         if check.sql:
             return texts.keep(self._shown(await self._stores.query(check.store, check.sql)))

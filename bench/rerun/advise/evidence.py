@@ -67,8 +67,8 @@ class Evidence:
 
     def of(self, arm: str, plans: Sequence[str]) -> pd.DataFrame:
         """Return the trials of an arm under these fault plans."""
-        found = [self._parts[arm, plan] for plan in plans if (arm, plan) in self._parts]
-        return found[0] if len(found) == 1 else pd.concat([self.trials[:0], *found])
+        parts = [self._parts[arm, plan] for plan in plans if (arm, plan) in self._parts]
+        return parts[0] if len(parts) == 1 else pd.concat([self.trials[:0], *parts])
 
     @cached_property
     def _parts(self) -> dict[Any, pd.DataFrame]:

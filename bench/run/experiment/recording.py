@@ -107,7 +107,9 @@ def responses_before(folders: Sequence[Path], parameters: Mapping[str, object]) 
         manifest = read_manifest(folder)
         models = {**dict(pair for model in manifest.models.values() for pair in model.models.items()), **manifest.models}
         elsewhere = {name for name, model in models.items() if model.base_url != parameters.get("base_url")}
-        replies = [each for each in responses_of(folder, lambda one: one.settings == settings) if each.model not in elsewhere]
+        replies = [
+            each for each in responses_of(folder, lambda response: response.settings == settings) if each.model not in elsewhere
+        ]
         responses += replies
         runs += [{"name": manifest.name, "digest": _digest(folder)}] if replies else []
     return responses, runs

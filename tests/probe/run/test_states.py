@@ -13,7 +13,7 @@ import payer
 import pytest
 
 from bench.probe.read.blame import blame_of
-from bench.probe.run.gateway.subject import Check, ProbedAgent, Service, Subject
+from bench.probe.run.gateway.subject import OwnersCheck, ProbedAgent, Service, Subject
 from bench.probe.run.probe import Probe
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
@@ -90,7 +90,7 @@ def test_an_error_that_is_answered_after_the_payment_was_done_makes_the_client_p
     [("SELECT sum(cents) FROM payment", "compensated"), ("SELECT count(*) FROM payment", "doubled")],
 )
 def test_rows_that_differ_are_no_damage_where_the_owners_check_answers_as_ever(tmp_path: Path, sql: str, verdict: str) -> None:
-    subject = replace(payer_of(tmp_path, "again regrets"), checks=(Check("shop", sql),))
+    subject = replace(payer_of(tmp_path, "again regrets"), checks=(OwnersCheck("shop", sql),))
     assert first(probed(tmp_path, subject, "#1.lost.error"), f"{LOST}.error").verdict == verdict
 
 

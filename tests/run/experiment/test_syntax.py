@@ -146,11 +146,11 @@ def sent_to_models() -> list[type[BaseModel]]:
                 if source.exists() and "(Output)" in source.read_text(encoding="utf-8"):
                     importlib.import_module(module.name)
     queue: list[type[BaseModel]] = [Output, common._Arguments]
-    found = list[type[BaseModel]]()
+    kinds = list[type[BaseModel]]()
     while queue:
-        found.append(kind := queue.pop())
+        kinds.append(kind := queue.pop())
         queue += [each for each in kind.__subclasses__() if each.__module__.startswith("bench.")]
-    return found
+    return kinds
 
 
 def test_no_docstring_of_ours_is_in_a_request() -> None:

@@ -90,7 +90,7 @@ class ModelSource:
 
 
 @dataclass(frozen=True)
-class Check:
+class OwnersCheck:
     """What the owner asks at the end of a run: a query of a store, or a command. Where all answers are those of clean runs,
     rows that differ are no damage.
 
@@ -125,4 +125,4 @@ class Subject:
     hide: frozenset[str] = frozenset()
     reads: tuple[str, ...] = ()
     meant: tuple[str, ...] = ()
-    checks: tuple[Check, ...] = ()
+    checks: tuple[OwnersCheck, ...] = ()

@@ -45,11 +45,11 @@ def _host_in(address: str, environment: Mapping[str, str]) -> tuple[str, ...]:
 class Leftovers:
     """How what a killed probe left on a server is found and dropped.
 
-    found   takes the address, and yields what nobody holds: its name there, and the name that was noted of it
+    names   takes the address, and yields what nobody holds: its name there, and the name that was noted of it
     drop    takes the address and a name there
     """
 
-    found: Callable[[str], Iterable[tuple[str, str]]]
+    names: Callable[[str], Iterable[tuple[str, str]]]
     drop: Callable[[str, str], None]
 
 

@@ -285,7 +285,7 @@ def orphans(settings: Iterable[StoreSettings]) -> Iterator[Orphan]:
         elif (not note.store or (note.kind, note.store) in named) and is_orphan(Path(note.place)):
             yield Orphan(note, bool(note.content) and (note.in_place or _differs(note)))
     for kind, address in dict.fromkeys((store.kind, store.where) for store in settings) if databases else ():
-        for name, copy in leftovers.found(address) if (leftovers := STORE_KINDS[kind].leftovers) else ():
+        for name, copy in leftovers.names(address) if (leftovers := STORE_KINDS[kind].leftovers) else ():
             if (kind, copy) in databases:
                 yield Orphan(replace(databases[kind, copy], place=name), address=address)
 
