@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +20,8 @@ def public_modules() -> list[Path]:
     """Return the modules that ruff holds to documentation in full."""
     ignores = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["ruff"]["lint"]["per-file-ignores"]
     [pattern] = [pattern for pattern, rules in ignores.items() if pattern.startswith("!") and rules == ["D"]]
-    names = pattern.removeprefix("!bench/{").removesuffix("}.py").split(",")
-    return [ROOT / "bench" / f"{name}.py" for name in names]
+    parts = re.findall(r"([\w/]+)/\{([^{}]+)\}", pattern)  # a folder, and the modules of it
+    return [ROOT / folder / f"{name}.py" for folder, names in parts for name in names.split(",")]
 
 
 @pytest.mark.parametrize("module", public_modules(), ids=lambda module: module.relative_to(ROOT).as_posix())

@@ -27,7 +27,7 @@ def listed(heading: str) -> list[str]:
 def models_of(entries: Mapping[str, ModelParameters]) -> Iterator[str]:
     """Yield the names of the models that reply, also of those behind a model that passes requests on."""
     for entry in entries.values():
-        yield from models_of(entry.models) if entry.models else [str(entry.model)]
+        yield from models_of(entry.models) if entry.models else [entry.model or ""]
 
 
 def license_of(distribution: str) -> str:
@@ -43,7 +43,7 @@ def test_the_notice_lists_every_run_that_holds_problems_of_humaneval() -> None:
 
 def test_the_notice_lists_every_model_whose_replies_are_recorded() -> None:
     manifests = [read_manifest(ROOT / "results" / name) for name in RUNS]
-    models = {model for manifest in manifests for model in models_of(manifest.models)}
+    models = {model for manifest in manifests for model in models_of(manifest.models) if model}
     assert listed("Qwen2.5-Coder, recorded replies") == sorted(models)
 
 
