@@ -213,16 +213,6 @@ def over_all_signs(ours: dict[str, float], theirs: dict[str, float]) -> tuple[in
     return len(differences), beyond / sums.total()
 
 
-def test_a_pair_of_patterns_that_drawn_signs_told_apart_is_not_told_apart_by_all() -> None:
-    trials = damaged_effects("proposers", scenario="contract_renewal", model="as_0.5b")
-    _, p = over_all_signs(trials["composition"], trials["delegation_by_model"])
-    page = " ".join(PAGE.read_text(encoding="utf-8").split())
-    assert f"over all signs p is {p:.4f}" in page and 82 * p > 0.05
-    assert "168 different comparisons: 86 told apart" in (
-        ROWS.parent / "tables" / "study-orchestration-proposers.md"
-    ).read_text(encoding="utf-8")
-
-
 def test_what_approval_prevents_is_told_with_how_few_instances_differ() -> None:
     by_world = []
     for world in ("contract_renewal", "incident_response"):

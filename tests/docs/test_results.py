@@ -30,6 +30,8 @@ README, RESULTS = (
     " ".join(word for path in paths for word in path.read_text(encoding="utf-8").split())
     for paths in ([ROOT / "README.md"], DOCUMENTS)
 )
+WITHOUT_MARKS = RESULTS.replace("†", "")
+"""For sentences whose marks `test_numbers.py` holds."""
 PAPER = " ".join((ROOT / "docs" / "results" / "paper.md").read_text(encoding="utf-8").split())
 INCIDENTS = "incidents-qwen2.5-coder-1.5b-instruct"
 ARCHITECTURES = ("monolithic", "static", "runtime_structured")
@@ -58,7 +60,7 @@ def test_the_results_say_how_much_of_the_retry_difference_is_the_faults() -> Non
         for name in ("monolithic", "static")
     }
     of_fault = more.pop(("multi_file_debugging", "static"))
-    assert f"{of_fault['added']} of {of_fault['under']} (10 pairs)" in RESULTS
+    assert f"{of_fault['added']} of {of_fault['under']} (10 pairs)" in WITHOUT_MARKS
     assert all("[-" in each["added"] and "[-" not in each["under"] for each in more.values())
 
 
@@ -132,8 +134,8 @@ def test_what_a_pass_takes_more_is_told_of_the_plan_without_faults() -> None:
         for plan, difference, measure, *rest in cells("failure_differences", *columns)
         if (plan, difference, measure) == ("none", "runtime_structured − monolithic", "First pass, tokens")
     ]
-    value, low, high = re.fullmatch(r"(\d+) ± \d+ \[(\d+), (\d+)\]", mean).groups()  # type: ignore[union-attr]
-    assert f"takes {value} [{low}, {high}] tokens more than `monolithic` ({n} pairs)" in RESULTS
+    value, low, high, mark = re.fullmatch(r"(\d+) ± \d+ \[(\d+), (\d+)\](†?)", mean).groups()  # type: ignore[union-attr]
+    assert f"takes {value} [{low}, {high}]{mark} tokens more than `monolithic` ({n} pairs)" in RESULTS
 
 
 def test_two_looks_at_the_incidents_are_told_as_two_with_their_test() -> None:
@@ -179,8 +181,9 @@ def test_what_is_said_of_agentchaos_is_how_its_claims_were_judged() -> None:
     single = [judgement for judgement, when in zip(judged, strikes, strict=True) if when != "every"]
     persistent = [judgement for judgement, when in zip(judged, strikes, strict=True) if when == "every"]
     verdicts = Counter(judgement.verdict for judgement in single)
-    assert verdicts.keys() == {"inconclusive", "not measured"}
-    sentence = f"{len(single)} directions about single faults {verdicts['holds']} hold, {verdicts['inconclusive']} are open"
+    assert verdicts.keys() <= {"inconclusive", "cannot be decided", "not measured"}
+    undecided = verdicts["inconclusive"] + verdicts["cannot be decided"]
+    sentence = f"{len(single)} directions about single faults {verdicts['holds']} hold, {undecided} are open"
     assert sentence in RESULTS and f"{verdicts['not measured']} cannot be asked of a recording" in RESULTS
     assert f"Its {len(persistent)} directions about persistent faults are arithmetic here" in RESULTS
     assert {judgement.verdict for judgement in persistent} == {"not measured"}
@@ -226,7 +229,7 @@ def test_the_results_say_how_the_directions_and_ratios_were_judged() -> None:
     sentence = (
         f"of {len(judgements())} claims of directions and ratios {by_verdict['decided by sizes']} are decided by sizes "
         f"({sides['decided by sizes, as claimed']} as claimed, {sides['decided by sizes, contrary']} contrary), "
-        f"{by_verdict['counterexample found']} fall by a counterexample, {by_verdict['inconclusive']} are inconclusive, "
+        f"{by_verdict['counterexample found']} fall by a counterexample, {by_verdict['inconclusive']} is inconclusive, "
         f"{by_verdict['cannot be decided']} cannot be decided with so few pairs, and "
         f"{by_verdict['not measured']} were not measured"
     )
@@ -238,7 +241,7 @@ def test_the_results_say_how_the_directions_and_ratios_were_judged() -> None:
     ("claim", "verdict", "tested"),
     [
         *((f"retry.rca.runtime-below-{other}", "decided by sizes, as claimed", "holds") for other in ("monolithic", "static")),
-        ("retry.rca.static-above-monolithic", "inconclusive", "inconclusive"),
+        ("retry.rca.static-above-monolithic", "decided by sizes, contrary", "contradicted"),
         *(
             (f"tokens.{pack}.runtime-above-monolithic", f"cannot be decided with {n} pairs (floor)", "cannot be decided")
             for pack, n in (("debugging", 8), ("rca", 4))
@@ -259,10 +262,11 @@ def test_the_results_judge_no_claim_of_the_paper_on_another_failure() -> None:
     assert {judgement.verdict for judgement in about.values()} == {"not measured"} and len(about) == 5
     run = bench.load_run(ROOT / "results" / "validation-qwen2.5-coder-1.5b-instruct")
     at_its_own = [each for each in structural(judge_all(run, load_published())) if each.claim.id in about]
-    verdicts = {judgement.claim.id.removeprefix("retry.debugging."): judgement.verdict for judgement in at_its_own}
-    assert verdicts.pop("runtime-below-static") == "contradicted" and set(verdicts.values()) == {"cannot be decided"}
+    verdicts = Counter(judgement.in_words for judgement in at_its_own)
+    assert verdicts == {"decided by sizes, as claimed": 3, "decided by sizes, contrary": 2}
     pairs = sorted({judgement.measured.n for judgement in at_its_own if judgement.measured})
-    assert f"The four other claims on a retry there cannot be decided ({pairs[0]} and {pairs[1]} pairs)" in RESULTS
+    sentence = "the five claims on a retry are decided by sizes, 3 as claimed and 2 contrary ({}, {} and {} pairs)"
+    assert sentence.format(*pairs) in RESULTS
 
 
 FINDING = {
@@ -328,7 +332,7 @@ def test_the_results_say_that_a_first_pass_is_dearer_where_enough_pairs_have_it(
     ]
     assert claim.verdict == "holds" and claim.measured
     more, low, high = (f"{value:,.0f}" for value in (claim.measured.value, claim.measured.low or 0, claim.measured.high or 0))
-    assert f"{more} [{low}, {high}] more in {claim.measured.n} pairs, and the claim holds" in RESULTS
+    assert f"{more} [{low}, {high}] more in {claim.measured.n} pairs, and the claim holds" in WITHOUT_MARKS
 
 
 def test_the_results_say_how_far_the_model_differs_from_itself_at_temperature_0() -> None:
@@ -357,15 +361,15 @@ def test_the_results_say_what_the_reason_does_and_what_the_early_look() -> None:
             untold_only,
         ]
         p = binomtest(told_only, told_only + untold_only).pvalue
-        assert f"p = {p:.3f} of {told_only + untold_only}" in RESULTS
+        assert f"p = {p:.3f} of {told_only + untold_only}" in WITHOUT_MARKS
     tokens = run.trials[run.trials["plan"] == "none"].pivot(index="instance", columns="architecture", values="tokens")
     for other in ("static", "runtime_structured"):
         less = mean_of(tokens[other] - tokens["untold"])
-        assert f"{less.mean:,.0f} [{less.low:,.0f}, {less.high:,.0f}] less than `{other}`" in RESULTS.replace(
+        assert f"{less.mean:,.0f} [{less.low:,.0f}, {less.high:,.0f}] less than `{other}`" in WITHOUT_MARKS.replace(
             " tokens less", " less"
         )
     reused = run.calls["reused"]
-    assert f"of the {len(reused)} calls {reused.sum()} were answered in the run above." in RESULTS
+    assert f"of the {len(reused)} calls {reused.sum()} were answered in the run above." in WITHOUT_MARKS
 
 
 def test_the_results_say_that_the_root_cause_alone_by_the_larger_model_solves_nothing() -> None:

@@ -24,8 +24,9 @@ def page(name: str) -> str:
 
 
 def missing(name: str, *sentences: str) -> list[str]:
-    """The sentences that a page does not have."""
-    return [sentence for sentence in sentences if sentence not in page(name)]
+    """The sentences that a page does not have, apart from their marks, which `test_numbers.py` holds."""
+    text = page(name).replace("†", "")
+    return [sentence for sentence in sentences if sentence.replace("†", "") not in text]
 
 
 @cache
