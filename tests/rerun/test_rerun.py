@@ -123,6 +123,7 @@ def test_a_wait_for_a_slot_and_contracts_that_an_older_record_lacks_are_no_diffe
     ]
     waited = replace(again, events=(began, Waited("slot", 0.1, 0.2), *later))
     assert differs(waited, again) == "" and differs(again, waited) == ""
+    assert isinstance(began, WorldBegan)
     older = replace(waited, events=(replace(began, tools=""), *waited.events[1:]))
     assert differs(older, again) == ""
     assert differs(again, older) == "event 0 is another", "a rerun has contracts"

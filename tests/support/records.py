@@ -37,7 +37,7 @@ def with_names(event: Event, names: Mapping[str, str]) -> Event:
         case Called():
             return replace(event, subtasks=tuple(names.get(name, name) for name in event.subtasks))
         case Committed():
-            made_from = tuple((names.get(name, name), *rest) for name, *rest in event.made_from)
+            made_from = tuple((names.get(name, name), version, digest) for name, version, digest in event.made_from)
             return replace(event, subtask=names.get(event.subtask, event.subtask), made_from=made_from)
         case Answered():
             return replace(event, versions=tuple((names.get(name, name), version) for name, version in event.versions))
