@@ -321,8 +321,8 @@ def test_the_readme_says_the_finding_of_both_counts_with_the_marks() -> None:
         assert [number for number in shares if number not in text] == []
     selective, static = (recorded.struck[name] for name in ("runtime_structured", "static"))
     more = selective.less(static, FIRST_ROUND.tokens.name).difference
-    assert f"{more.mean:.0f} [{more.low:.0f}, {more.high:.0f}] tokens more ({more.n} pairs)" in README
-    assert f"{more.mean:.0f} [{more.low:.0f}, {more.high:.0f}] tokens more ({more.n} pairs)" in PAPER
+    assert f"{more.mean:.0f} [{more.low:.0f}, {more.high:.0f}] tokens more ({more.n} pairs)" in README.replace("†", "")
+    assert f"{more.mean:.0f} [{more.low:.0f}, {more.high:.0f}] tokens more ({more.n} pairs)" in PAPER.replace("†", "")
 
 
 def test_the_results_say_that_a_first_pass_is_dearer_where_enough_pairs_have_it() -> None:
