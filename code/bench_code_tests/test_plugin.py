@@ -256,7 +256,7 @@ def test_the_plug_in_and_the_state_load_nothing_heavy() -> None:
 def test_the_plug_in_loads_nothing_of_the_wing_unless_it_is_asked_for(tmp_path: Path) -> None:
     asked = "import sys, pytest; pytest.main(['-q', '-p', 'bench_code.plugin', '--co', sys.argv[1]]); print(*sys.modules)"
     done = subprocess.run((sys.executable, "-c", asked, str(tmp_path)), capture_output=True, text=True, check=True)
-    by_itself = {"bench.cli", "bench.probe.pytest_plugin"}  # the probe's plug-in, which pytest finds where bench is installed
+    by_itself = {"bench.probe", "bench.probe.pytest_plugin"}  # the probe's plug-in, which pytest finds where bench is installed
     assert {name for name in done.stdout.split() if name.startswith("bench")} - by_itself == {
         "bench",
         "bench_code",

@@ -119,7 +119,7 @@ def test_approval_is_a_part_of_its_own_and_each_sentence_names_one_part(tmp_path
         "inconclusive",
         "holds",
         "holds",
-        "inconclusive",
+        "cannot be decided with 8 instances (floor)",
     )
     assert checks.rises.contrast.value == pytest.approx(0.0, abs=1) and asking.rises.contrast.value == pytest.approx(3, abs=1)
 

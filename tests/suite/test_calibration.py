@@ -18,7 +18,7 @@ from calibration.exact import RATES, covered, exactly, wilson
 from calibration.exchange import ANY, RUNS, Verdicts, exchanged, resampled
 from calibration.experiments import Result, Simulations, clusters, everything, false_positives, means
 from calibration.further import breaking_even, further
-from calibration.recoveries import recovery_nulls, recovery_pairs, recovery_worlds, solved_worlds, user_pairs, user_worlds
+from calibration.recoveries import recovery_nulls, recovery_pairs, recovery_worlds, solved_worlds
 from calibration.report import read_back, write
 from calibration.scorecard import DAMAGES, Damage, effects, mean_power, of_scorecards, passing
 from calibration.scorecard import write as write_scorecard
@@ -45,9 +45,9 @@ from bench.read.analysis.statistics.limits import CALIBRATED
 ROOT = Path(__file__).parents[2]
 REPORT = ROOT / "reports" / "calibration" / "calibration.csv.gz"
 FEW = Simulations(40, 8, 2, 2)
-WORLDS = [*worlds(RECORDED), *recovery_worlds(), *user_worlds()]
+WORLDS = [*worlds(RECORDED), *recovery_worlds()]
 PAIRS = [*paired_worlds(RECORDED), *null_worlds(RECORDED)]
-RECOVERY_PAIRS = [*recovery_pairs(), *recovery_nulls(), *solved_worlds(), *user_pairs()]
+RECOVERY_PAIRS = [*recovery_pairs(), *recovery_nulls(), *solved_worlds()]
 
 
 def by_number(values: np.ndarray) -> dict[Pair, float]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from calibration.worlds import TOKENS, PairedWorld, Values, World
+from calibration.worlds import PairedWorld, Values, World
 
 from bench.read.analysis.statistics import Measure
 
@@ -25,7 +25,6 @@ SUBTASKS = (450.0, 900.0, 350.0, 1300.0)
 """Tokens of a round of each of four subtasks."""
 FIRST_ROUNDS = (328, 335, 336, 337, 350, 356, 356, 356, 398, 417)
 """Those of `runtime_structured` on `multi_file_debugging` in `paper-qwen2.5-coder-1.5b-instruct`: few, some of them alike."""
-SELDOM_FAIL = (0.05, 0.1, 0.2, 0.3)
 SCORES = (0.0, 0.35, 0.45, 0.6)
 """As the graders gave them there: nothing, or a part of the answer."""
 
@@ -162,25 +161,6 @@ def recovery_pairs() -> list[PairedWorld]:
         _pair("score", "a part in one of three against one of six", A_THIRD, A_SIXTH),
         _pair("score", "a part in one of twenty against one of six", A_TWENTIETH, A_SIXTH, recorded=False),
     ]
-
-
-def user_worlds() -> list[World]:
-    """Tokens of a trial whose model seldom fails, over tasks of unlike size: the models that users have."""
-    courses = [Course("spent", f"unlike tasks, {chance:g} fail", _failing(chance), False, UNLIKE) for chance in SELDOM_FAIL]
-    return [World(course.name, course.recorded, course.arm.mean, _draw(course), course.measure) for course in courses]
-
-
-def user_pairs() -> list[PairedWorld]:
-    """An arm that seldom fails against one that never does, of the same tasks."""
-    return [
-        _pair("spent", f"{name}, {chance:g} fail against none", _failing(chance), _failing(0.0), recorded=False, unlike=unlike)
-        for name, unlike in (("unlike tasks", UNLIKE), ("very unlike tasks", 2 * UNLIKE))
-        for chance in SELDOM_FAIL
-    ]
-
-
-def _failing(chance: float) -> Arm:
-    return in_one_call((1.0, chance, chance), TOKENS)
 
 
 def recovery_nulls() -> list[PairedWorld]:

@@ -144,7 +144,7 @@ PROMISES = (
         "commands",
         "a command that cannot be started is one line or an error, and no agent that gave up",
         "scripts and programs that no kernel starts",
-        ("tests/worlds/run/driver/test_program.py", "tests/worlds/run/driver/test_command.py"),
+        ("tests/wire/processes/test_program.py", "tests/worlds/run/driver/test_command.py"),
     ),
     Promise(
         "sinks",
@@ -156,13 +156,13 @@ PROMISES = (
         "secrets",
         "the key stands in nothing that is written",
         "everything run with a marked key, and servers that echo it",
-        ("tests/cli/test_secrets.py", "tests/run/openai/test_blotting.py", "tests/run/openai/test_proxies.py"),
+        ("tests/cli/test_secrets.py", "tests/wire/test_blotting.py", "tests/run/openai/test_proxies.py"),
     ),
     Promise(
         "the door of `bench serve`",
         "without its token, from a web page or with too much, nobody gets anything",
         "requests over HTTP",
-        ("tests/run/endpoint/test_access_guard.py", "tests/run/serve"),
+        ("tests/wire/test_access_guard.py", "tests/run/serve"),
     ),
     Promise(
         "integrity",

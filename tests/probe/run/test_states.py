@@ -96,12 +96,12 @@ def test_rows_that_differ_are_no_damage_where_the_owners_check_answers_as_ever(t
 
 def test_a_call_that_each_clean_run_makes_twice_is_named_unless_it_is_meant(tmp_path: Path) -> None:
     subject = payer_of(tmp_path, "double")
-    assert planned(probed(tmp_path, subject, "no cell")).again == ("pay.POST /pay#2",)
-    assert not planned(probed(tmp_path, replace(subject, meant=("pay.POST /pay",)), "no cell")).again
+    assert planned(probed(tmp_path, subject, "#1.error")).again == ("pay.POST /pay#2",)
+    assert not planned(probed(tmp_path, replace(subject, meant=("pay.POST /pay",)), "#1.error")).again
 
 
 def test_calls_in_parallel_that_lose_an_update_are_a_race(tmp_path: Path) -> None:
-    [row] = planned(probed(tmp_path, payer_of(tmp_path, "notes"), "no cell")).race
+    [row] = planned(probed(tmp_path, payer_of(tmp_path, "notes"), "#1.error")).race
     assert row.before and row.after
     assert [len(str(side["text"]).split()) for side in (row.before, row.after)] == [1, 2]
 

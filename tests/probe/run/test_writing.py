@@ -54,7 +54,7 @@ def test_a_probe_goes_on_where_it_stopped_and_refuses_another_subject(tmp_path: 
     again = ProbeWriter(folder, "shop", PROBED, Secrets(()), read_manifest(folder).models["small"])
     assert again.is_complete
     again.close()
-    with pytest.raises(ResultsError, match="version of the architecture"):
+    with pytest.raises(ResultsError, match="another version of what is asked by the scenario 'shop'"):
         write(folder, *each[:1], probed=PROBED.model_copy(update={"subject": "6" * 20}))
 
 

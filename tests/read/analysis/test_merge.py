@@ -248,10 +248,7 @@ def test_the_report_names_each_run_its_dates_and_its_code(tmp_path: Path) -> Non
     code = {"version": "0.1.0", "commit": None, "digest": "d1ff"}
     both = merge([run(tmp_path, "small"), run(tmp_path, "big", 2, code=code)])
     page = as_markdown(page_of(Results(both), [], []))
-    title = (
-        "On demo with monolithic, small (SIMULATED) solved 3 of 3 trials and big (SIMULATED) 2 of 2, no clear difference "
-        "(0.0% [-69.3%, 69.3%])"
-    )
+    title = "big (SIMULATED) solved as many as small (SIMULATED), 8 of 8 trials, at 1.00 times the tokens: undecided"
     assert page.startswith(f"# {title}\n\nReport of runs small + big\n")
     assert re.search(r"- Code: small: version .*digest c0de of its bytes; big: version .*digest d1ff of its bytes", page)
     assert "made by different code" in page and "small by c0de, big by d1ff" in page

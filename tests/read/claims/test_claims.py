@@ -357,7 +357,7 @@ def test_framework_time_is_a_part_of_seconds_that_were_lived_through(tmp_path: P
 
 def test_arms_that_are_equal_in_every_pair_are_on_no_side(tmp_path: Path) -> None:
     judgement = judged_of(tmp_path, {"static": [900.0] * 12, "monolithic": [900.0] * 12})[STATIC_ABOVE]
-    assert judgement.verdict == "inconclusive"
+    assert judgement.verdict == "cannot be decided"
     assert judgement.measured and (judgement.measured.value, judgement.measured.needed) == (0.0, None)
 
 

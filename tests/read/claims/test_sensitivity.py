@@ -168,7 +168,7 @@ def test_a_verdict_is_shown_under_each_variation_and_how_often_it_outlives_one_r
         "Claim": ABOVE,
         "Model": "m",
         "Verdict": "holds",
-        "First 5 of 10 repetitions": "inconclusive, same side",
+        "First 5 of 10 repetitions": "cannot be decided with 5 pairs (floor), same side",
         "All rounds": "holds",
         "At most 2 attempts": "holds",
         "Without one repetition": "10 of 10, same side 10",

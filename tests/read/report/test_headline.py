@@ -82,7 +82,7 @@ def test_a_plan_under_which_the_architectures_did_different_damage_is_told_first
 def test_the_title_says_over_all_arms_which_of_two_models_solved_more_and_the_verdict_of_compare(tmp_path: Path) -> None:
     text = headline(tmp_path / "run", undisturbed({("a", "m"): 2, ("b", "m"): 1, ("a", "big"): 18, ("b", "big"): 19}, n=20))
     says = r"big \(SIMULATED\) solved 85\.0 points more than m \(SIMULATED\) \[[0-9.]+, [0-9.]+\], "
-    assert re.fullmatch(says + r"37 of 40 trials against 3 of 40, at 1\.00 times the tokens: better", text), text
+    assert re.fullmatch(says + r"37 of 40 trials against 3 of 40, at 1\.00 times the tokens: undecided", text), text
 
 
 def test_the_title_does_not_say_a_difference_that_is_none(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_of_models_whose_prices_are_known_the_ratio_of_the_dollars_is_told(tmp_p
 
 def test_three_models_are_told_beside_the_first(tmp_path: Path) -> None:
     text = headline(tmp_path / "run", undisturbed({("a", "m"): 1, ("a", "n"): 2, ("a", "big"): 4}))
-    says = "n (SIMULATED) 25.0 points more (inconclusive) and big (SIMULATED) 75.0 points more (inconclusive)"
+    says = "n (SIMULATED) 25.0 points more (undecided) and big (SIMULATED) 75.0 points more (undecided)"
     assert text == f"Beside m (SIMULATED), which solved 1 of 4 trials: {says}"
 
 
@@ -113,7 +113,7 @@ def test_models_with_long_names_that_solved_nothing_are_told_by_what_differs_in_
         records.append(trial("runtime_structured", "paper", 1, "wrong", recovered(cost), model=model))
     text = headline(tmp_path / "run", records)
     says = "neither 1.5b (SIMULATED) nor 0.5b (SIMULATED) solved any, and 0.5b (SIMULATED) took 1.08 times the tokens"
-    assert text == f"Of 2 trials each, {says}: inconclusive"
+    assert text == f"Of 2 trials each, {says}: undecided"
 
 
 def test_an_instrument_only_asks_and_has_nothing_to_solve(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ EDITS: dict[str, Callable[..., bool]] = {
     "run/frameworks/langgraph.py": lambda *_: False,
     "run/endpoint/wire.py": lambda _, architecture, __, ___: architecture in ("reflexion", "agent"),
     "worlds/run/tool_servers/openapi.py": lambda _, architecture, __, ___: architecture == "agent",
-    "run/processes/supervisor.py": lambda _, architecture, __, ___: architecture == "agent",
+    "wire/processes/supervisor.py": lambda _, architecture, __, ___: architecture == "agent",
     "run/models/simulated_replies.py": lambda _, __, model, ___: model in SIMULATED,
     "run/models/routed.py": lambda _, __, model, ___: model == "mixed",
     "run/openai/transport.py": lambda _, __, model, ___: model == "live",
