@@ -207,7 +207,7 @@ def _short_arguments(arguments: str) -> str:
 def what(judged: CellJudged) -> str:
     """Return a clause that says what the strike led to."""
     finding = gravest(judged)
-    if not finding:
+    if not finding or (judged.verdict == "no_verdict" and judged.by == "witness"):
         return judged.why or SIGNS[judged.verdict][1]
     whose = "; the tool did it" if finding.culprit == "tool" else ""
     if judged.by == "journal":

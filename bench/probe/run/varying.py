@@ -3,11 +3,13 @@ is a debit again. A value that is set again is no further effect, and a value of
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.times import added_part
@@ -23,6 +25,7 @@ SLACK, SLACK_OF_SUMS = 0.5, 0.1
 TIME = (1.5e9, 2.3e9)
 """Seconds since 1970 that a clock can show, from 2017 to 2042."""
 _number = re.compile(r"-?\d+(?:\.\d+)?")
+_decimal = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
 
 ValueKind = Literal["adds", "sets", "unsure"]
 
@@ -62,11 +65,9 @@ class ValueChange:
 
     @property
     def amount(self) -> float | None:
-        """The number by which the value changed; None for a text."""
-        if isinstance(self.before, bool) or isinstance(self.after, bool):
-            return None
-        before = 0 if self.before is None else self.before
-        return self.after - before if isinstance(before, int | float) and isinstance(self.after, int | float) else None
+        """The number by which the value changed; None for a text that is no number."""
+        before, after = 0.0 if self.before is None else _number_of(self.before), _number_of(self.after)
+        return None if before is None or after is None else after - before
 
 
 ValueChanges = Mapping[ValuePlace, Sequence[ValueChange]]
@@ -160,12 +161,12 @@ class ValueJudge:
         amounts, others = [change.amount for change in clean], [change.amount for change in made]
         if None in amounts or None in others:
             return "adds" if all(_appended(change) for change in (*clean, *made)) else "sets"
-        if any(_is_time(change.after) for change in (*clean, *made)):
+        if any(_is_time(_float(change.after)) for change in (*clean, *made)):
             return "sets"
         every = (*clean, *made)
         if all(abs(change.amount or 0) in change.numbers for change in every):
             return "adds"
-        if all(change.after in change.numbers for change in every):
+        if all(_float(change.after) in change.numbers for change in every):
             return "sets"
         if not clean:
             return "unsure"
@@ -209,25 +210,60 @@ def _fits(values: Sequence[float], known: Sequence[float], slack: float, *, sign
 
 
 def _appended(change: ValueChange) -> bool:
-    """Return whether a change of a text put something at its end."""
-    part = added_part(change.before, change.after)
-    return isinstance(part, str) if isinstance(change.after, str) and not change.after.startswith("(digest)") else bool(part)
+    """Return whether a change of a text put something at its end, or gave further items or names to the JSON in it."""
+    part = _added_part(change)
+    is_text = isinstance(change.after, str) and not change.after.startswith("(digest)")
+    return isinstance(part, str) or _json_growth(change) > 0 if is_text else bool(part)
 
 
 def _size(change: ValueChange) -> float:
-    """Return the size of what was appended to a text: its lines, or its characters if it has none."""
-    part = added_part(change.before, change.after)
-    return (part.count("\n") or len(part)) if isinstance(part, str) else float(part or 0)
+    """Return the size of what was appended to a text: its items or lines, or its characters if it has neither."""
+    part = _added_part(change)
+    return _json_growth(change) or ((part.count("\n") or len(part)) if isinstance(part, str) else float(part or 0))
 
 
-def _is_time(value: Cell) -> bool:
+def _added_part(change: ValueChange) -> Cell:
+    return added_part("" if change.before is None and isinstance(change.after, str) else change.before, change.after)
+
+
+def _json_growth(change: ValueChange) -> int:
+    """Count the items and names that the JSON in a text has more than before."""
+    return _grown(_container(change.before), _container(change.after))
+
+
+def _container(value: Cell) -> Any:
+    """Return the list or object that a text holds as JSON, else None."""
+    with suppress(ValueError, RecursionError):
+        return json.loads(value) if isinstance(value, str) and value.lstrip()[:1] in ("[", "{") else None
+    return None
+
+
+def _grown(former: Any, later: Any) -> int:
+    if isinstance(later, dict) and isinstance(former, dict | None):
+        names = former or {}
+        return sum(1 if name not in names else _grown(names[name], value) for name, value in later.items())
+    if isinstance(later, list) and isinstance(former, list | None):
+        items = former or []
+        more = len(later) - len(items)
+        return max(0, more) if items in (later[: len(items)], later[more:]) else 0
+    return 0
+
+
+def _is_time(value: float) -> bool:
     """Return whether a number is a time: seconds, or thousandths to billionths of a second, since 1970."""
-    return any(TIME[0] <= _float(value) / unit <= TIME[1] for unit in (1, 1e3, 1e6, 1e9))
+    return any(TIME[0] <= value / unit <= TIME[1] for unit in (1, 1e3, 1e6, 1e9))
 
 
 def _is_near(change: ValueChange) -> bool:
     return abs(change.amount or 0) <= NEAR * abs(_float(change.before))
 
 
+def _number_of(value: Cell) -> float | None:
+    """Return a number, also one that is kept as a text; None for another value."""
+    if isinstance(value, str):
+        return float(value) if _decimal.fullmatch(value) else None
+    return None if isinstance(value, bool) else value
+
+
 def _float(value: Cell) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
+    return _number_of(value) or 0.0

@@ -114,7 +114,13 @@ def _undecided(clean: Clean, course: AgentCourse, findings: Sequence[CellFinding
         return f"the stores differ in {more:,} more rows than are compared"
     alone = {place_of(row) for reading in course.readings if not reading.calls for row in reading.changed}
     around = [row for finding in findings for row in finding.rows if place_of(row) in alone]
-    return f"{plural(len(around), 'row')} changed without a call in flight: somebody else wrote" if around else ""
+    if not around:
+        return ""
+    of = around[0].table or around[0].key
+    return (
+        f"{plural(len(around), 'row')} changed without a call in flight, such as a row of {of}: a server that starts, or "
+        f"somebody else, wrote; if this is no effect, name it under `ignore`"
+    )
 
 
 def _repeated(clean: Clean, course: AgentCourse) -> int:

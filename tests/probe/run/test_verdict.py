@@ -69,6 +69,9 @@ TABLES = """
     INSERT INTO carts VALUES (1, 'x'), (2, 'y'); INSERT INTO stock VALUES (50);
     INSERT INTO orders (who) VALUES ('bob'); INSERT INTO choices (name, value) VALUES ('colour', 'blue'), ('shape', 'square');
 """
+LEDGER = """
+    CREATE TABLE ledger (at INTEGER PRIMARY KEY, held TEXT);
+    INSERT INTO ledger VALUES (1, '5000.00'), (2, '[]'), (3, '{"paid": [], "at": 0}'), (4, '{}'), (5, NULL);"""
 
 
 def statement(kind: str) -> str:
@@ -117,7 +120,7 @@ def in_folder(folder: str, kind: str) -> None:
 
 def sqlite_store(folder: Path, _: pytest.FixtureRequest) -> StoreSettings:
     with closing(sqlite3.connect(folder / "shop.db")) as database:
-        database.executescript(TABLES.replace("{made_key}", "INTEGER PRIMARY KEY"))
+        database.executescript(TABLES.replace("{made_key}", "INTEGER PRIMARY KEY") + LEDGER)
     return StoreSettings("shop", "sqlite", str(folder / "shop.db"))
 
 
@@ -306,6 +309,44 @@ def test_a_counter_of_tries_and_a_row_of_an_audit_are_no_damage_by_themselves(sh
     judged = judge(clean, name_calls(made(2, clean.masks), clean.calls))
     assert judged.verdict == verdict
     assert verdict == "doubled" or "the rest of what shop.pay#1 does stands once" in judged.why
+
+
+WRITES = {
+    "decimal": (1, "printf('%.2f', held - {amount} / 10.0)", "SELECT round((5000 - held) / 100)"),
+    "list": (2, "json_insert(held, '$[#]', json_object('sku', 'A1', 'at', {time}))", "SELECT json_array_length(held)"),
+    "object": (
+        3,
+        "json_set(json_insert(held, '$.paid[#]', {amount}), '$.at', {time})",
+        "SELECT json_array_length(held, '$.paid')",
+    ),
+    "key": (4, "json_set(held, '$.bill', {amount})", "SELECT held LIKE '%bill%'"),
+    "text": (
+        5,
+        "coalesce(held, '') || 'paid {amount}' || char(10)",
+        "SELECT length(held) - length(replace(held, char(10), ''))",
+    ),
+}
+
+
+@pytest.mark.parametrize("shop", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("kind", WRITES)
+def test_a_text_that_holds_a_number_or_json_adds_up_as_it_would_by_itself(shop: Shop, kind: str) -> None:
+    row, written, truth = WRITES[kind]
+    stands = list[float]()
+
+    def act(place: str, _: str) -> None:
+        amount, now = 900 + secrets.randbelow(200), time.time()
+        change = f"UPDATE ledger SET held = {written.format(amount=amount, time=now)} WHERE at = {row}"
+        with closing(sqlite3.connect(place, isolation_level=None)) as database:
+            database.execute(change)
+            stands.append(database.execute(f"{truth} FROM ledger WHERE at = {row}").fetchone()[0])
+
+    def made(calls: int, masks: Masks) -> AgentCourse:
+        return shop.runner.run(course_of(shop.stores, shop.place, act, ["pay"] * calls, masks, ""))
+
+    clean = clean_of([made(1, Masks()) for _ in range(3)])
+    judged = judge(clean, name_calls(made(2, clean.masks), clean.calls))
+    assert judged.verdict == ("doubled" if stands[-1] == 2 else "absorbed")
 
 
 def test_an_amount_that_is_set_and_not_added_is_no_second_effect() -> None:
