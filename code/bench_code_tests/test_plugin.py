@@ -210,7 +210,7 @@ ALONE = """
 import sys
 from importlib.metadata import requires
 from packaging.requirements import Requirement
-waiting, needed = ["typer", "pytest"], {"bench"}
+waiting, needed = ["typer", "pytest"], {"bench", "bench_code"}
 while waiting:
     name = waiting.pop()
     if name in needed:
