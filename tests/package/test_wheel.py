@@ -64,7 +64,6 @@ def test_bench_code_is_a_package_of_its_own_that_is_installed_beside_the_wheel(t
     subprocess.run(("git", "init", "-q", str(tmp_path)), check=True)
     (tmp_path / "test_it.py").write_text("def test_it(): pass\n", encoding="utf-8")
     assert "1 tests run" in command(tmp_path, "code", "run")
-    assert "bench-code" in command(tmp_path, "list", "commands")
 
 
 def test_the_wheel_holds_every_file_of_the_package_that_is_no_cache() -> None:
