@@ -10,7 +10,7 @@ regrets  it gives back what it paid twice
 double   it makes each payment twice, with nothing broken
 notes    it adds two lines at the same time
 intent   it writes into the file JOURNAL that it pays, then pays, and never pays what stands there
-hasty    it waits a second for an answer, looks, and pays again if no payment stands; `blind`: it does not look
+hasty    it waits three seconds for an answer, looks, and pays again if no payment stands; `blind`: it does not look
 equal    it makes two equal payments, and writes each into JOURNAL when it is done
 """
 
@@ -68,7 +68,7 @@ class Handler(BaseHTTPRequestHandler):
 def post(path: str, key: str = "", **content: Any) -> None:
     headers = {"Idempotency-Key": key} if key else {}
     request = urllib.request.Request(f"{os.environ['PAY_URL']}{path}", json.dumps(content).encode(), headers)
-    urllib.request.urlopen(request, timeout=1 if "hasty" in sys.argv[1] else 20).close()
+    urllib.request.urlopen(request, timeout=3 if "hasty" in sys.argv[1] else 20).close()
 
 
 def pay_hastily(mode: set[str]) -> None:
@@ -77,7 +77,7 @@ def pay_hastily(mode: set[str]) -> None:
         post("/pay", key, bill="a", cents=500)
     except OSError:
         if "blind" not in mode:
-            with urllib.request.urlopen(f"{os.environ['PAY_URL']}/paid", timeout=1) as answer:
+            with urllib.request.urlopen(f"{os.environ['PAY_URL']}/paid", timeout=10) as answer:
                 if answer.read() != b"0":
                     print("Paid.")
                     return

@@ -34,7 +34,7 @@ def payer_of(folder: Path, mode: str) -> Subject:
     serve = (*program, "serve", "{port}", str(folder / "shop.db"))
     service = Service("pay", "PAY_URL", "http://127.0.0.1:{port}", serve)
     words = (*program, mode)
-    return Subject("payer", ProbedAgent(words, words, folder, limit=60.0), services=(service,), settle=0.02, patience=2.0)
+    return Subject("payer", ProbedAgent(words, words, folder, limit=60.0), services=(service,), settle=0.02, patience=6.0)
 
 
 def probed(folder: Path, subject: Subject, *only: str) -> list[CellRun]:
