@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -182,6 +182,8 @@ def test_darwins_plants_give_fishers_own_p() -> None:
     assert test.least == 2 / 2**15
 
 
+@example([1e-10, 1e-10])
+@example([1e-308, 1e-308])
 @given(st.lists(st.floats(-50, 50), min_size=1, max_size=12).filter(lambda values: any(map(abs, values))))
 def test_on_the_grid_p_is_never_below_the_p_of_all_flips_and_hardly_above(differences: list[float]) -> None:
     flips = np.array([*itertools.product((1, -1), repeat=len(differences))]) @ np.array(differences)

@@ -84,8 +84,8 @@ def _one_sided(differences: tuple[float, ...]) -> float:
     sizes = np.abs(signed[signed != 0])
     smaller = max(0.0, float(sizes.sum() - abs(signed.sum()))) / 2
     scale = _denominator(sizes, smaller)
-    steps = np.rint(sizes * scale).astype(np.int64) if scale else np.floor(sizes * (GRID / sizes.sum())).astype(np.int64)
-    reach = round(smaller * scale) if scale else math.floor(smaller * (GRID / sizes.sum()) * (1 + NEAR)) + 1
+    steps = np.rint(sizes * scale).astype(np.int64) if scale else np.floor(sizes / sizes.sum() * GRID).astype(np.int64)
+    reach = round(smaller * scale) if scale else math.floor(smaller / sizes.sum() * GRID * (1 + NEAR)) + 1
     shares = np.zeros(reach + 1)
     shares[0] = 1.0
     for step in steps:
@@ -100,7 +100,8 @@ def _denominator(sizes: np.ndarray, smaller: float) -> int | None:
     for number in DENOMINATORS:
         if smaller * number > 2 * GRID:
             return None
-        if np.allclose(sizes * number, np.rint(sizes * number), rtol=0.0, atol=NEAR):
+        whole = np.rint(sizes * number)  # a size that is nearly 0 is no 0
+        if whole.all() and np.allclose(sizes * number, whole, rtol=0.0, atol=NEAR):
             return number
     return None
 
