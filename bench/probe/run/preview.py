@@ -44,6 +44,9 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
     for program in settings.programs():
         names = f", with the variables {', '.join(program.sets)}" if program.sets else ""
         yield f"  {program.who}: {shlex.join(program.words)}{names}"
+    if queries := [check for check in subject.checks if check.sql]:
+        yield "asked at the end of each run:"
+        yield from (f"  the copy of store {check.store}: {check.sql}" for check in queries)
     if settings.addresses:
         yield "called:"
         yield from (f"  {_address_line(address)}" for address in settings.addresses)

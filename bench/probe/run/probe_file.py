@@ -146,6 +146,8 @@ class CheckEntry(ConfigEntry):
     def _one_question(self) -> CheckEntry:
         if bool(self.sql) == bool(self.command):
             raise ValueError('a check is a query, sql = "SELECT ...", or a command')
+        if self.sql and not re.match(r"\s*(SELECT|WITH|VALUES)\b", self.sql, re.IGNORECASE):
+            raise ValueError("a check's sql begins with SELECT, WITH or VALUES: it asks, and does nothing")
         return self
 
 

@@ -45,7 +45,7 @@ CallClass = Literal["effect", "read", "unseen", "model"]
 
 effect   a witness saw a difference
 read     no witness saw a difference, and the call claims to read
-unseen   no witness saw a difference, and the call claims to write or claims nothing: the journal alone judges it
+unseen   no witness saw a difference, and the call claims to write or claims nothing: repeated, it is no damage and no pass
 model    a request to the model
 """
 POINTS: tuple[StrikePoint, ...] = get_args(StrikePoint)

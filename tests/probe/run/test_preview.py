@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.common.errors import ConfigError
 from bench.probe.run.preview import plan_lines
 from bench.probe.run.probe_file import ProbeSettings
 
@@ -76,3 +77,14 @@ def test_what_is_called_for_real_is_said_with_its_address(tmp_path: Path, monkey
     ]
     assert any(line.startswith("runs of the agent: 3 undisturbed, then up to 13 for each call") for line in lines)
     assert not any("hidden-word" in line for line in lines)
+
+
+def test_the_query_of_a_check_is_shown_and_one_that_does_more_than_ask_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bank.db").touch()
+    text = 'agent = "true bank.db"\n[[store]]\nsqlite = "bank.db"\n[[check]]\nsql = "{}"\n'
+    lines = shown(tmp_path, monkeypatch, text.format("SELECT sum(cents) FROM payment"))
+    assert "  the copy of store bank: SELECT sum(cents) FROM payment" in lines
+    with pytest.raises(ConfigError, match="a check's sql begins with SELECT, WITH or VALUES"):
+        shown(tmp_path, monkeypatch, text.format("COPY (SELECT 1) TO PROGRAM 'touch CANARY'"))

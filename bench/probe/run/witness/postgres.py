@@ -130,7 +130,7 @@ class PostgresStore:
         """Return the rows that a query of the owner's answers on the copy, which it cannot change."""
         with self._one_line("did not answer the query of a check"), _connected(self._dsn, self._copy) as session:
             session.execute("SET default_transaction_read_only = on")
-            return session.execute(sql.encode()).fetchall()
+            return session.execute(sql.encode(), prepare=True).fetchall()  # one statement, and no further ones behind it
 
     def has_changed(self, *, surely: bool = False) -> bool:
         """Return whether the owner's database holds something else than when it was copied, or cannot be read any more.
