@@ -35,6 +35,8 @@ _AFTER: dict[StrikePoint, AnswerFate] = {
 LOST_FORMS: dict[str, AnswerFate] = {"silence": "silence", "error": "error"}
 HELD_LONG = 0.2
 """Seconds. A call that is made again sooner was not given up: equal calls can be made at the same time."""
+NOTICED = 0.02
+"""Seconds in which the gateway notices that a connection was closed before another call arrived."""
 _NOT_PASSED_ON = frozenset[CallFate](("hold", "error", "rate_limit", "malformed", "drop"))
 
 
@@ -116,8 +118,10 @@ class Striker:
         if call.continues is None and self._is_struck(entry):
             self.struck, entry.point, call.struck = entry, self._point, True
             call.form = self._strike.form if self._strike else ""
-        if self._gave_up.is_set() and call.kind != "model":
-            self._looks.add(entry)
+        if self.holds and call.kind != "model" and entry is not self.struck:
+            await asyncio.sleep(NOTICED)
+            if self._gave_up.is_set():
+                self._looks.add(entry)
         holds = entry is self.struck and self._point == "in_flight"
         if call.kind != "model" and call.continues is None and not holds:
             await self._lift_off(call)
@@ -210,6 +214,11 @@ class Striker:
         """Whether a held call was delivered after its client had given it up."""
         return self._delivering is not None
 
+    async def end_delivery(self) -> None:
+        """Wait until a held call is delivered, if the agent has looked: it can end meanwhile."""
+        if self._delivering and self._has_looked.is_set():
+            await self._delivering
+
     async def deliver_held(self) -> None:
         """Deliver the call that is held, since the agent looks no more. Its end ended its connection."""
         if not self.holds and not self._delivering:
@@ -225,6 +234,7 @@ class Striker:
         call = entry.call
         with suppress(TimeoutError):
             await asyncio.wait_for(self._has_looked.wait(), self.patience)
+        self._has_looked.set()
         entry.given_otherwise = True
         if call.deliver is None or (self._mends and self._mends.answer_to(entry, self.journal.calls)):
             return
