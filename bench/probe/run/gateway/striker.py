@@ -118,10 +118,7 @@ class Striker:
         if call.continues is None and self._is_struck(entry):
             self.struck, entry.point, call.struck = entry, self._point, True
             call.form = self._strike.form if self._strike else ""
-        if self.holds and call.kind != "model" and entry is not self.struck:
-            await asyncio.sleep(NOTICED)
-            if self._gave_up.is_set():
-                self._looks.add(entry)
+        await self._note_look(entry)
         holds = entry is self.struck and self._point == "in_flight"
         if call.kind != "model" and call.continues is None and not holds:
             await self._lift_off(call)
@@ -136,6 +133,13 @@ class Striker:
         else:
             entry.given_otherwise = before != "hold"
         return before
+
+    async def _note_look(self, entry: JournaledCall) -> None:
+        """Note that an agent looks, if this call arrives after it gave up the call that is held."""
+        if self.holds and entry.call.kind != "model" and entry is not self.struck:
+            await asyncio.sleep(NOTICED)
+            if self._gave_up.is_set():
+                self._looks.add(entry)
 
     def _fate(self, entry: JournaledCall) -> CallFate:
         """Return what happens to a call of a running agent."""
