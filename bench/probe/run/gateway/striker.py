@@ -16,6 +16,8 @@ from bench.probe.run.gateway.tape import PlayedTape
 
 HELD_LONG = 0.2
 """Seconds. A call that is made again sooner was not given up: equal calls can be made at the same time."""
+NOTICED = 0.02
+"""Seconds in which the gateway notices that a connection was closed before another call arrived."""
 _NOT_PASSED_ON = frozenset[CallFate](("hold", "error", "rate_limit", "malformed", "drop"))
 
 
@@ -98,8 +100,7 @@ class Striker:
         if self._strike and call.continues is None and self._is_struck(entry):
             self.struck, call.struck = entry, True
             entry.point, call.form = self._strike.point, self._strike.form
-        if self._gave_up.is_set() and call.kind != "model":
-            self._looks.add(entry)
+        await self._note_look(entry)
         at = self._point if entry is self.struck else None
         holds = bool(at and at.before == "hold")
         if call.kind != "model" and call.continues is None and not holds:
@@ -115,6 +116,13 @@ class Striker:
         else:
             entry.given_otherwise = before != "hold"
         return before
+
+    async def _note_look(self, entry: JournaledCall) -> None:
+        """Note that an agent looks, if this call arrives after it gave up the call that is held."""
+        if self.holds and entry.call.kind != "model" and entry is not self.struck:
+            await asyncio.sleep(NOTICED)
+            if self._gave_up.is_set():
+                self._looks.add(entry)
 
     def _fate(self, entry: JournaledCall) -> CallFate:
         """Return what happens to a call of a running agent."""
@@ -193,6 +201,11 @@ class Striker:
         """Whether a held call was delivered after its client had given it up."""
         return self._delivering is not None
 
+    async def end_delivery(self) -> None:
+        """Wait until a held call is delivered, if the agent has looked: it can end meanwhile."""
+        if self._delivering and self._has_looked.is_set():
+            await self._delivering
+
     async def deliver_held(self) -> None:
         """Deliver the call that is held, since the agent looks no more. Its end ended its connection."""
         if not self.holds and not self._delivering:
@@ -208,6 +221,7 @@ class Striker:
         call = entry.call
         with suppress(TimeoutError):
             await asyncio.wait_for(self._has_looked.wait(), self.patience)
+        self._has_looked.set()
         entry.given_otherwise = True
         if call.deliver is None or (self._mends and self._mends.answer_to(entry, self.journal.calls)):
             return
