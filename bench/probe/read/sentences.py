@@ -20,6 +20,7 @@ WHEN: Mapping[StrikePoint, str] = {
     "in_flight": "the request of {} is still under way when the agent looks",
     "lost": "the answer of {} is lost",
     "unacknowledged": "the agent dies after {} is done and before it gets the answer",
+    "resumed_twice": "the agent dies after {} is done, and two processes go on at the same time",
     "acknowledged": "the agent dies right after it gets the answer of {}",
     "acknowledged_next": "the agent dies at its next request after {}",
     "late": "the answer of {} comes late",
@@ -38,7 +39,11 @@ WHEN: Mapping[StrikePoint, str] = {
     "stream_before": "the stream of {} breaks before its first event",
     "stream_half": "the stream of {} breaks after half of it",
 }
-DONE_THEN_ERROR = "{} is done and an error is its answer"
+WHEN_IN_FORM: Mapping[tuple[StrikePoint, str], str] = {
+    ("lost", "error"): "{} is done and an error is its answer",
+    ("resumed_twice", "undone"): "the agent dies before {} is done, and two processes go on at the same time",
+}
+"""Of forms that say something else than their point."""
 SIGNS: Mapping[CellVerdict, tuple[str, str]] = {
     "doubled": ("✕", "doubled"),
     "extra": ("✕", "extra"),
@@ -182,7 +187,9 @@ def not_shown(probe: ProbeRead) -> list[str]:
     if probe.probed.only:
         each.append(f"Only {', '.join(probe.probed.only)} was struck.")
     if not probe.probed.resumes:
-        each.append("The agent has no command that resumes it: after a death it was started anew.")
+        remembers = any(store.kind == "memory" for store in probe.probed.stores.values())
+        twice = "" if remembers else ", and nobody resumed it twice, since it has no memory either"
+        each.append(f"The agent has no command that resumes it: after a death it was started anew{twice}.")
     return each
 
 
@@ -191,7 +198,7 @@ def when(judged: CellJudged, calls: Iterable[GatewayCall], texts: Mapping[str, s
     if not judged.point:
         return "nothing is struck"
     asked = next((_short_arguments(texts.get(call.arguments, "")) for call in calls if call.number == judged.struck), "")
-    happened = DONE_THEN_ERROR if (judged.point, judged.form) == ("lost", "error") else WHEN[judged.point]
+    happened = WHEN_IN_FORM.get((judged.point, judged.form), WHEN[judged.point])
     return happened.format(f"{judged.call}{f' ({asked})' if asked else ''}")
 
 

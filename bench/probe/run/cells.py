@@ -8,13 +8,17 @@ from dataclasses import dataclass
 from bench.probe.run.clean import Clean
 from bench.probe.run.gateway.gate import DoorKind
 from bench.probe.run.gateway.mcp import IS_ERROR, JSON_RPC
-from bench.probe.run.gateway.striker import CellStrike
+from bench.probe.run.gateway.striker import UNDONE, CellStrike
 from bench.record.probe.events import GatewayCall, plan_of
 from bench.record.probe.points import POINTS, StrikePoint, points_of
 
-FORMS: dict[StrikePoint, tuple[str, ...]] = {"lost": ("break", "error", "silence"), "model_lost": ("break", "silence")}
+FORMS: dict[StrikePoint, tuple[str, ...]] = {
+    "lost": ("break", "error", "silence"),
+    "model_lost": ("break", "silence"),
+    "resumed_twice": ("", UNDONE),
+}
 """The wire forms of a point, the default first. The other points have one, but for an error of MCP. `error`: the call was done,
-and a proxy's error is the answer."""
+and a proxy's error is the answer. `undone`: the agent died before the call was done."""
 ERROR_FORMS = (IS_ERROR, JSON_RPC)
 DOORS: dict[StrikePoint, tuple[DoorKind, ...]] = {"in_flight": ("http",), "twice": ("http", "mcp_http")}
 """The doors at which a call is struck at a point, if not at all. No pipe delivers a call twice."""
@@ -35,19 +39,26 @@ class ProbeCell:
     strike: CellStrike
 
 
-def cells_of(clean: Clean, *, all_forms: bool = False, only: Sequence[str] = ()) -> list[ProbeCell]:
-    """Return the cells. Cells of calls with an effect that a witness saw come before all others, and in both groups the gravest
-    come first.
+def cells_of(clean: Clean, *, goes_on: bool, all_forms: bool = False, only: Sequence[str] = ()) -> list[ProbeCell]:
+    """Return the cells. Cells of calls with an effect that a witness saw come before all others. In both groups the gravest
+    cell of each call comes first, then the second of each, and so on.
 
     Args:
         clean: What the clean runs show.
+        goes_on: Whether an agent that died can go on: two processes can then do so at the same time.
         all_forms: Whether each wire form of a point is a cell; else its default is.
         only: Words of which a cell's plan must have one, such as a tool or a point; without any, all cells.
     """
-    cells = [cell for made in clean.reference.own_calls() for cell in _of_call(clean, *made, all_forms)]
-    chosen = [cell for cell in cells if not only or any(word in cell.plan for word in only)]
+    cells = [
+        (rank, cell)
+        for made in clean.reference.own_calls()
+        for rank, cell in enumerate(_of_call(clean, *made, all_forms))
+        if goes_on or cell.point != "resumed_twice"
+    ]
+    chosen = [(rank, cell) for rank, cell in cells if not only or any(word in cell.plan for word in only)]
     seen = {planned.name for planned in clean.calls.values() if planned.call_class == "effect"}
-    return sorted(chosen, key=lambda cell: (cell.call not in seen, POINTS.index(cell.point)))
+    chosen.sort(key=lambda ranked: (ranked[1].call not in seen, ranked[0], POINTS.index(ranked[1].point)))
+    return [cell for _, cell in chosen]
 
 
 def _of_call(clean: Clean, call: GatewayCall, identity: str, nth: int, all_forms: bool) -> Iterator[ProbeCell]:
@@ -63,7 +74,7 @@ def _of_call(clean: Clean, call: GatewayCall, identity: str, nth: int, all_forms
         usual = 2 if point == "lost" and call.door_kind == "http" else 1
         for at, form in enumerate(forms if all_forms else forms[:usual]):
             plan = plan_of(planned.name, point, form if at else "")
-            yield ProbeCell(plan, planned.name, point, form, CellStrike(identity, nth, point, form))
+            yield ProbeCell(plan, planned.name, point, form, CellStrike(identity, nth, point, form, clean.acting))
 
 
 def _forms(call: GatewayCall, point: StrikePoint) -> tuple[str, ...]:

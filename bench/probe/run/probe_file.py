@@ -306,6 +306,7 @@ class ProbeSettings:
             hide=frozenset(file.hide),
             reads=file.reads,
             meant=file.meant,
+            remembers=any(entry.memory for entry in file.store),
             checks=tuple(
                 OwnersCheck(entry.store or _first_store(file), entry.sql, self._words("check.command", entry.command))
                 for entry in file.check

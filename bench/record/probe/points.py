@@ -7,6 +7,7 @@ late               it is done, there is silence as in `lost`, and then the answe
 twice              the server gets it twice, and its second answer is dropped
 killed_before      the agent is killed when the call has arrived at the gateway and was not passed on
 unacknowledged     the agent is killed when the call is done and its answer was not given
+resumed_twice      as `unacknowledged`; then two processes go on at the same time, as two workers that take one job do
 acknowledged       the agent is killed when the last byte of the answer was given
 acknowledged_next  the agent is killed when its next request arrives, which is not passed on
 stale, empty, garbled, too_large   what a read answers instead
@@ -21,6 +22,7 @@ StrikePoint = Literal[
     "in_flight",
     "lost",
     "unacknowledged",
+    "resumed_twice",
     "acknowledged",
     "acknowledged_next",
     "late",
@@ -52,7 +54,7 @@ POINTS: tuple[StrikePoint, ...] = get_args(StrikePoint)
 _OF_EFFECT: tuple[StrikePoint, ...] = POINTS[: POINTS.index("stale")]
 _OF_READ: tuple[StrikePoint, ...] = ("error", "stale", "empty", "garbled", "too_large")
 _OF_MODEL: tuple[StrikePoint, ...] = POINTS[POINTS.index("model_lost") :]
-KILLS = frozenset[StrikePoint](("killed_before", "unacknowledged", "acknowledged", "acknowledged_next"))
+KILLS = frozenset[StrikePoint](("killed_before", "unacknowledged", "resumed_twice", "acknowledged", "acknowledged_next"))
 
 
 def points_of(kind: CallClass) -> tuple[StrikePoint, ...]:

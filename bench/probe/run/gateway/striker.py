@@ -33,6 +33,10 @@ _AFTER: dict[StrikePoint, AnswerFate] = {
     "stream_half": "half",
 }
 LOST_FORMS: dict[str, AnswerFate] = {"silence": "silence", "error": "error"}
+UNDONE = "undone"
+"""The form of `resumed_twice` in which the agent dies before the call is done."""
+MEETING = 1.0
+"""Seconds for which a call of one of two processes waits until the other one makes it too."""
 HELD_LONG = 0.2
 """Seconds. A call that is made again sooner was not given up: equal calls can be made at the same time."""
 _NOT_PASSED_ON = frozenset[CallFate](("hold", "error", "rate_limit", "malformed", "drop"))
@@ -40,12 +44,19 @@ _NOT_PASSED_ON = frozenset[CallFate](("hold", "error", "rate_limit", "malformed"
 
 @dataclass(frozen=True)
 class CellStrike:
-    """The strike of a cell: the `nth` call with this identity is struck at a point, in a wire form."""
+    """The strike of a cell: the `nth` call with this identity is struck at a point, in a wire form. `acting` has the identities
+    of the calls that have an effect, or may have one."""
 
     identity: str
     nth: int
     point: StrikePoint
     form: str
+    acting: frozenset[str] = frozenset()
+
+    @property
+    def kills_before(self) -> bool:
+        """Whether the agent dies before the call is done."""
+        return self.point == "killed_before" or (self.point, self.form) == ("resumed_twice", UNDONE)
 
 
 class Striker:
@@ -94,12 +105,20 @@ class Striker:
         self._looks = set[JournaledCall]()
         """The calls that arrived after the client of a held call had given up its answer."""
         self._delivering: asyncio.Task[None] | None = None
+        self._together = False
+        self._meetings = dict[str, asyncio.Event]()
+        """The calls that one of two processes makes first -> set once the other one makes it too, by their identities."""
+        self._passing = dict[str, LiveCall]()
+        """The last call of each identity that a mended gateway let pass, while two processes make calls."""
         self._earlier, self._last_read = b"", True
 
     async def arrived(self, call: LiveCall) -> CallFate:
         entry = self._calls[call] = self.journal.arrive(call)
-        self._note_abandoned(entry)
-        self._held[entry] = entry.arrived
+        if self._together and self._strike and entry.identity in self._strike.acting:
+            await self._meet(entry)
+        else:
+            self._note_abandoned(entry)
+        self._held[entry] = self.journal.now()
         try:
             return await self._decide(call, entry)
         finally:
@@ -110,8 +129,7 @@ class Striker:
             await self._die()
         if self.dead:
             return self._dropped(entry)
-        if self._mends and call.continues is None and (instead := self._mends.answer_to(entry, self.journal.calls)):
-            call.instead, entry.given_otherwise = instead, call.kind != "model"
+        if self._mends and await self._mend(self._mends, entry):
             return "answer"
         if call.continues is None and self._is_struck(entry):
             self.struck, entry.point, call.struck = entry, self._point, True
@@ -121,7 +139,7 @@ class Striker:
         holds = entry is self.struck and self._point == "in_flight"
         if call.kind != "model" and call.continues is None and not holds:
             await self._lift_off(call)
-        if entry is self.struck and self._point == "killed_before":
+        if entry is self.struck and self._strike and self._strike.kills_before:
             await self._die()
         if self.dead:
             return self._dropped(entry)
@@ -151,6 +169,7 @@ class Striker:
         if entry.passed_on is not None:
             self.journal.answer(entry)
             entry.raw = answer
+            call.over.set()
             if self._tape:
                 self._tape.do(entry)
             if entry is not self.struck:
@@ -184,6 +203,7 @@ class Striker:
     async def ended(self, call: LiveCall) -> None:
         """The call has ended without an answer. A call that is delivered late goes on: its client left long ago."""
         self._calls[call].given_otherwise = True
+        call.over.set()
         if not (self._delivering and self.struck is self._calls[call]):
             await self._land(call)
 
@@ -227,6 +247,7 @@ class Striker:
             await asyncio.wait_for(self._has_looked.wait(), self.patience)
         entry.given_otherwise = True
         if call.deliver is None or (self._mends and self._mends.answer_to(entry, self.journal.calls)):
+            call.over.set()
             return
         await self._lift_off(call)
         entry.passed_on = self.journal.now()
@@ -239,6 +260,7 @@ class Striker:
             self.journal.answer(entry)
         except (Undelivered, TimeoutError) as error:
             self.noticed(call.door, f"call {call.number} was delivered late and not answered: {error or 'silence'}")
+        call.over.set()
         await self._land(call)
 
     def _note_abandoned(self, entry: JournaledCall) -> None:
@@ -258,8 +280,41 @@ class Striker:
     def noticed(self, door: str, what: str) -> None:
         self.journal.notice(door, what)
 
-    def start_again(self) -> None:
-        """Admit the next life of the agent. Calls in flight died with the former life."""
+    async def _meet(self, entry: JournaledCall) -> None:
+        """Hold a call of one of two processes until the other one makes it too, has ended, or does not make it soon: both have
+        looked then, and neither has seen what the other one does."""
+        if meeting := self._meetings.get(entry.identity):
+            meeting.set()
+            return
+        meeting = self._meetings[entry.identity] = asyncio.Event()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(meeting.wait(), min(MEETING, self.patience))
+
+    async def _mend(self, mends: Mends, entry: JournaledCall) -> bool:
+        """Answer a call in its server's place, if a mend does so. Equal calls of two processes pass one after the other: the
+        second one can then get the first one's answer."""
+        call = entry.call
+        if self._together:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self.patience):
+                    while (before := self._passing.get(entry.identity)) and not before.over.is_set():
+                        await before.over.wait()
+            self._passing[entry.identity] = call
+        if call.continues is not None or not (instead := mends.answer_to(entry, self.journal.calls)):
+            return False
+        call.instead, entry.given_otherwise = instead, call.kind != "model"
+        call.over.set()
+        return True
+
+    def part(self) -> None:
+        """Expect no call of a second process any more."""
+        self._together = False
+        for meeting in self._meetings.values():
+            meeting.set()
+
+    def start_again(self, *, together: bool = False) -> None:
+        """Admit the next life of the agent: one process, or two `together`. Calls in flight died with the former life."""
+        self._together = together
         for holds in self._flying.values():
             if holds:
                 self._slot.release()
@@ -276,7 +331,7 @@ class Striker:
 
     async def _strike_answer(self, entry: JournaledCall) -> AnswerFate:
         call, point = entry.call, self._point
-        if point == "unacknowledged":
+        if point in ("unacknowledged", "resumed_twice"):
             await self._die()
             return "drop"
         if point in ("lost", "model_lost"):
