@@ -1,7 +1,7 @@
 """An agent that pays over HTTP, and the service that it pays at, in one file:
 
-payer.py serve PORT DATABASE    POST /pay (a key in `Idempotency-Key` is done once), /refund, /add (a lost update);
-                                GET /paid?BILL
+payer.py serve PORT DATABASE    POST /pay (a key in `Idempotency-Key` is done once), /refund, /add (a lost update),
+                                /state (a state with an older `version` changes nothing); GET /paid?BILL
 payer.py MODE                   MODE is words of:
 
 two      it makes two payments, and ends with exit code 1 at the first that fails
@@ -13,6 +13,7 @@ notes    it adds two lines at the same time
 intent   it writes into the file JOURNAL that it pays, then pays, and never pays what stands there
 hasty    it waits three seconds for an answer, looks, and pays again if no payment stands; `blind`: it does not look
 equal    it makes two equal payments, and writes each into JOURNAL when it is done
+ships    it sets an order's state to `packed` and then to `sent`; `numbered`: each with a version
 looks    of two bills it pays those that are not paid; `lease`: it ends with exit code 1 where another process has JOURNAL
 """
 
@@ -33,6 +34,8 @@ TABLES = """
     CREATE TABLE payment (id INTEGER PRIMARY KEY, bill TEXT, cents INTEGER, key TEXT UNIQUE);
     CREATE TABLE note (owner TEXT PRIMARY KEY, text TEXT);
     INSERT INTO note VALUES ('Ada', '');
+    CREATE TABLE parcel (id INTEGER PRIMARY KEY, state TEXT, version INTEGER);
+    INSERT INTO parcel VALUES (1, 'new', 0);
 """
 
 
@@ -58,6 +61,9 @@ class Handler(BaseHTTPRequestHandler):
             [[text]] = database.execute("SELECT text FROM note").fetchall()
             time.sleep(0.4 + 0.3 * (asked["line"] == "second"))
             database.execute("UPDATE note SET text = ?", (f"{text}{asked['line']}. ",))
+        elif self.path == "/state":
+            version = asked.get("version", 0)
+            database.execute("UPDATE parcel SET state = ?, version = ? WHERE version <= ?", (asked["state"], version, version))
         else:
             cents = asked["cents"] if self.path == "/pay" else -asked["cents"]
             key = self.headers.get("Idempotency-Key")
@@ -143,6 +149,9 @@ def act(mode: set[str]) -> None:
         add_notes()
     elif "intent" in mode or "equal" in mode:
         pay_by_journal(mode)
+    elif "ships" in mode:
+        for version, state in enumerate(("packed", "sent"), 1):
+            post("/state", state=state, **({"version": version} if "numbered" in mode else {}))
     elif "looks" in mode:
         pay_what_is_unpaid(mode)
     elif "hasty" in mode:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from bench.record.probe.events import CellJudged, CellVerdict, GatewayCall, GatewayMend
-from bench.record.probe.points import KILLS, StrikePoint
+from bench.record.probe.points import BY_THE_TOOL, KILLS
 
 PARTS: tuple[GatewayMend, ...] = get_args(GatewayMend)
 SUFFICIENT = frozenset[CellVerdict](("same", "absorbed", "compensated"))
@@ -103,7 +103,7 @@ def asked_first(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
     struck = _struck(calls)
     if struck is None:
         return ()
-    if struck.point == "twice":
+    if struck.point in BY_THE_TOOL:
         return ("tool",)
     again = any(call.repeats and call.door_kind != "model" for call in calls)
     died = struck.point in KILLS
@@ -116,8 +116,7 @@ def asked_first(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
 def asked_last(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
     """Return the part to mend last, by itself: the client of a struck call, if the agent did not die."""
     struck = _struck(calls)
-    others: frozenset[StrikePoint | None] = frozenset((*KILLS, "twice"))
-    return ("client",) if struck and struck.point not in others else ()
+    return ("client",) if struck and struck.point not in KILLS | BY_THE_TOOL else ()
 
 
 def asks_client(calls: Sequence[GatewayCall]) -> bool:

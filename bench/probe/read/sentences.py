@@ -25,6 +25,7 @@ WHEN: Mapping[StrikePoint, str] = {
     "acknowledged_next": "the agent dies at its next request after {}",
     "late": "the answer of {} comes late",
     "twice": "{} is delivered twice",
+    "redelivered": "{} is delivered again after the agent's next effect",
     "killed_before": "the agent dies before {} is done",
     "error": "{} fails",
     "stale": "{} answers with what was true before the last effect",

@@ -20,7 +20,11 @@ FORMS: dict[StrikePoint, tuple[str, ...]] = {
 """The wire forms of a point, the default first. The other points have one, but for an error of MCP. `error`: the call was done,
 and a proxy's error is the answer. `undone`: the agent died before the call was done."""
 ERROR_FORMS = (IS_ERROR, JSON_RPC)
-DOORS: dict[StrikePoint, tuple[DoorKind, ...]] = {"in_flight": ("http",), "twice": ("http", "mcp_http")}
+DOORS: dict[StrikePoint, tuple[DoorKind, ...]] = {
+    "in_flight": ("http", "mcp_http"),
+    "twice": ("http", "mcp_http"),
+    "redelivered": ("http", "mcp_http"),
+}
 """The doors at which a call is struck at a point, if not at all. No pipe delivers a call twice."""
 STREAMED: frozenset[StrikePoint] = frozenset(("stream_before", "stream_half"))
 
@@ -66,6 +70,8 @@ def _of_call(clean: Clean, call: GatewayCall, identity: str, nth: int, all_forms
     for point in points_of(planned.call_class):
         if point == "stale" and not _has_earlier(clean, call, identity):
             continue
+        if point == "redelivered" and not _has_later(clean, call):
+            continue
         if call.door_kind not in DOORS.get(point, (call.door_kind,)):
             continue
         if point in STREAMED and not _streams(clean, call):
@@ -89,6 +95,11 @@ def _has_earlier(clean: Clean, call: GatewayCall, identity: str) -> bool:
     earlier = [made.number for made, same, _ in reference.own_calls() if same == identity and made.number < call.number]
     effects = [made.number for made in reference.calls if made.call_class == "effect" and made.number < call.number]
     return any(number < effect for number in earlier for effect in effects[-1:])
+
+
+def _has_later(clean: Clean, call: GatewayCall) -> bool:
+    """Return whether a call with an effect comes after this one."""
+    return any(made.number > call.number and identity in clean.acting for made, identity, _ in clean.reference.own_calls())
 
 
 def _streams(clean: Clean, call: GatewayCall) -> bool:

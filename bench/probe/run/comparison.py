@@ -14,11 +14,9 @@ from bench.probe.run.times import added_part, size_grown, times_in_number, times
 from bench.probe.run.varying import ValueChange, ValuePlace, value_changes
 from bench.probe.run.volatile import ChangedRows, StoreColumn, columns_of, key_columns, place_of
 from bench.record.probe.events import CellFinding, Culprit, FindingKind, GatewayCall
-from bench.record.probe.points import StrikePoint
+from bench.record.probe.points import BY_THE_TOOL, StrikePoint
 from bench.record.probe.rows import SEQUENCES, Cell, Row, RowDifference
 
-BY_THE_TOOL = frozenset[StrikePoint | None](("twice",))
-"""The points at which a tool gets one call twice: what it does then is its own."""
 _Label = tuple[str, str, str]
 """Store, table and content of an added row: what stands for its key where another row refers to it."""
 
@@ -84,7 +82,8 @@ class CellComparison:
             if kind == "doubled" and (trace := self._trace(effect, held.rows)):
                 self.unsure.append(trace)
                 continue
-            culprit: Culprit = "tool" if self._point in BY_THE_TOOL and kind != "lost" else "agent"
+            is_tools = self._point == "redelivered" or (self._point == "twice" and kind != "lost")
+            culprit: Culprit = "tool" if is_tools else "agent"
             yield CellFinding(kind, effect, held.times, tuple(held.rows), tuple(sorted(held.calls)), culprit)
 
     def _trace(self, effect: str, rows: Sequence[RowDifference]) -> str:
@@ -117,7 +116,7 @@ class CellComparison:
 
     def _compare_varying(self) -> None:
         """Compare how often values that vary were changed."""
-        twice = frozenset(call.number for call in self._course.calls if call.point in BY_THE_TOOL)
+        twice = frozenset(call.number for call in self._course.calls if call.point == "twice")
         changes = value_changes(self._course, self._clean.rows_vary)
         for place, times, normal, is_sure in self._clean.values.judged(changes, twice):
             effects, row = self._of_value(place, changes.get(place, ()), times > normal), self._row_of(place)

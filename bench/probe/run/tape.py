@@ -39,6 +39,7 @@ from bench.probe.run.witness.place import Place
 from bench.probe.run.witness.stores import Stores
 from bench.probe.run.writing import CellRun, run_of, without_secrets
 from bench.record.probe.events import GatewayCall, plan_of
+from bench.record.probe.points import BY_THE_TOOL
 from bench.record.probe.rows import RowDifference
 
 VERSION = 2
@@ -106,6 +107,10 @@ async def record_tapes(settings: ProbeSettings, hidden: Secrets, plan: str) -> l
         cells = {cell.plan: cell for cell in cells_of(clean, goes_on=subject.goes_on, all_forms=True)}
         if plan not in cells:
             raise ConfigError(f"--test {plan}: there is no such cell; {nearest(plan, list(cells))}")
+        if cells[plan].point in BY_THE_TOOL:
+            raise ConfigError(
+                f"--test {plan}: the tool gets one call twice there, and a tape has no tool; test the tool itself"
+            )
         half_way = partial(is_half_way, clean)
         plans = dict.fromkeys((plan, plan_of(cells[plan].call, "killed_before")))
         struck = [

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from bench.common.wording import plural
 from bench.probe.run.clean import Clean
-from bench.probe.run.comparison import BY_THE_TOOL, CellComparison, is_done, times_done
+from bench.probe.run.comparison import CellComparison, is_done, times_done
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.volatile import place_of
 from bench.record.probe.events import CellFinding, CellJudged, CellVerdict, FindingKind, GatewayCall
-from bench.record.probe.points import StrikePoint
+from bench.record.probe.points import BY_THE_TOOL, StrikePoint
 
 _GRAVEST: tuple[FindingKind, ...] = ("doubled", "extra", "changed", "lost")
 _KEY = re.compile(r'"[^"]*(?:idempot|request_?id|client_?token|dedup|(?:^|_)key)[^"]*":', re.IGNORECASE)

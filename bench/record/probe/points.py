@@ -5,6 +5,7 @@ in_flight          it is held until its client gives up and the agent has made a
 lost               it is done, and the answer never arrives: the connection breaks, or there is silence
 late               it is done, there is silence as in `lost`, and then the answer arrives
 twice              the server gets it twice, and its second answer is dropped
+redelivered        the server gets it again after the agent's next call with an effect; that answer is dropped
 killed_before      the agent is killed when the call has arrived at the gateway and was not passed on
 unacknowledged     the agent is killed when the call is done and its answer was not given
 resumed_twice      as `unacknowledged`; then two processes go on at the same time, as two workers that take one job do
@@ -27,6 +28,7 @@ StrikePoint = Literal[
     "acknowledged_next",
     "late",
     "twice",
+    "redelivered",
     "killed_before",
     "error",
     "stale",
@@ -55,6 +57,8 @@ _OF_EFFECT: tuple[StrikePoint, ...] = POINTS[: POINTS.index("stale")]
 _OF_READ: tuple[StrikePoint, ...] = ("error", "stale", "empty", "garbled", "too_large")
 _OF_MODEL: tuple[StrikePoint, ...] = POINTS[POINTS.index("model_lost") :]
 KILLS = frozenset[StrikePoint](("killed_before", "unacknowledged", "resumed_twice", "acknowledged", "acknowledged_next"))
+BY_THE_TOOL = frozenset[StrikePoint | None](("twice", "redelivered"))
+"""The points at which a tool gets one call twice: what it does then is its own."""
 
 
 def points_of(kind: CallClass) -> tuple[StrikePoint, ...]:

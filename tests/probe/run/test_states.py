@@ -164,3 +164,16 @@ def test_two_processes_that_go_on_together_pay_twice_what_neither_saw_the_other_
 def test_nobody_resumes_twice_an_agent_without_a_command_that_resumes_it_and_without_a_memory(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--only resumed_twice: no cell has this in its name"):
         probed(tmp_path, replace(payer_of(tmp_path, "looks"), remembers=False), "resumed_twice")
+
+
+@pytest.mark.parametrize(
+    ("mode", "verdicts"),
+    [("ships", {"redelivered": "lost", "twice": "absorbed"}), ("ships numbered", {"redelivered": "absorbed"})],
+)
+def test_a_request_that_is_delivered_again_later_finds_more_than_one_that_comes_twice_at_once(
+    tmp_path: Path, mode: str, verdicts: dict[str, str]
+) -> None:
+    runs = probed(tmp_path, payer_of(tmp_path, mode), *(f"#1.{point}" for point in verdicts))
+    judged = {point: first(runs, f"pay.POST /state#1.{point}") for point in verdicts}
+    assert {point: each.verdict for point, each in judged.items()} == verdicts
+    assert all(finding.culprit == "tool" for each in judged.values() for finding in each.findings)

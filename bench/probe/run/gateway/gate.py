@@ -14,11 +14,12 @@ from typing import Any, Literal, Protocol
 from pydantic import JsonValue
 
 DoorKind = Literal["mcp_stdio", "mcp_http", "http", "model"]
-CallFate = Literal["pass", "twice", "hold", "error", "malformed", "rate_limit", "answer", "drop"]
+CallFate = Literal["pass", "twice", "again", "hold", "error", "malformed", "rate_limit", "answer", "drop"]
 """What becomes of a call that has arrived.
 
 pass       it is passed on as it came
 twice      it is passed on twice, the second time under a new id; the second answer is dropped
+again      it is passed on as it came, and `LiveCall.deliver` delivers it once more later
 hold       it is kept from the server under silence. If the client gives up, `went` delivers it later by `LiveCall.deliver`.
            If it waits longer than `patience`, the door awaits `passes`, and passes it on as it came
 error      it is not passed on, and the door's error is the answer (`isError`, a JSON-RPC error, HTTP 503, as `form` says)
@@ -90,8 +91,8 @@ class LiveCall:
     failed: bool = False
     continues: int | None = None
     deliver: Callable[[], Awaitable[bytes]] | None = None
-    """Delivers a held call without its client, sets `answer` and `failed`, and returns the answer's bytes. Raises
-    Undelivered."""
+    """Delivers a held call without its client, sets `answer` and `failed`, and returns the answer's bytes; of a call that was
+    answered before it sets nothing. Raises Undelivered."""
     over: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once its server has answered, or it is known that it never will."""
     kept: dict[str, Any] = field(default_factory=dict)

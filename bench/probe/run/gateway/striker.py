@@ -21,6 +21,7 @@ _BEFORE: dict[StrikePoint, CallFate] = {
     "malformed": "malformed",
     "twice": "twice",
     "in_flight": "hold",
+    "redelivered": "again",
 }
 _AFTER: dict[StrikePoint, AnswerFate] = {
     "late": "late",
@@ -144,7 +145,7 @@ class Striker:
         if self.dead:
             return self._dropped(entry)
         before = self._fate(entry)
-        self.delivered = self.delivered or before != "pass"
+        self.delivered = self.delivered or before not in ("pass", "again")
         if before not in _NOT_PASSED_ON:
             entry.passed_on = self.journal.now()
         else:
@@ -175,6 +176,8 @@ class Striker:
             if entry is not self.struck:
                 self._held[entry] = self.journal.now()
         await self._land(call)
+        if self._is_next_effect(entry):
+            await self._redeliver()
         if self.dead:
             entry.given_otherwise = True
             return "drop"
@@ -203,8 +206,8 @@ class Striker:
     async def ended(self, call: LiveCall) -> None:
         """The call has ended without an answer. A call that is delivered late goes on: its client left long ago."""
         self._calls[call].given_otherwise = True
-        call.over.set()
         if not (self._delivering and self.struck is self._calls[call]):
+            call.over.set()
             await self._land(call)
 
     def went(self, call: LiveCall, how: Literal["disconnected", "cancelled", "asked_again", "waits_longer"]) -> None:
@@ -232,6 +235,8 @@ class Striker:
 
     async def deliver_held(self) -> None:
         """Deliver the call that is held, since the agent looks no more. Its end ended its connection."""
+        if self._point == "redelivered" and self.struck and self.struck.given is not None and not self._delivering:
+            await self._redeliver()
         if not self.holds and not self._delivering:
             return
         with suppress(TimeoutError):
@@ -251,17 +256,41 @@ class Striker:
             return
         await self._lift_off(call)
         entry.passed_on = self.journal.now()
-        try:
-            if self._tape:
-                entry.raw = self._tape.answer_to(entry)
-                self._tape.do(entry)
-            else:
-                entry.raw = await asyncio.wait_for(call.deliver(), self.patience)
+        if (answer := await self._deliver_late(call)) is not None:
+            entry.raw = answer
             self.journal.answer(entry)
-        except (Undelivered, TimeoutError) as error:
-            self.noticed(call.door, f"call {call.number} was delivered late and not answered: {error or 'silence'}")
         call.over.set()
         await self._land(call)
+
+    def _is_next_effect(self, entry: JournaledCall) -> bool:
+        """Return whether a call is done that has an effect, after one that is to be delivered again."""
+        struck = self.struck if self._point == "redelivered" and not self._delivering else None
+        acts = self._strike is not None and entry.identity in self._strike.acting
+        return acts and struck is not None and struck.given is not None and entry is not struck and entry.is_done
+
+    async def _redeliver(self) -> None:
+        """Deliver the struck call again, and drop the answer."""
+
+        async def deliver(call: LiveCall) -> None:
+            await self._lift_off(call)
+            self.delivered = await self._deliver_late(call) is not None
+            await self._land(call)
+
+        assert self.struck
+        self._delivering = asyncio.create_task(deliver(self.struck.call))
+        await self._delivering
+
+    async def _deliver_late(self, call: LiveCall) -> bytes | None:
+        """Deliver a call without its client. Return its answer; None if it got none."""
+        entry = self._calls[call]
+        if self._tape:
+            self._tape.do(entry)
+            return self._tape.answer_to(entry)
+        try:
+            return await asyncio.wait_for(call.deliver(), self.patience) if call.deliver else None
+        except (Undelivered, TimeoutError) as error:
+            self.noticed(call.door, f"call {call.number} was delivered late and not answered: {error or 'silence'}")
+            return None
 
     def _note_abandoned(self, entry: JournaledCall) -> None:
         """Note that this call is made again while the gateway holds it."""
