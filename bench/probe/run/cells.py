@@ -21,7 +21,7 @@ FORMS: dict[StrikePoint, tuple[str, ...]] = {
 and a proxy's error is the answer. `undone`: the agent died before the call was done."""
 ERROR_FORMS = (IS_ERROR, JSON_RPC)
 DOORS: dict[StrikePoint, tuple[DoorKind, ...]] = {
-    "in_flight": ("http", "mcp_http"),
+    "in_flight": ("http", "mcp_http", "mcp_stdio"),
     "twice": ("http", "mcp_http"),
     "redelivered": ("http", "mcp_http"),
 }

@@ -225,7 +225,7 @@ class Worker:
             processes.append(self._started(command, self._subject.agent.folder, variables, "the agent"))
             processes[-1].ended.add_done_callback(lambda _: striker.part())
         await life.live(processes)
-        await self._gateway.end_servers()
+        await self._gateway.end_servers(busy=False)
         self._gateway.life += together - 1
         texts_shown = [self._shown(process.output.text) for process in processes]
         life.text = "\n".join(texts_shown)

@@ -68,3 +68,9 @@ def test_a_probe_that_is_taken_up_again_mends_only_what_is_missing(tmp_path: Pat
     rest = probed(tmp_path, subject, "charge#1.lost", kept=first)
     assert [run.plan for run in rest if run.plan != "control"] == ["till.charge#1.lost+client"]
     assert sets([*first, *rest]) == [{"key"}, {"client"}]
+
+
+def test_an_agent_that_looks_while_its_request_is_in_flight_is_blamed_for_that_look_or_its_key(tmp_path: Path) -> None:
+    runs = probed(tmp_path, till(tmp_path, "looks"), "charge#1.in_flight")
+    assert [run.judged.verdict for run in runs if run.judged and run.plan == "till.charge#1.in_flight"] == ["doubled"] * 2
+    assert sets(runs) == [{"key"}, {"look"}]

@@ -314,13 +314,13 @@ class HttpDoor:
             return _hang_up(request)
         if before not in ("pass", "twice", "again", "hold"):
             return await self._give(gate, call, request, call.instead or self._refusal(call, before))
-        body, request = Body(self.longest), replace(request, taped=call.taped)
+        body = Body(self.longest)
         try:
             if before in ("again", "hold"):
                 call.deliver = self._late(call, request)
             if before == "hold" and not await self._hold(gate, call, request):
                 return False
-            return await self._relay(gate, call, request, before, body)
+            return await self._relay(gate, call, replace(request, taped=call.taped), before, body)
         except (ClientGone, Broken, BodyTooLarge, OSError) as error:
             await leave(gate, call, isinstance(error, ClientGone))
             raise

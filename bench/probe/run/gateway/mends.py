@@ -31,6 +31,11 @@ class Mends:
         self._parts, self._counts, self._effects, self._replies = frozenset(parts), counts, effects, replies
         self.together = together
 
+    @property
+    def lets_land(self) -> bool:
+        """Whether a call whose answer was given up is done before the agent's next call."""
+        return "look" in self._parts
+
     def forgets_after(self, point: StrikePoint) -> bool:
         """Return whether the agent loses what it knows when it is started again. The journal then is its whole memory: an agent
         that notes a call before it is done remembers what nobody did."""

@@ -110,7 +110,7 @@ class Striker:
         self._meetings = dict[str, asyncio.Event]()
         """The calls that one of two processes makes first -> set once the other one makes it too, by their identities."""
         self._passing = dict[str, LiveCall]()
-        """The last call of each identity that a mended gateway let pass, while two processes make calls."""
+        """The last call of each identity that a mended gateway let pass, while two equal ones can be under way."""
         self._earlier, self._last_read = b"", True
 
     async def arrived(self, call: LiveCall) -> CallFate:
@@ -221,7 +221,10 @@ class Striker:
 
     async def passes(self, call: LiveCall) -> None:
         await self._lift_off(call)
-        self._calls[call].passed_on = self.journal.now()
+        entry = self._calls[call]
+        entry.passed_on = self.journal.now()
+        if self._tape:
+            call.taped = self._tape.answer_to(entry)
 
     @property
     def holds(self) -> bool:
@@ -249,8 +252,10 @@ class Striker:
         """Deliver a call whose answer was given up once the agent has looked, or after `patience`."""
         call = entry.call
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._has_looked.wait(), self.patience)
+            await asyncio.wait_for(self._has_looked.wait(), 0 if self._mends and self._mends.lets_land else self.patience)
         entry.given_otherwise = True
+        if self._mends:
+            await self._take_turn(entry)
         if call.deliver is None or (self._mends and self._mends.answer_to(entry, self.journal.calls)):
             call.over.set()
             return
@@ -320,20 +325,25 @@ class Striker:
             await asyncio.wait_for(meeting.wait(), min(MEETING, self.patience))
 
     async def _mend(self, mends: Mends, entry: JournaledCall) -> bool:
-        """Answer a call in its server's place, if a mend does so. Equal calls of two processes pass one after the other: the
-        second one can then get the first one's answer."""
+        """Answer a call in its server's place, if a mend does so."""
         call = entry.call
-        if self._together:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self.patience):
-                    while (before := self._passing.get(entry.identity)) and not before.over.is_set():
-                        await before.over.wait()
-            self._passing[entry.identity] = call
+        if mends.lets_land and self._delivering:
+            await asyncio.wait({self._delivering})
+        if self._together or self._gave_up.is_set():
+            await self._take_turn(entry)
         if call.continues is not None or not (instead := mends.answer_to(entry, self.journal.calls)):
             return False
         call.instead, entry.given_otherwise = instead, call.kind != "model"
         call.over.set()
         return True
+
+    async def _take_turn(self, entry: JournaledCall) -> None:
+        """Let equal calls pass one after the other: the second one can then get the first one's answer."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.patience):
+                while (before := self._passing.get(entry.identity)) and not before.over.is_set():
+                    await before.over.wait()
+        self._passing[entry.identity] = entry.call
 
     def part(self) -> None:
         """Expect no call of a second process any more."""
