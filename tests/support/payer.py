@@ -11,7 +11,8 @@ regrets  it gives back what it paid twice
 double   it makes each payment twice, with nothing broken
 notes    it adds two lines at the same time
 intent   it writes into the file JOURNAL that it pays, then pays, and never pays what stands there
-hasty    it waits three seconds for an answer, looks, and pays again if no payment stands; `blind`: it does not look
+hasty    it waits three seconds for an answer, looks, and pays again if no payment stands; `blind`: it does not look, and
+         each payment takes a second and a half
 equal    it makes two equal payments, and writes each into JOURNAL when it is done
 ships    it sets an order's state to `packed` and then to `sent`; `numbered`: each with a version
 looks    of two bills it pays those that are not paid; `lease`: it ends with exit code 1 where another process has JOURNAL
@@ -65,6 +66,7 @@ class Handler(BaseHTTPRequestHandler):
             version = asked.get("version", 0)
             database.execute("UPDATE parcel SET state = ?, version = ? WHERE version <= ?", (asked["state"], version, version))
         else:
+            time.sleep(asked.get("seconds", 0))
             cents = asked["cents"] if self.path == "/pay" else -asked["cents"]
             key = self.headers.get("Idempotency-Key")
             database.execute("INSERT OR IGNORE INTO payment (bill, cents, key) VALUES (?, ?, ?)", (asked["bill"], cents, key))
@@ -83,13 +85,15 @@ def post(path: str, key: str = "", **content: Any) -> None:
 
 def pay_hastily(mode: set[str]) -> None:
     key = "key of a" if "keyed" in mode else ""
+    seconds = 1.5 if "blind" in mode else 0  # its process ends while a held payment is delivered
     try:
-        post("/pay", key, bill="a", cents=500)
+        post("/pay", key, bill="a", cents=500, seconds=seconds)
     except OSError:
         if "blind" not in mode and is_paid():
             print("Paid.")
             return
-        post("/pay", key, bill="a", cents=500)
+        post("/pay", key, bill="a", cents=500, seconds=seconds)
+        time.sleep(seconds / 3)
     print("Paid.")
 
 

@@ -14,6 +14,7 @@ from time import monotonic
 
 from bench.common.errors import ConfigError, OriginalChanged, nearest
 from bench.common.minimal_sets import minimal_sets
+from bench.probe.points import point_of
 from bench.probe.read.blame import SUFFICIENT, asked_first, asked_last, asks_client
 from bench.probe.read.run import CELLS_AGAIN, CLEAN_RUNS
 from bench.probe.run.causes import name_calls
@@ -260,7 +261,7 @@ class Probe:
         assert self.clean
         began, plan = monotonic(), mended_plan(cell.plan, mended)
         strike = None if {"client", "tool"} & {*mended} else cell.strike
-        together = 2 if cell.point == "resumed_twice" and "lease" not in mended else 1
+        together = 1 if "lease" in mended else point_of(cell.point).processes
         mends = Mends(mended, self.clean.counts, self.clean.acting, self._replies, together) if mended else None
         try:
             half_way = partial(is_half_way, self.clean)

@@ -22,6 +22,7 @@ from pydantic import JsonValue
 
 from bench.common.digests import Texts, digest_of
 from bench.common.errors import ConfigError, one_line
+from bench.probe.points import point_of
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.gateway import Gateway
 from bench.probe.run.gateway.journal import Journal, JournaledCall
@@ -184,8 +185,9 @@ class Worker:
             try:
                 await self._live(self._subject.agent.start, environment, life, journal, texts, striker)
                 if striker.dead and life.in_time:
-                    twice = strike is not None and strike.point == "resumed_twice"
-                    await live_again(mends.together if mends else 1 + twice)
+                    twice = point_of(strike.point).processes if strike else 1
+                    await live_again(mends.together if mends else twice)
+                await striker.end_delivery()
                 made = await course()
                 again = bool(half_way and half_way(made)) or (striker.holds and life.in_time and not made.said_done)
                 if again:

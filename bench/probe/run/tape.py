@@ -19,6 +19,7 @@ from bench.common.bounds import BoundedTable, Lookup, Many
 from bench.common.digests import Texts
 from bench.common.errors import ConfigError, nearest
 from bench.common.files import content_of, new_file
+from bench.probe.points import point_of
 from bench.probe.run.causes import name_calls
 from bench.probe.run.cells import cells_of
 from bench.probe.run.clean import FEWEST, clean_of, objection
@@ -39,7 +40,6 @@ from bench.probe.run.witness.place import Place
 from bench.probe.run.witness.stores import Stores
 from bench.probe.run.writing import CellRun, run_of, without_secrets
 from bench.record.probe.events import GatewayCall, plan_of
-from bench.record.probe.points import BY_THE_TOOL
 from bench.record.probe.rows import RowDifference
 
 VERSION = 2
@@ -107,7 +107,7 @@ async def record_tapes(settings: ProbeSettings, hidden: Secrets, plan: str) -> l
         cells = {cell.plan: cell for cell in cells_of(clean, goes_on=subject.goes_on, all_forms=True)}
         if plan not in cells:
             raise ConfigError(f"--test {plan}: there is no such cell; {nearest(plan, list(cells))}")
-        if cells[plan].point in BY_THE_TOOL:
+        if point_of(cells[plan].point).by_tool:
             raise ConfigError(
                 f"--test {plan}: the tool gets one call twice there, and a tape has no tool; test the tool itself"
             )

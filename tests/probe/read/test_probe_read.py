@@ -10,6 +10,7 @@ import pytest
 from made_probe import PAY, PLANNED, PROBED, cell, cells, row, write
 
 from bench.common.errors import ConfigError, ResultsError
+from bench.probe.points import points_of
 from bench.probe.read.compare import compare_probes
 from bench.probe.read.page import page_of
 from bench.probe.read.run import EXIT_CODES, ProbeRead, read_probe
@@ -18,7 +19,6 @@ from bench.probe.read.steps import text_of_cell
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
 from bench.record.probe.events import CellFinding, CellJudged, CellsPlanned
-from bench.record.probe.points import points_of
 from bench.record.probe.rows import RowDifference
 
 NONE = frozenset[str]()

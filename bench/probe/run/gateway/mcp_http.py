@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from typing import Literal
 
+from bench.probe.points import DoorKind
 from bench.probe.run.gateway.bodies import Body, BodyTooLarge, Unpacking
-from bench.probe.run.gateway.gate import CallGate, DoorKind, LiveCall, Undelivered
+from bench.probe.run.gateway.gate import CallGate, LiveCall, Undelivered
 from bench.probe.run.gateway.http import (
     Broken,
     ClientGone,

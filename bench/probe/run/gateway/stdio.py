@@ -249,7 +249,8 @@ class StdioRelay:
     async def _delivered(self, call: LiveCall) -> RpcMessage | None:
         """Deliver a call under another id. Return the answer; None if the server ended without one. Raises PipeClosed."""
         key = key_of(token := f"again-{token_hex(8)}")
-        answered = self._again[key] = asyncio.get_running_loop().create_future()
+        answered: asyncio.Future[RpcMessage | None] = asyncio.get_running_loop().create_future()
+        self._again[key] = answered
         await self._to_server.write(second_delivery(call, token) + b"\n")
         return await answered
 
