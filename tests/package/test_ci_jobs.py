@@ -109,7 +109,7 @@ def context(runner: Path, given: Mapping[str, str]) -> dict[str, str]:
     lines = put_out.read_text(encoding="utf-8").splitlines() if put_out.exists() else []
     values |= {f"steps.probe.outputs.{name}": value for name, _, value in (line.partition("=") for line in lines)}
     values |= {"github.event_name": "push", "github.repository": "me/shop", "github.event.pull_request.number": "7"}
-    return values | given
+    return {**values, **given}
 
 
 def run_step(step: Mapping[str, Any], runner: Path, folder: Path, given: Mapping[str, str]) -> tuple[int | None, str]:

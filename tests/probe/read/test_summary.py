@@ -38,7 +38,7 @@ def ends(suite: ElementTree.Element) -> dict[str, str]:
     """How each case of a suite ended, with the failure's type."""
     cases: dict[str, str] = {}
     for case in suite:
-        [problem] = list(case) or [None]
+        problem = next(iter(case), None)
         cases[case.attrib["name"]] = "passed" if problem is None else " ".join((problem.tag, problem.get("type", ""))).strip()
     return cases
 
