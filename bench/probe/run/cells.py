@@ -16,8 +16,15 @@ FORMS: dict[StrikePoint, tuple[str, ...]] = {"lost": ("break", "error", "silence
 """The wire forms of a point, the default first. The other points have one, but for an error of MCP. `error`: the call was done,
 and a proxy's error is the answer."""
 ERROR_FORMS = (IS_ERROR, JSON_RPC)
-DOORS: dict[StrikePoint, tuple[DoorKind, ...]] = {"in_flight": ("http",), "twice": ("http", "mcp_http")}
-"""The doors at which a call is struck at a point, if not at all. No pipe delivers a call twice."""
+DOORS: dict[StrikePoint, tuple[DoorKind, ...]] = {
+    "in_flight": ("http",),
+    "late": ("mcp_stdio", "mcp_http", "http"),
+    "twice": ("http", "mcp_http"),
+}
+"""The doors at which a call is struck at a point, if not at all. No pipe delivers a call twice, and a function has given its
+answer once its caller is gone. Of a function that calls a service, this is held in flight."""
+FUNCTION_FORMS = ("timeout", "silence")
+"""What is lost of a function: what a timeout raises stands in place of its answer, or it does not return."""
 STREAMED: frozenset[StrikePoint] = frozenset(("stream_before", "stream_half"))
 
 
@@ -55,7 +62,8 @@ def _of_call(clean: Clean, call: GatewayCall, identity: str, nth: int, all_forms
     for point in points_of(planned.call_class):
         if point == "stale" and not _has_earlier(clean, call, identity):
             continue
-        if call.door_kind not in DOORS.get(point, (call.door_kind,)):
+        within = (each.door_kind for each in clean.reference.calls if each.continues == call.number and point == "in_flight")
+        if {call.door_kind, *within}.isdisjoint(DOORS.get(point, (call.door_kind,))):
             continue
         if point in STREAMED and not _streams(clean, call):
             continue
@@ -69,6 +77,8 @@ def _of_call(clean: Clean, call: GatewayCall, identity: str, nth: int, all_forms
 def _forms(call: GatewayCall, point: StrikePoint) -> tuple[str, ...]:
     if point == "error" and call.door_kind in ("mcp_stdio", "mcp_http"):
         return ERROR_FORMS
+    if point == "lost" and call.door_kind == "function":
+        return FUNCTION_FORMS
     return FORMS.get(point, ("",))
 
 

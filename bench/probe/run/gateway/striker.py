@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
+from bench.probe.run.gateway.damaged import DAMAGES, damaged
 from bench.probe.run.gateway.gate import AnswerFate, CallFate, LiveCall, Undelivered
 from bench.probe.run.gateway.journal import Journal, JournaledCall
 from bench.probe.run.gateway.mends import Mends
@@ -97,6 +98,9 @@ class Striker:
         self._earlier, self._last_read = b"", True
 
     async def arrived(self, call: LiveCall) -> CallFate:
+        if call.continues is None and call.kind not in ("function", "model"):
+            functions = [each for each in self._flying if each.kind == "function" and each.life == call.life]
+            call.continues = functions[-1].number if functions else None  # a function that calls a service is one call
         entry = self._calls[call] = self.journal.arrive(call)
         self._note_abandoned(entry)
         self._held[entry] = entry.arrived
@@ -113,7 +117,7 @@ class Striker:
         if self._mends and call.continues is None and (instead := self._mends.answer_to(entry, self.journal.calls)):
             call.instead, entry.given_otherwise = instead, call.kind != "model"
             return "answer"
-        if call.continues is None and self._is_struck(entry):
+        if self._is_struck(entry):
             self.struck, entry.point, call.struck = entry, self._point, True
             call.form = self._strike.form if self._strike else ""
         if self._gave_up.is_set() and call.kind != "model":
@@ -271,8 +275,14 @@ class Striker:
         return self._strike.point if self._strike else None
 
     def _is_struck(self, entry: JournaledCall) -> bool:
-        aim = self._strike
-        return bool(aim and self.struck is None and (entry.identity, entry.nth) == (aim.identity, aim.nth))
+        aim, call = self._strike, entry.call
+        if aim is None or self.struck:
+            return False
+        if aim.point == "in_flight" and call.kind == "http" and call.continues:  # of a function's call its service's is held
+            entry = next((each for each in self.journal.calls if each.call.number == call.continues), entry)
+        elif call.continues or (aim.point == "in_flight" and call.kind == "function"):
+            return False
+        return (entry.identity, entry.nth) == (aim.identity, aim.nth)
 
     async def _strike_answer(self, entry: JournaledCall) -> AnswerFate:
         call, point = entry.call, self._point
@@ -281,10 +291,13 @@ class Striker:
             return "drop"
         if point in ("lost", "model_lost"):
             return LOST_FORMS.get(call.form, "break")
+        after = _AFTER.get(point, "give") if point else "give"
+        if call.kind == "function" and after in DAMAGES and (not entry.raw or damaged(call.answer, after) == call.answer):
+            return "give"  # an object that only its own process can make, or nothing in it can be damaged
         if point == "stale":
             call.instead = self._earlier
             return "stale" if self._earlier else "give"
-        return _AFTER.get(point, "give") if point else "give"
+        return after
 
     async def _die(self) -> None:
         """Kill the agent. A caller that still waits for an answer gets none."""
