@@ -193,7 +193,7 @@ class AgentLink:
             self._give(call, json.loads(call.instead or b"{}"))
         elif before != "drop":
             call.failed = True
-            self._send(call, "raise", kind="error", text=REFUSED)
+            self._send(call, "raise", kind="ConnectionError", text=REFUSED)
 
     async def _answer(self, call: LiveCall, outcome: dict[str, Any]) -> None:
         """Show the gate what a function gave, and tell the agent's side what to give."""
@@ -211,7 +211,7 @@ class AgentLink:
         elif after == "stale":
             self._give(call, json.loads(call.instead or b"{}"))
         elif after in ("break", "error"):
-            self._send(call, "raise", kind="timeout" if after == "break" else "error", text=LATE)
+            self._send(call, "raise", kind="TimeoutError" if after == "break" else "ConnectionError", text=LATE)
         else:
             self._send(call, "value", value=damaged(call.answer, after))
 

@@ -19,39 +19,44 @@ from .values import decoded, encoded
 
 _within = ContextVar("bench_probe_within", default=False)
 AnyCallable = Callable[..., Any]
-Named = Callable[[tuple[Any, ...], dict[str, Any]], tuple[str, Any]]
-"""(positional arguments, named ones) -> the name of the tool that is called, and what it is called with."""
+Named = Callable[[tuple[Any, ...], dict[str, Any]], tuple[str, Any] | None]
+"""(positional arguments, named ones) -> the name of the tool that is called, and its arguments; None if it is no call."""
 
 
-def around(
-    door: Door, function: AnyCallable, named: Named, timeout: Callable[[], type[Exception]] | None = None
-) -> AnyCallable:
+def around(door: Door, function: AnyCallable, named: Named) -> AnyCallable:
     """Return a function of the same kind that asks the gateway.
 
     Args:
         door: Where the gateway is asked.
         function: What is wrapped: a function, a coroutine function, or a generator function of either kind.
         named: Tells which tool is called, and with what.
-        timeout: Returns what is raised in place of an answer that is lost.
     """
 
-    def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> FunctionCall:
-        return FunctionCall(door, *named(args, kwargs), timeout)
+    def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> FunctionCall | None:
+        if _within.get():
+            return None
+        try:
+            given = named(args, kwargs)
+        except (LookupError, AttributeError, TypeError):  # another version of a framework
+            given = function.__name__, bound(function, args, kwargs)
+        return FunctionCall(door, *given) if given else None
 
     async def asynchronous_generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-        items = function(*args, **kwargs)
-        async for item in items if _within.get() else call(args, kwargs).stepped(items):
+        made, items = call(args, kwargs), function(*args, **kwargs)
+        async for item in made.stepped(items) if made else items:
             yield item
 
     async def coroutine(*args: Any, **kwargs: Any) -> Any:
-        return await (function(*args, **kwargs) if _within.get() else call(args, kwargs).awaited(function, args, kwargs))
+        made = call(args, kwargs)
+        return await (made.awaited(function, args, kwargs) if made else function(*args, **kwargs))
 
     def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        items = function(*args, **kwargs)
-        return (yield from items if _within.get() else call(args, kwargs).iterated(items))
+        made, items = call(args, kwargs), function(*args, **kwargs)
+        return (yield from made.iterated(items) if made else items)
 
     def plain(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs) if _within.get() else call(args, kwargs).run(function, args, kwargs)
+        made = call(args, kwargs)
+        return made.run(function, args, kwargs) if made else function(*args, **kwargs)
 
     kinds: list[tuple[Callable[[object], bool], AnyCallable]] = [
         (inspect.isasyncgenfunction, asynchronous_generator),
@@ -59,6 +64,17 @@ def around(
         (inspect.isgeneratorfunction, generator),
     ]
     return functools.wraps(function)(next((wrapped for is_kind, wrapped in kinds if is_kind(function)), plain))
+
+
+def bound(function: AnyCallable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return the arguments of a call by the names of its parameters, without the object whose method it is."""
+    try:
+        arguments = dict(inspect.signature(function).bind(*args, **kwargs).arguments)
+    except (TypeError, ValueError):  # it has no signature, or will say itself what is wrong
+        return {"args": args, **kwargs} if args else kwargs
+    if next(iter(arguments), "") in ("self", "cls"):
+        del arguments[next(iter(arguments))]
+    return arguments
 
 
 @contextmanager
@@ -78,11 +94,10 @@ class FunctionCall:
         door: Where the gateway is asked.
         tool: The name of what is called.
         arguments: What it is called with.
-        timeout: As in `around`.
     """
 
-    def __init__(self, door: Door, tool: str, arguments: Any, timeout: Callable[[], type[Exception]] | None):
-        self._door, self._timeout, self._number = door, timeout, door.number()
+    def __init__(self, door: Door, tool: str, arguments: Any):
+        self._door, self._number = door, door.number()
         self._arrival = {"call": self._number, "arrived": tool, "arguments": encoded(arguments)[0]}
 
     def run(self, function: AnyCallable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -209,19 +224,12 @@ class FunctionCall:
         """Return or raise what the gateway says; `value` is what the function gave."""
         if fate["do"] == "raise":
             self._tell("given")
-            raise self._error(fate["kind"])(fate["text"]) from None
+            raise _error(fate["kind"])(fate["text"]) from None
         self._tell("given")
         return decoded(fate["value"]) if fate["do"] == "value" else value
 
-    def _error(self, kind: str) -> type[Exception]:
-        """Return the type of an error: one of Python's own by its name, such as a tape has it."""
-        if kind == "timeout":
-            return (self._timeout or _timeout)()
-        error = getattr(builtins, kind, None)
-        return error if isinstance(error, type) and issubclass(error, Exception) else ConnectionError
 
-
-def _timeout() -> type[Exception]:
-    import asyncio
-
-    return asyncio.TimeoutError
+def _error(kind: str) -> type[Exception]:
+    """Return the type of an error: one of Python's own by its name, such as a tape has it."""
+    error = getattr(builtins, kind, None)
+    return error if isinstance(error, type) and issubclass(error, Exception) else ConnectionError

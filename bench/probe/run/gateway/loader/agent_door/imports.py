@@ -17,7 +17,7 @@ from importlib.util import spec_from_file_location
 from types import CodeType, ModuleType
 from typing import Any
 
-from .calls import AnyCallable, around
+from .calls import AnyCallable, around, bound
 from .door import Door
 from .frameworks import ToolPlace
 
@@ -115,9 +115,9 @@ class ImportHook:
         file = loader.get_filename(name)
         tree = ast.parse(loader.get_data(file), file)
         tools = self._tools(name, file)
-        found = {path for path in tools for node in _defined(tree.body, path.split(".")) if _decorate(node, tools[path])}
+        wrapped = {path for path in tools for node in _defined(tree.body, path.split(".")) if _decorate(node, tools[path])}
         if name in MAIN:
-            for path in tools.keys() - found:
+            for path in tools.keys() - wrapped:
                 self._refuse(f"{os.path.basename(file)} defines no function {path}; name the module that defines it")
             at = sum(1 for _ in _leading(tree.body))
             tree.body[at:at] = ast.parse(f"{HOOK}.be_script(globals())").body
@@ -166,17 +166,6 @@ class ScriptFinder:
         if name != "__main__":
             return None
         return spec_from_file_location(name, self._path, loader=SourceFileLoader(name, self._path))
-
-
-def bound(function: AnyCallable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the arguments of a call by the names of its parameters, without the object whose method it is."""
-    try:
-        arguments = dict(inspect.signature(function).bind(*args, **kwargs).arguments)
-    except (TypeError, ValueError):  # it has no signature, or will say itself what is wrong
-        return {"args": args, **kwargs} if args else kwargs
-    if next(iter(arguments), "") in ("self", "cls"):
-        del arguments[next(iter(arguments))]
-    return arguments
 
 
 def _defined(body: Sequence[ast.stmt], path: Sequence[str]) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
