@@ -10,6 +10,7 @@ from typing import Literal
 
 from bench.common.errors import ResultsError
 from bench.common.numbers import Seconds
+from bench.probe.points import gravity_of
 from bench.probe.read.blame import CellBlame, asked_first, blame_of
 from bench.record.cost import Tariff
 from bench.record.events import Called, Events, of_kind
@@ -24,7 +25,6 @@ from bench.record.probe.events import (
     GatewayCall,
     mended_plan,
 )
-from bench.record.probe.points import POINTS
 from bench.record.probe.probed import Probed
 from bench.record.reading import read_manifest, read_records, read_texts
 from bench.record.record import SessionRecord, TrialRecord, latest
@@ -129,7 +129,7 @@ class ProbeRead:
 
         def order(cell: CellRead) -> tuple[bool, bool, int, int]:
             judged = cell.judged
-            point = POINTS.index(judged.point) if judged and judged.point else len(POINTS)
+            point = gravity_of((judged and judged.point) or "")
             return cell.is_tools, not cell.is_proven, GRAVITY.index(cell.verdict), point
 
         return sorted((cell for cell in self.cells.values() if cell.damaged), key=order)

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from bench.probe.run.gateway.gate import AnswerFate
+from bench.probe.points import AnswerFate
 
 DAMAGES = frozenset[AnswerFate](("empty", "garbled", "too_large"))
 TAG, LISTS = "$type", ("tuple", "set", "frozenset", "dict")

@@ -8,34 +8,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
+from bench.probe.points import POINTS, AnswerFate, CallFate, StrikePoint
 from bench.probe.run.gateway.damaged import DAMAGES, damaged
-from bench.probe.run.gateway.gate import AnswerFate, CallFate, LiveCall, Undelivered
+from bench.probe.run.gateway.gate import LiveCall, Undelivered
 from bench.probe.run.gateway.journal import Journal, JournaledCall
 from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.tape import PlayedTape
-from bench.record.probe.points import StrikePoint
 
-_BEFORE: dict[StrikePoint, CallFate] = {
-    "error": "error",
-    "model_error": "error",
-    "rate_limit": "rate_limit",
-    "malformed": "malformed",
-    "twice": "twice",
-    "in_flight": "hold",
-}
-_AFTER: dict[StrikePoint, AnswerFate] = {
-    "late": "late",
-    "stale": "stale",
-    "empty": "empty",
-    "garbled": "garbled",
-    "too_large": "too_large",
-    "cut_off": "cut_off",
-    "stream_before": "break",
-    "stream_half": "half",
-}
-LOST_FORMS: dict[str, AnswerFate] = {"silence": "silence", "error": "error"}
 HELD_LONG = 0.2
 """Seconds. A call that is made again sooner was not given up: equal calls can be made at the same time."""
+NOTICED = 0.02
+"""Seconds in which the gateway notices that a connection was closed before another call arrived."""
 _NOT_PASSED_ON = frozenset[CallFate](("hold", "error", "rate_limit", "malformed", "drop"))
 
 
@@ -45,7 +28,7 @@ class CellStrike:
 
     identity: str
     nth: int
-    point: StrikePoint
+    point: str
     form: str
 
 
@@ -82,6 +65,7 @@ class Striker:
         self.struck: JournaledCall | None = None
         self.dead = self.delivered = False
         self._strike, self._kill, self._one_by_one, self._mends = strike, kill, one_by_one, mends
+        self._point: StrikePoint | None = POINTS[strike.point] if strike else None
         self._tape = tape
         self._at_next_request = False
         self._calls = dict[LiveCall, JournaledCall]()
@@ -117,15 +101,15 @@ class Striker:
         if self._mends and call.continues is None and (instead := self._mends.answer_to(entry, self.journal.calls)):
             call.instead, entry.given_otherwise = instead, call.kind != "model"
             return "answer"
-        if self._is_struck(entry):
-            self.struck, entry.point, call.struck = entry, self._point, True
-            call.form = self._strike.form if self._strike else ""
-        if self._gave_up.is_set() and call.kind != "model":
-            self._looks.add(entry)
-        holds = entry is self.struck and self._point == "in_flight"
+        if self._strike and self._is_struck(entry):
+            self.struck, call.struck = entry, True
+            entry.point, call.form = self._strike.point, self._strike.form
+        await self._note_look(entry)
+        at = self._point if entry is self.struck else None
+        holds = bool(at and at.before == "hold")
         if call.kind != "model" and call.continues is None and not holds:
             await self._lift_off(call)
-        if entry is self.struck and self._point == "killed_before":
+        if at and at.death == "arrived":
             await self._die()
         if self.dead:
             return self._dropped(entry)
@@ -137,9 +121,16 @@ class Striker:
             entry.given_otherwise = before != "hold"
         return before
 
+    async def _note_look(self, entry: JournaledCall) -> None:
+        """Note that an agent looks, if this call arrives after it gave up the call that is held."""
+        if self.holds and entry.call.kind != "model" and entry is not self.struck:
+            await asyncio.sleep(NOTICED)
+            if self._gave_up.is_set():
+                self._looks.add(entry)
+
     def _fate(self, entry: JournaledCall) -> CallFate:
         """Return what happens to a call of a running agent."""
-        before = _BEFORE.get(self._point, "pass") if entry is self.struck and self._point else "pass"
+        before = self._point.before if entry is self.struck and self._point else "pass"
         if self._tape and before not in _NOT_PASSED_ON:
             entry.call.taped = self._tape.answer_to(entry)
             return before if entry.call.taped else "error"
@@ -167,7 +158,7 @@ class Striker:
         if entry is self.struck:
             after = await self._strike_answer(entry)
             self.delivered = self.delivered or after != "give"
-        elif self._strike and self._strike.point == "stale" and entry.identity == self._strike.identity and not self.struck:
+        elif self._keeps_answer(entry):
             self._earlier = answer
         entry.given_otherwise = entry.given_otherwise or after not in ("give", "late")
         return after
@@ -181,9 +172,9 @@ class Striker:
         if entry in self._looks:
             self._has_looked.set()
         if entry is self.struck and not self.dead:
-            if self._point == "acknowledged":
+            if self._point and self._point.death == "given":
                 await self._die()
-            self._at_next_request = self._point == "acknowledged_next"
+            self._at_next_request = bool(self._point and self._point.death == "next")
 
     async def ended(self, call: LiveCall) -> None:
         """The call has ended without an answer. A call that is delivered late goes on: its client left long ago."""
@@ -196,7 +187,7 @@ class Striker:
         entry.went = how
         if entry in self._held:
             self._abandon(entry)
-        if entry is self.struck and self._point == "in_flight" and how != "waits_longer":
+        if entry is self.struck and self._holds_call and how != "waits_longer":
             self._gave_up.set()
             self._delivering = asyncio.create_task(self._deliver(entry))
 
@@ -207,12 +198,17 @@ class Striker:
     @property
     def holds(self) -> bool:
         """Whether a call is still held whose client gave it up, or has ended."""
-        return bool(self.struck and self._point == "in_flight" and self.struck.passed_on is None)
+        return bool(self.struck and self._holds_call and self.struck.passed_on is None)
 
     @property
     def has_delivered(self) -> bool:
         """Whether a held call was delivered after its client had given it up."""
         return self._delivering is not None
+
+    async def end_delivery(self) -> None:
+        """Wait until a held call is delivered, if the agent has looked: it can end meanwhile."""
+        if self._delivering and self._has_looked.is_set():
+            await self._delivering
 
     async def deliver_held(self) -> None:
         """Deliver the call that is held, since the agent looks no more. Its end ended its connection."""
@@ -229,6 +225,7 @@ class Striker:
         call = entry.call
         with suppress(TimeoutError):
             await asyncio.wait_for(self._has_looked.wait(), self.patience)
+        self._has_looked.set()
         entry.given_otherwise = True
         if call.deliver is None or (self._mends and self._mends.answer_to(entry, self.journal.calls)):
             return
@@ -271,30 +268,34 @@ class Striker:
         self.dead = False
 
     @property
-    def _point(self) -> StrikePoint | None:
-        return self._strike.point if self._strike else None
+    def _holds_call(self) -> bool:
+        return bool(self._point and self._point.before == "hold")
+
+    def _keeps_answer(self, entry: JournaledCall) -> bool:
+        """Return whether an answer is what the struck read gets later."""
+        stale = self._point and self._point.after == "stale"
+        return bool(stale and self._strike and not self.struck and entry.identity == self._strike.identity)
 
     def _is_struck(self, entry: JournaledCall) -> bool:
         aim, call = self._strike, entry.call
         if aim is None or self.struck:
             return False
-        if aim.point == "in_flight" and call.kind == "http" and call.continues:  # of a function's call its service's is held
+        if self._holds_call and call.kind == "http" and call.continues:  # of a function's call its service's is held
             entry = next((each for each in self.journal.calls if each.call.number == call.continues), entry)
-        elif call.continues or (aim.point == "in_flight" and call.kind == "function"):
+        elif call.continues or (self._holds_call and call.kind == "function"):
             return False
         return (entry.identity, entry.nth) == (aim.identity, aim.nth)
 
     async def _strike_answer(self, entry: JournaledCall) -> AnswerFate:
         call, point = entry.call, self._point
-        if point == "unacknowledged":
+        assert point
+        if point.death == "done":
             await self._die()
             return "drop"
-        if point in ("lost", "model_lost"):
-            return LOST_FORMS.get(call.form, "break")
-        after = _AFTER.get(point, "give") if point else "give"
+        after = point.forms.get(call.form, point.after)
         if call.kind == "function" and after in DAMAGES and (not entry.raw or damaged(call.answer, after) == call.answer):
             return "give"  # an object that only its own process can make, or nothing in it can be damaged
-        if point == "stale":
+        if after == "stale":
             call.instead = self._earlier
             return "stale" if self._earlier else "give"
         return after
