@@ -71,7 +71,7 @@ def _langchain(module: ModuleType, around: Around) -> None:
         kept = getattr(self, "_filter_injected_args", dict)(given)
         return self.name, {"args": args, **kept} if args else kept
 
-    def extended(cls: Any, **kwargs: Any) -> None:
+    def extended(cls: Any, /, **kwargs: Any) -> None:
         extend(cls, **kwargs)
         _methods(cls, [name for name in ("_run", "_arun") if name in cls.__dict__], around, named)
 
