@@ -47,6 +47,8 @@ GRAVITY: Sequence[CellVerdict] = (
     "absorbed",
 )
 UNDECIDED = frozenset[CellVerdict](("no_verdict", "repeated"))
+CellGate = Literal["passed", "damage", "tool", "undecided"]
+"""What a cell means for a gate; `undecided` is a cell that is neither a pass nor damage."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,13 @@ class CellRead:
         """Whether all its damage is a tool's, which got one call twice."""
         findings = [finding for _, judged in self.runs if judged.is_damage for finding in judged.findings]
         return bool(findings) and all(finding.culprit == "tool" for finding in findings)
+
+    @property
+    def gate(self) -> CellGate:
+        """What the cell means for a gate."""
+        if self.damaged:
+            return "tool" if self.is_tools else "damage"
+        return "undecided" if self.verdict in {*UNDECIDED, "not_applicable", "did_not_end"} else "passed"
 
     @property
     def is_proven(self) -> bool:

@@ -81,7 +81,7 @@ def lines(probe: ProbeRead, page: str, code: int | None = None) -> list[str]:
         page: The file to open.
         code: With what the command exits; None if the conclusion does not decide it.
     """
-    about = list(_worst(probe))
+    about = list(worst(probe))
     limits = " ".join(not_shown(probe)[:2])
     made = [
         sentence(probe),
@@ -284,7 +284,7 @@ def unseen(probe: ProbeRead) -> str:
     return f"no witness saw what {named} did, so nobody can say whether a repeated call did damage" if calls else ""
 
 
-def _worst(probe: ProbeRead) -> Iterator[str]:
+def worst(probe: ProbeRead) -> Iterator[str]:
     """Yield the worst counterexample: the cell, who repeated the call, the changed rows, and what the agent said."""
     for cell in probe.damaged[:1]:
         judged = cell.judged
