@@ -57,7 +57,8 @@ def _of_call(clean: Clean, call: GatewayCall, identity: str, nth: int, goes_on: 
             continue
         if point.before == "again" and not _has_later(clean, call):
             continue
-        if point.doors and call.door_kind not in point.doors:
+        within = (each.door_kind for each in clean.reference.calls if each.continues == call.number and point.before == "hold")
+        if point.doors and {call.door_kind, *within}.isdisjoint(point.doors):
             continue
         if point.streams and not _streams(clean, call):
             continue

@@ -24,6 +24,7 @@ from bench.common.digests import Texts, digest_of
 from bench.common.errors import ConfigError, one_line
 from bench.probe.points import point_of
 from bench.probe.run.course import AgentCourse
+from bench.probe.run.gateway.functions import FUNCTION
 from bench.probe.run.gateway.gateway import Gateway
 from bench.probe.run.gateway.journal import Journal, JournaledCall
 from bench.probe.run.gateway.mends import Mends
@@ -231,6 +232,10 @@ class Worker:
         self._gateway.life += together - 1
         texts_shown = [self._shown(process.output.text) for process in processes]
         life.text = "\n".join(texts_shown)
+        if self._gateway.functions.refused:
+            raise ConfigError(f"functions: {self._gateway.functions.refused[0]}")
+        if self._subject.functions is not None and all(entry.call.kind == "model" for entry in journal.calls):
+            journal.notice(FUNCTION, self._gateway.functions.unentered())
         for nth, (process, text) in enumerate(zip(processes, texts_shown, strict=True)):
             ended = process.ended.result()
             if ended.failed:

@@ -114,6 +114,7 @@ class Subject:
     meant      patterns of `DOOR.TOOL` for calls that the task makes more than once with the same arguments
     checks     what the owner asks at the end of each run
     remembers  whether one of its stores is the agent's memory
+    functions  `MODULE:FUNCTION` of tools in the agent's own process, besides those of frameworks; None: none are sought
     """
 
     name: str
@@ -128,6 +129,7 @@ class Subject:
     meant: tuple[str, ...] = ()
     checks: tuple[OwnersCheck, ...] = ()
     remembers: bool = False
+    functions: tuple[str, ...] | None = None
 
     @property
     def goes_on(self) -> bool:
