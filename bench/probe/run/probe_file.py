@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
@@ -20,7 +20,7 @@ from bench.common.bounds import Lookup, Many
 from bench.common.digests import digest_of, digest_of_file
 from bench.common.errors import ConfigError, nearest, one_line
 from bench.common.files import opened
-from bench.common.paths import NAME
+from bench.common.paths import NAME, expanded_path
 from bench.common.toml import read_toml
 from bench.common.wording import first_violation
 from bench.probe.run.addresses import Address, host_of, is_here
@@ -37,6 +37,8 @@ from bench.record.probe.probed import Probed, ProbedStore
 FILE = Path("probe.toml")
 CommandText = str | Many[str]
 """A command as one text, which is taken apart as a shell does, or as a list of its words."""
+VariableName = Annotated[str, Field(pattern=r"^[^=]*$")]
+"""The name of a variable: no system takes one with an equals sign."""
 LONGEST_NAME = 90
 PROVIDERS = {
     "chat": "https://api.openai.com/v1",
@@ -72,7 +74,7 @@ class StoreEntry(ConfigEntry):
     text."""
     name: str = ""
     """Its name in the verdicts; by default that of the file, the folder or the database."""
-    variable: str = ""
+    variable: VariableName = ""
     """A variable that gets the path or address of the copy, besides."""
     in_place: bool = False
     """Whether the probe works on the store itself, instead of a copy. It makes a backup first, tests that it can be restored,
@@ -120,7 +122,7 @@ class ServiceEntry(ConfigEntry):
 
     name: str
     """Its name in the verdicts."""
-    variable: str
+    variable: VariableName
     """The variable in which the agent finds its address."""
     url: str
     """Where it listens. `{port}` stands for a free port, if the probe starts it; `$NAME` for what a variable holds."""
@@ -154,7 +156,7 @@ class CheckEntry(ConfigEntry):
 class ModelSourceEntry(ConfigEntry):
     """Where the agent's requests to its model go. The agent gets the address of the probe's gateway in variables."""
 
-    variables: Many[str] = ("OPENAI_BASE_URL",)
+    variables: Many[VariableName] = ("OPENAI_BASE_URL",)
     """The variables in which the agent finds the address."""
     suffix: str = "/v1"
     """What follows the gateway's address in these variables."""
@@ -185,7 +187,7 @@ class McpEntry(ConfigEntry):
 
     path: str
     """The file: `.mcp.json`, `claude_desktop_config.json`, or an editor's."""
-    variable: str = ""
+    variable: VariableName = ""
     """The variable that hands the copy's path over. By default the copy's path stands for the file's, or for `{mcp}`, in the
     agent's command."""
 
@@ -211,7 +213,7 @@ class ProbeFile(ConfigEntry):
     """The command that goes on with the task after a death; by default the same as `agent`."""
     folder: str = "."
     """Where the agent is started."""
-    environment: Lookup[str, str] = Field(default_factory=dict)
+    environment: Lookup[VariableName, str] = Field(default_factory=dict)
     """Variables for the agent, beside your own; `$NAME` in a value is what your variable holds. Their values are in no
     output, unless they are plain words, numbers or paths."""
     done: CommandText = ()
@@ -536,7 +538,7 @@ class ProbeSettings:
             raise ConfigError(f"{self._path}: {key}: {error}; close the quotation, or give a list of words") from error
 
     def _existing(self, key: str, written: str, *, is_folder: bool = False) -> Path:
-        path = Path(written).expanduser()
+        path = expanded_path(written)
         if not (path.is_dir() if is_folder else path.is_file()):
             raise ConfigError(f"{self._path}: {key}: {path} is no {'folder' if is_folder else 'file'} here; name another")
         return path
