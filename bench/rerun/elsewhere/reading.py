@@ -123,9 +123,7 @@ def _value(where: str, content: bytes) -> Any:
     except json.JSONDecodeError as error:
         whole, lines = error, text.splitlines()
     except ValueError as error:
-        raise ResultsError(
-            f"{where}: is not read: a number has more than {sys.get_int_max_str_digits():,} digits"
-        ) from error
+        raise ResultsError(f"{where}: is not read: a number has more than {sys.get_int_max_str_digits():,} digits") from error
     try:
         values = [json.loads(line) for line in lines if line.strip()]
     except (ValueError, RecursionError):
