@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from bench.common.errors import ConfigError, nearest
 from bench.probe.run.clean import Clean
 from bench.probe.run.gateway.gate import DoorKind
 from bench.probe.run.gateway.mcp import IS_ERROR, JSON_RPC
@@ -48,6 +49,19 @@ def cells_of(clean: Clean, *, all_forms: bool = False, only: Sequence[str] = ())
     chosen = [cell for cell in cells if not only or any(word in cell.plan for word in only)]
     seen = {planned.name for planned in clean.calls.values() if planned.call_class == "effect"}
     return sorted(chosen, key=lambda cell: (cell.call not in seen, POINTS.index(cell.point)))
+
+
+def require_cells(only: Sequence[str], plans: Sequence[str]) -> None:
+    """Raise ConfigError for a word that none of these cells has in its name. The line names the nearest."""
+    for word in only:
+        if not any(word in plan for plan in plans):
+            known = {part for plan in plans for part in (plan, plan.partition("#")[0], f".{plan.rpartition('.')[2]}")}
+            raise ConfigError(f"--only {word}: no cell has this in its name; {nearest(word, known)}")
+
+
+def possible_plans(names: Iterable[str]) -> list[str]:
+    """Return the names of all cells that calls of these names could have."""
+    return [plan_of(name, point, form) for name in names for point in POINTS for form in ("", *FORMS.get(point, ERROR_FORMS))]
 
 
 def _of_call(clean: Clean, call: GatewayCall, identity: str, nth: int, all_forms: bool) -> Iterator[ProbeCell]:

@@ -9,6 +9,7 @@ import shlex
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -45,9 +46,14 @@ PROVIDERS = {
     "responses": "https://api.openai.com/v1",
     "anthropic": "https://api.anthropic.com",
 }
-UNREAD = frozenset(("mysql", "mariadb", "redis", "mongodb", "mongo", "mssql", "oracle", "dynamodb", "elasticsearch"))
-"""Kinds of databases that a user can have, and that no witness reads."""
+UNREAD = (
+    "no witness reads {0}, and nothing resets it. (1) If the tools can, let them use SQLite or PostgreSQL for the probe: "
+    "sqlite = FILE or postgres = ADDRESS. (2) Else write memory = FILE here: calls are struck and counted, nobody sees what "
+    "they did, and `agent` must begin by loading the same data into {0}. (3) Or a package of yours reads it: docs/own_parts.md"
+)
+"""What a user can do whose store no witness reads."""
 MODEL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+PLACES = "sqlite = FILE, postgres = ADDRESS, folder = PATH, file = FILE, memory = PATH"
 OURS = ("sqlite", "postgres", "folder", "file", "memory")
 """The kinds of stores that have a key of their own here."""
 REFERENCE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
@@ -94,7 +100,10 @@ class StoreEntry(ConfigEntry):
     @model_validator(mode="after")
     def _one_kind(self) -> StoreEntry:
         if len(self._places) != 1:
-            raise ValueError("a store is one of: sqlite = FILE, postgres = ADDRESS, folder = PATH, file = FILE, memory = PATH")
+            raise ValueError(f"a store is one of: {PLACES}")
+        scheme = re.match(r"(\w+)(?:\+\w+)?://", self.place)
+        if self.kind in OURS and scheme and scheme[1] not in ("postgres", "postgresql", self.kind):
+            raise ValueError(UNREAD.format(scheme[1]))
         if self.kind not in STORE_KINDS:
             raise ValueError(STORE_KINDS.unknown(self.kind))
         takes = {"name", "variable", *STORE_KINDS[self.kind].takes}
@@ -221,6 +230,8 @@ class ProbeFile(ConfigEntry):
     said_done: CommandText = ()
     """How the agent says that it is done: a pattern that its output holds, as a text, or a command, as a list of words. By
     default it says so by its exit code 0."""
+    answers: str = ""
+    """What the agent reads on its standard input, in each of its lives, such as `"y\\n"`. By default that is empty."""
     limit: float = Field(300.0, gt=0.0)
     """Seconds that all lives of the agent in one run may take together."""
     settle: float = Field(0.1, gt=0.0, le=600.0)
@@ -259,15 +270,17 @@ def read_probe_file(path: Path) -> ProbeFile:
         return ProbeFile.model_validate(read_toml(path))
     except ValidationError as error:
         first = first_violation(error, "extra_forbidden")
+        if first.place == "store":
+            raise ConfigError(
+                f"{path}: store: {first.words}; write what the agent changes under [[store]], in two brackets: {PLACES}. If no "
+                f"witness reads it: memory = FILE, a file that the agent keeps; then calls are counted and nobody sees effects"
+            ) from error
         if first.kind != "extra_forbidden":
             raise ConfigError(f"{path}: {first.line}") from error
-        *_, table, _, key = ("", "", *first.place.split("."))
-        if table == "store" and key.lower() in UNREAD:
-            raise ConfigError(
-                f"{path}: {first.place}: no witness reads {key}; name a store that it reads, or the agent's files as `memory`, "
-                f"and let `done` and a `[[check]]` command ask {key}; nothing resets it between runs"
-            ) from error
         known = _keys_beside(first.place)
+        *_, table, _, key = ("", "", *first.place.split("."))
+        if table == "store" and not get_close_matches(key.lower(), known):
+            raise ConfigError(f"{path}: {first.place}: {UNREAD.format(key)}") from error
         raise ConfigError(f"{path}: unknown key '{first.place}'; {nearest(first.place.rpartition('.')[2], known)}") from error
 
 
@@ -387,6 +400,7 @@ class ProbeSettings:
             environment={name: self._filled(f"environment.{name}", value) for name, value in file.environment.items()},
             done=self._words("done", file.done) or None,
             said_done=(claim if isinstance(claim, str) else tuple(claim)) or None,
+            answers=file.answers.encode(),
             limit=file.limit,
         )
 
