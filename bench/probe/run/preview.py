@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bench.common.escaping import escape_line
 from bench.common.wording import plural
+from bench.probe.points import point_of, points_of
 from bench.probe.read.run import CELLS_AGAIN, CLEAN_RUNS
 from bench.probe.run.addresses import Address, is_here
 from bench.probe.run.clean import FEWEST
@@ -20,7 +21,6 @@ from bench.probe.run.witness.kinds import is_address
 from bench.probe.run.writing import CellRun
 from bench.record.model_parameters import ModelParameters
 from bench.record.probe.events import CellsPlanned, GatewayCall
-from bench.record.probe.points import KILLS, points_of
 
 MINUTE = 60
 TWICE_AS_LONG, SLOWER = 2.0, 1.2
@@ -94,8 +94,9 @@ def estimate(cell: CellRun, planned: CellsPlanned, model: ModelParameters | None
     """Return in one line what the cells will take, estimated from the clean runs: each cell once, with the second life of an
     agent that is killed, and then controls, and either the runs of a bound, or what a quarter of damaged cells needs."""
     cells = len(planned.cells)
-    points = (plan.rpartition("#")[2].split(".")[1] for plan in planned.cells)
-    lives = sum(TWICE_AS_LONG if point in {*KILLS, "in_flight", "late"} else SLOWER for point in points) / max(1, cells)
+    points = [point_of(plan.rpartition("#")[2].split(".")[1]) for plan in planned.cells]
+    twice = sum(bool(point.death) or point.before == "hold" or point.after == "late" for point in points)
+    lives = (twice * TWICE_AS_LONG + (cells - twice) * SLOWER) / max(1, cells)
     further = (min(CELLS_AGAIN, cells) + CLEAN_RUNS - FEWEST + DAMAGED * RUNS_OF_DAMAGE * cells) / 2
     times = (cells + further) * lives + (cells + further) / (CONTROL_EVERY - 1)
     seconds = times * planned.seconds / workers
