@@ -9,6 +9,8 @@ import os
 import re
 import shutil
 import socket
+import subprocess
+import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from dataclasses import replace
@@ -225,8 +227,12 @@ class Worker:
         calls, processes = self._gateway.calls, list[AgentProcess]()
         for nth in range(together):
             life.records.append(ProcessStarted(number + nth, journal.now()))
-            processes.append(self._started(command, self._subject.agent.folder, variables, "the agent"))
-            processes[-1].ended.add_done_callback(lambda _: striker.part())
+            with tempfile.TemporaryFile() as answers:
+                answers.write(self._subject.agent.answers)
+                answers.seek(0)
+                started = self._started(command, self._subject.agent.folder, variables, "the agent", answers.fileno())
+            started.ended.add_done_callback(lambda _: striker.part())
+            processes.append(started)
         await life.live(processes)
         await self._gateway.end_servers(busy=False)
         self._gateway.life += together - 1
@@ -246,7 +252,9 @@ class Worker:
                 ProcessEnded(number + nth, ended.code, ended.signal, process.seconds, life.why, asked, printed, written, None)
             )
 
-    def _started(self, words: CommandWords, folder: Path, environment: Mapping[str, str], who: str) -> AgentProcess:
+    def _started(
+        self, words: CommandWords, folder: Path, environment: Mapping[str, str], who: str, reads: int = subprocess.DEVNULL
+    ) -> AgentProcess:
         place, path = self._placed(folder), environment.get("PATH", os.defpath)
         program = shutil.which(words[0], path=path) if os.sep not in words[0] else str(place / words[0])
         if program is None or not os.path.exists(program):  # noqa: PTH110  `Path.exists` raises without permission
@@ -254,7 +262,7 @@ class Worker:
         if why := why_not(program, path):
             raise ConfigError(f"{who} cannot be started: {words[0]!r} {why}")
         try:
-            return AgentProcess((program, *words[1:]), place, environment, LARGEST)
+            return AgentProcess((program, *words[1:]), place, environment, LARGEST, reads=reads)
         except OSError as error:
             raise ConfigError(f"{who} cannot be started in {place}: {error.strerror}; correct its folder") from error
 
