@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from bench.probe.points import IS_ERROR, JSON_RPC, DoorKind, StrikePoint, gravity_of, points_of
+from bench.common.errors import ConfigError, nearest
+from bench.probe.points import IS_ERROR, JSON_RPC, POINTS, DoorKind, StrikePoint, gravity_of, points_of
 from bench.probe.run.clean import Clean
 from bench.probe.run.gateway.striker import CellStrike
 from bench.record.probe.events import GatewayCall, plan_of
@@ -40,6 +41,19 @@ def cells_of(clean: Clean, *, all_forms: bool = False, only: Sequence[str] = ())
     chosen = [cell for cell in cells if not only or any(word in cell.plan for word in only)]
     seen = {planned.name for planned in clean.calls.values() if planned.call_class == "effect"}
     return sorted(chosen, key=lambda cell: (cell.call not in seen, gravity_of(cell.point)))
+
+
+def require_cells(only: Sequence[str], plans: Sequence[str]) -> None:
+    """Raise ConfigError for a word that none of these cells has in its name. The line names the nearest."""
+    for word in only:
+        if not any(word in plan for plan in plans):
+            known = {part for plan in plans for part in (plan, plan.partition("#")[0], f".{plan.rpartition('.')[2]}")}
+            raise ConfigError(f"--only {word}: no cell has this in its name; {nearest(word, known)}")
+
+
+def possible_plans(names: Iterable[str]) -> list[str]:
+    """Return the names of all cells that calls of these names could have."""
+    return [plan_of(name, point.name, form) for name in names for point in POINTS for form in ("", *point.forms)]
 
 
 def _of_call(clean: Clean, call: GatewayCall, identity: str, nth: int, all_forms: bool) -> Iterator[ProbeCell]:

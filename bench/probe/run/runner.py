@@ -9,6 +9,8 @@ import os
 import re
 import shutil
 import socket
+import subprocess
+import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from dataclasses import replace
@@ -214,7 +216,10 @@ class Worker:
         command, variables = self._gateway.launch(words, environment)
         life.records.append(ProcessStarted(number, journal.now()))
         calls = self._gateway.calls
-        process = self._started(command, self._subject.agent.folder, variables, "the agent")
+        with tempfile.TemporaryFile() as answers:
+            answers.write(self._subject.agent.answers)
+            answers.seek(0)
+            process = self._started(command, self._subject.agent.folder, variables, "the agent", answers.fileno())
         await life.live(process)
         await self._gateway.end_servers()
         ended = process.ended.result()
@@ -231,7 +236,9 @@ class Worker:
             ProcessEnded(number, ended.code, ended.signal, process.seconds, life.why, asked, printed, written, None)
         )
 
-    def _started(self, words: CommandWords, folder: Path, environment: Mapping[str, str], who: str) -> AgentProcess:
+    def _started(
+        self, words: CommandWords, folder: Path, environment: Mapping[str, str], who: str, reads: int = subprocess.DEVNULL
+    ) -> AgentProcess:
         place, path = self._placed(folder), environment.get("PATH", os.defpath)
         program = shutil.which(words[0], path=path) if os.sep not in words[0] else str(place / words[0])
         if program is None or not os.path.exists(program):  # noqa: PTH110  `Path.exists` raises without permission
@@ -239,7 +246,7 @@ class Worker:
         if why := why_not(program, path):
             raise ConfigError(f"{who} cannot be started: {words[0]!r} {why}")
         try:
-            return AgentProcess((program, *words[1:]), place, environment, LARGEST)
+            return AgentProcess((program, *words[1:]), place, environment, LARGEST, reads=reads)
         except OSError as error:
             raise ConfigError(f"{who} cannot be started in {place}: {error.strerror}; correct its folder") from error
 

@@ -18,6 +18,7 @@ class ProbedAgent:
     folder          where it is started; `environment` is added to the owner's own variables
     done            a command that exits with 0 if the task is done; None: exit code 0 of the agent, and at least one effect
     said_done       a command, or a pattern in what it printed, by which it said that it was done; None: its exit code is 0
+    answers         what it reads on its standard input, in each life
     limit           seconds that all its lives together may take
     """
 
@@ -27,6 +28,7 @@ class ProbedAgent:
     environment: Mapping[str, str] = field(default_factory=dict)
     done: CommandWords | None = None
     said_done: CommandWords | str | None = None
+    answers: bytes = b""
     limit: float = 300.0
 
 
