@@ -47,6 +47,8 @@ GRAVITY: Sequence[CellVerdict] = (
     "absorbed",
 )
 UNDECIDED = frozenset[CellVerdict](("no_verdict", "repeated"))
+CellGate = Literal["passed", "damage", "tool", "undecided"]
+"""What a cell means for a gate; `undecided` is a cell that is neither a pass nor damage."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,13 @@ class CellRead:
         """Whether all its damage is a tool's, which got one call twice."""
         findings = [finding for _, judged in self.runs if judged.is_damage for finding in judged.findings]
         return bool(findings) and all(finding.culprit == "tool" for finding in findings)
+
+    @property
+    def gate(self) -> CellGate:
+        """What the cell means for a gate."""
+        if self.damaged:
+            return "tool" if self.is_tools else "damage"
+        return "undecided" if self.verdict in {*UNDECIDED, "not_applicable", "did_not_end"} else "passed"
 
     @property
     def is_proven(self) -> bool:
@@ -158,13 +167,13 @@ class ProbeRead:
     @property
     def conclusion(self) -> Concluded:
         """The conclusion of the probe. The conclusion `none` is a bound: no planned cell is missing, and all cells that ran
-        twice had equal verdicts."""
+        twice had equal verdicts. Where only some cells were asked for, it is one for these."""
         if not self.planned or self.harmed:
             return "cannot"
         race = self.planned.race
         if any(not cell.is_tools for cell in self.damaged) or any(row.before is None or row.after is None for row in race):
             return "damage"
-        without = self.missing or self.probed.only or any(cell.verdict in UNDECIDED for cell in self.cells.values())
+        without = self.missing or any(cell.verdict in UNDECIDED for cell in self.cells.values())
         if without or race or self.planned.again:
             return "undecided"
         if self.damaged:
