@@ -175,7 +175,8 @@ def test_a_loss_of_twenty_points_of_two_hundred_trials_is_worse_and_equal_runs_a
     """Of 200 seeds 193 and 186 are worse, and 1 each of equal runs."""
     lost, same = verdicts(template, 0.2, alike, seeds), verdicts(template, 0.0, alike, seeds)
     assert lost["worse"] >= 0.8 * seeds and not lost["better"], lost
-    assert same["worse"] <= 0.05 * seeds and same["better"] <= 0.05 * seeds, same
+    chance = max(1, 0.05 * seeds)
+    assert same["worse"] <= chance and same["better"] <= chance, same
 
 
 # Damage
