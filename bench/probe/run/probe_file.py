@@ -57,8 +57,8 @@ REFERENCE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
 
 class StoreEntry(ConfigEntry):
     """A store on which the agent acts: `sqlite`, `postgres`, `folder` or `file`; or the agent's own `memory`. The probe
-    works on a copy. In the agent's command, its MCP config and its variables, the path or address of the copy replaces the
-    owner's."""
+    works on a copy. It stands at the same path in the agent's box. Without a box, its path or address replaces the owner's in the
+    agent's command, its MCP config and its variables."""
 
     sqlite: str | None = None
     """The file of an SQLite database."""
@@ -80,7 +80,7 @@ class StoreEntry(ConfigEntry):
     """A variable that gets the path or address of the copy, besides."""
     in_place: bool = False
     """Whether the probe works on the store itself, instead of a copy. It makes a backup first, tests that it can be restored,
-    and restores it at the end. Only `sqlite` and `folder` take it."""
+    and restores it at the end. Only `sqlite` and `folder` take it. In a box it is a copy all the same."""
     others: Lookup[str, str] = Field(default_factory=dict, exclude_if=lambda others: not others)
     """Instead: the place of a store of a kind that another package brings. Write `KIND = ADDRESS`, as for ours."""
 
@@ -185,7 +185,8 @@ class ModelSourceEntry(ConfigEntry):
 
 
 class McpEntry(ConfigEntry):
-    """A file in which the agent finds its MCP servers. The agent gets a rewritten copy; the file stays as it is."""
+    """A file in which the agent finds its MCP servers. The agent gets a rewritten copy; the file stays as it is. In a box the
+    copy stands at its path."""
 
     path: str
     """The file: `.mcp.json`, `claude_desktop_config.json`, or an editor's."""
@@ -239,7 +240,7 @@ class ProbeFile(ConfigEntry):
     What is done there is done for real, in each run."""
     takes_copies: bool = False
     """Whether agent and servers take each path from what the probe hands over, even where their code has the name of an MCP
-    config or a store. Without it, `--yes` is refused for such code."""
+    config or a store. Without it, `--yes` is refused for such code, if there is no box."""
     meant: Many[str] = ()
     """Tools that the task is meant to call more than once with the same arguments: `SERVER.TOOL`; `*` is any text."""
     check: Many[CheckEntry] = Field((), max_length=MOST)

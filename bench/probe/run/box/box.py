@@ -116,9 +116,9 @@ class Box:
         except OSError as error:
             raise ConfigError(f"{path}: its copy cannot be written in the box: {one_line(str(error), 300)}") from error
 
-    def written(self) -> list[str]:
+    def paths_written(self) -> list[str]:
         """Return the paths outside of the stores at which something was written or removed since `renew`."""
-        told: list[str] = self._ask("written")
+        told: list[str] = self._ask("paths_written")
         return told
 
     def close(self) -> None:

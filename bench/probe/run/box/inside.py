@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.probe.run.box import kernel
+from bench.probe.run.witness.place import remove_tree
 
 if TYPE_CHECKING:
     from bench.probe.run.witness.path_store import PathStore
@@ -92,7 +93,7 @@ class Inside:
             kernel.mount("tmpfs", self._plan.layers, "tmpfs", kernel.NO_SETUID | kernel.NO_DEVICES)
             self._mount_all()
         self._fresh = set(range(len(self._stores)))
-        self._remove(Path(self._layers, str(self._layer - 1)))
+        remove_tree(Path(self._layers, str(self._layer - 1)))
         return self._namespace
 
     def _mount_all(self) -> None:
@@ -150,16 +151,16 @@ class Inside:
         Returns:
             The number of the open file by which others enter it.
         """
-        if self.written() or set(self._strays()) != self._new:
+        if self.paths_written() or set(self._strays()) != self._new:
             self.build()
         return self._namespace
 
     def call(self, store: int, method: str, *arguments: Any) -> Any:
         """Call a method of a store. A function that it returns is kept, and its number is returned."""
-        result = getattr(self._stores[store], method)(*arguments)
         if method == "reset" and store in self._fresh:
+            self._clear(self._stores[store].place)
             self._fresh.discard(store)
-            _copy_up(self._stores[store].place)
+        result = getattr(self._stores[store], method)(*arguments)
         if not callable(result):
             return result
         self._begun[number := next(self._numbers)] = result
@@ -176,7 +177,7 @@ class Inside:
         half.chmod(stat.S_IMODE(path.stat().st_mode))
         half.replace(path)
 
-    def written(self) -> list[str]:
+    def paths_written(self) -> list[str]:
         """Return the paths outside of the stores at which something was written or removed."""
         told = list[str]()
         for number, root in enumerate(self._plan.roots):
@@ -219,11 +220,15 @@ class Inside:
                 yield from (f"{parent}/{name}" for name in (*folders, *files))
                 folders[:] = [name for name in folders if os.lstat(f"{parent}/{name}").st_dev == device]
 
-    def _remove(self, layer: Path) -> None:
-        from bench.probe.run.witness.place import remove_tree  # noqa: PLC0415
-
-        with suppress(OSError):
-            remove_tree(layer)
+    def _clear(self, place: Path) -> None:
+        """Remove a store's content from the box, so that all of it is written anew and nothing of it is the owner's: who opened
+        such a file to read it would not see what others write, and no such folder could be renamed."""
+        root = next(root for root in self._plan.roots if place.is_relative_to(root))
+        above = place if place == root else place.parent
+        if above.stat().st_dev != root.stat().st_dev or root.stat().st_dev == Path(self._sources[root]).stat().st_dev:
+            raise OSError(f"{place} is not a copy in the box")
+        for path in place.iterdir() if place.is_dir() and not place.is_symlink() else (place,):
+            remove_tree(path)
 
     def _check_processes(self) -> None:
         """Raise OSError if no process of the box could have its own list of processes."""
@@ -264,17 +269,6 @@ def _same(upper: Path, item: os.stat_result, lower: Path) -> bool:
         regular = stat.S_ISREG(item.st_mode) and stat.S_ISREG(lower.lstat().st_mode)
         return regular and item.st_size <= MOST_COMPARED and filecmp.cmp(upper, lower, shallow=False)
     return False
-
-
-def _copy_up(place: Path) -> None:
-    """Have each file of a store lie in the layer: who opened one to read it sees what others write from then on."""
-    for parent, _, files in os.walk(place):
-        for file in (Path(parent, name) for name in files):
-            with suppress(OSError):
-                if stat.S_ISREG(mode := file.lstat().st_mode):
-                    file.chmod(stat.S_IMODE(mode))
-    with suppress(OSError):
-        place.chmod(stat.S_IMODE(place.lstat().st_mode))
 
 
 def _sockets() -> Iterator[Path]:

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal, Protocol
 
 from bench.common.errors import ConfigError, one_line
 from bench.probe.run.witness.originals import OwnersStore
@@ -16,8 +16,18 @@ from bench.probe.run.witness.place import Place, PlaceNote, claimed_place, remov
 from bench.probe.run.witness.rows import printable
 from bench.record.probe.rows import StoreReading
 
-if TYPE_CHECKING:
-    from bench.probe.run.box.box import Box
+
+class StoresBox(Protocol):
+    """A box in which copies of stores stand (`bench.probe.run.box`)."""
+
+    def adopt(self, store: PathStore) -> None:
+        """Have all that is done with the copy of a store done in the box. Its first state is made."""
+
+    def method(self, store: int, name: str) -> Callable[..., Any]:
+        """Return the function that calls a method of a store in the box."""
+
+    def renew(self) -> None:
+        """Have all as it was at first, but for the stores."""
 
 
 class PathStore(ABC):
@@ -52,7 +62,7 @@ class PathStore(ABC):
             raise RuntimeError("the store is for no box")
         self._box = "inside"
 
-    def leave_to(self, box: Box, number: int) -> None:
+    def leave_to(self, box: StoresBox, number: int) -> None:
         """Have all that is done with the copy done in a box, which knows the store by this number."""
         for method in ("reset", "read", "snapshot", "stamp", "recheck", "query"):
             if hasattr(self, method):

@@ -10,21 +10,18 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from bench.common.errors import ConfigError, OriginalChanged, nearest, one_line
 from bench.probe.run.witness import folder, sqlite
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings, is_address
 from bench.probe.run.witness.memory import MemoryStore, copy_with_journals, restore_with_journals
 from bench.probe.run.witness.originals import content_of
-from bench.probe.run.witness.path_store import PathStore
+from bench.probe.run.witness.path_store import PathStore, StoresBox
 from bench.probe.run.witness.place import PlaceNote, forget, is_orphan, notes, remove_noted
 from bench.probe.run.witness.rows import Encoding, printable
 from bench.probe.run.witness.store import StoreCopy, TakesQueries
 from bench.record.probe.rows import StoreReading
-
-if TYPE_CHECKING:
-    from bench.probe.run.box.box import Box
 
 Result = TypeVar("Result")
 MOST = 1000
@@ -51,7 +48,7 @@ class Stores:
         """The stores that were found changed."""
         self._stores, self.settle, self._encoding, self._most = tuple(stores), settle, encoding, most
         self.is_boxed = False
-        self._box: Box | None = None
+        self._box: StoresBox | None = None
         self._last = dict[str, tuple[Hashable, StoreReading]]()
         """The last reading of each store, with the stamp that the store had before it."""
 
@@ -110,10 +107,10 @@ class Stores:
 
     @property
     def places(self) -> Sequence[tuple[Path, Path]]:
-        """Of each store that is a file or a folder: where the agent finds it, and the folder with its first state."""
+        """For each store that is a file or a folder: where the agent finds it, and the folder with its first state."""
         return [(store.place, store.kept) for store in self._stores if isinstance(store, PathStore)]
 
-    def enter(self, box: Box) -> None:
+    def enter(self, box: StoresBox) -> None:
         """Have the copies, which are made for a box, in this one.
 
         Raises:

@@ -41,11 +41,11 @@ class Boxed:
 
 def marked(mark: str) -> list[int]:
     """Return the processes that have a text among their variables."""
-    found = []
+    processes = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:
             if mark.encode() in path.read_bytes() and int(path.parent.name) != os.getpid():
-                found.append(int(path.parent.name))
+                processes.append(int(path.parent.name))
         except OSError:
             continue
-    return found
+    return processes

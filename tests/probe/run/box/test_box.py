@@ -42,7 +42,7 @@ boxed.run("import os, time; os.fork(); os.setsid() if os.getpid() != 2 else 0; p
 """
 
 
-def opened(base: Path, folder: Path, home: Path, layers: Path | None = None) -> Boxed:
+def boxed_or_skipped(base: Path, folder: Path, home: Path, layers: Path | None = None) -> Boxed:
     try:
         return Boxed(base, folder, home, layers)
     except ConfigError as error:
@@ -52,7 +52,7 @@ def opened(base: Path, folder: Path, home: Path, layers: Path | None = None) -> 
 @pytest.fixture(scope="module")
 def around(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Boxed]:
     base = tmp_path_factory.mktemp("box")
-    made = opened(base, base / "agent", base / "home")
+    made = boxed_or_skipped(base, base / "agent", base / "home")
     yield made
     made.box.close()
 
@@ -78,7 +78,7 @@ def test_a_file_that_is_written_by_a_path_in_code_stays_as_it_was(boxed: Boxed) 
     assert boxed.run(WROTE, str(real))[0] == Ended(code=0)
     assert boxed.run("import sys; print(open(sys.argv[1]).read())", str(real))[1] == "by the agent"
     assert real.read_text() == "by its owner"
-    assert boxed.box.written() == [str(real)]
+    assert boxed.box.paths_written() == [str(real)]
 
 
 def test_what_is_renamed_or_removed_stays_where_it_was(boxed: Boxed) -> None:
@@ -88,7 +88,7 @@ def test_what_is_renamed_or_removed_stays_where_it_was(boxed: Boxed) -> None:
     code = "import os, sys; open('new', 'w').write('x'); os.replace('new', sys.argv[1]); os.unlink(sys.argv[2])"
     assert boxed.run(code, str(real), str(other))[0] == Ended(code=0)
     assert real.read_text() == other.read_text() == "by its owner"
-    assert boxed.box.written() == [str(real), str(other)]
+    assert boxed.box.paths_written() == [str(real), str(other)]
 
 
 def test_a_link_that_leads_out_of_the_folder_leads_to_a_copy_or_to_what_cannot_be_written(boxed: Boxed, beyond: Path) -> None:
@@ -97,10 +97,10 @@ def test_a_link_that_leads_out_of_the_folder_leads_to_a_copy_or_to_what_cannot_b
         target.write_text("by its owner")
         (boxed.folder / f"link{number}").symlink_to(target)
     assert boxed.run(WROTE, "link0")[0] == Ended(code=0)
-    ended, said = boxed.run(WROTE, "link1")
-    assert ended == Ended(code=1) and "Read-only file system" in said
+    ended, printed = boxed.run(WROTE, "link1")
+    assert ended == Ended(code=1) and "Read-only file system" in printed
     assert real.read_text() == (beyond / "real.txt").read_text() == "by its owner"
-    assert boxed.box.written() == [str(real)]
+    assert boxed.box.paths_written() == [str(real)]
 
 
 def test_a_second_database_in_the_home_is_a_copy_that_is_named_even_if_a_process_of_the_agent_makes_it(boxed: Boxed) -> None:
@@ -110,14 +110,14 @@ inner = "import os, sqlite3; sqlite3.connect(os.path.expanduser('~/second.db')).
 sys.exit(subprocess.run([sys.executable, "-c", inner]).returncode)
 """
     assert boxed.run(code)[0] == Ended(code=0)
-    assert boxed.box.written() == [str(boxed.home / "second.db")] and not (boxed.home / "second.db").exists()
+    assert boxed.box.paths_written() == [str(boxed.home / "second.db")] and not (boxed.home / "second.db").exists()
 
 
 def test_what_was_only_opened_to_be_written_and_what_python_caches_are_not_named(boxed: Boxed) -> None:
     (boxed.folder / "read.txt").write_text("x")
     (boxed.folder / "module.py").write_text("")
     assert boxed.run("import module; open('read.txt', 'a').close()", before={"PYTHONDONTWRITEBYTECODE": ""})[0] == Ended(code=0)
-    assert boxed.box.written() == []
+    assert boxed.box.paths_written() == []
 
 
 def test_temporary_folders_are_new_in_each_run(boxed: Boxed) -> None:
@@ -136,7 +136,7 @@ def test_after_a_renewal_all_is_as_it_was_at_first(boxed: Boxed) -> None:
     (boxed.folder / "kept.txt").write_text("by its owner")
     assert boxed.run("open('kept.txt', 'w').write('x'); open('new', 'w')")[0] == Ended(code=0)
     boxed.box.renew()
-    assert boxed.box.written() == []
+    assert boxed.box.paths_written() == []
     assert boxed.run("import os; print(open('kept.txt').read(), os.path.exists('new'))")[1] == "by its owner False"
 
 
@@ -193,8 +193,8 @@ def test_a_process_in_the_box_is_asked_stopped_and_killed_from_outside(boxed: Bo
 
 
 def test_a_process_of_the_box_sees_no_others_and_a_daemon_ends_with_its_agent(boxed: Boxed) -> None:
-    ended, said = boxed.run("import os; print(sorted(int(name) for name in os.listdir('/proc') if name.isdecimal()))")
-    assert ended == Ended(code=0) and said == "[1, 2]"
+    ended, printed = boxed.run("import os; print(sorted(int(name) for name in os.listdir('/proc') if name.isdecimal()))")
+    assert ended == Ended(code=0) and printed == "[1, 2]"
     assert boxed.run(DAEMON)[1] == "left"
     assert marked(f"AGENT_FOLDER={boxed.work}") == []
 
@@ -218,13 +218,13 @@ def test_nothing_is_left_of_a_box_whose_probe_is_killed(tmp_path: Path, boxed: B
 @pytest.mark.parametrize("place", ["same", "layers in it"])
 def test_a_folder_can_be_the_home_and_can_hold_the_layers(tmp_path: Path, place: str) -> None:
     home = tmp_path / "home"
-    boxed = opened(tmp_path, home, home, layers=home / "layers" if place == "layers in it" else None)
+    boxed = boxed_or_skipped(tmp_path, home, home, layers=home / "layers" if place == "layers in it" else None)
     try:
         for _ in range(2):
             assert boxed.run(WROTE, str(home / "x.txt"))[0] == Ended(code=0)
-            assert boxed.box.written() == [str(home / "x.txt")] and not (home / "x.txt").exists()
+            assert boxed.box.paths_written() == [str(home / "x.txt")] and not (home / "x.txt").exists()
             boxed.box.renew()
-            assert boxed.box.written() == []
+            assert boxed.box.paths_written() == []
     finally:
         boxed.box.close()
 

@@ -108,7 +108,7 @@ def test_each_kind_of_store_is_read_and_reset_where_the_agent_finds_it(tmp_path:
                 ("folder", "deep/one.txt"),
                 ("file", "list.json"),
             }
-            assert world.box.written() == []
+            assert world.box.paths_written() == []
             await world.stores.reset()
             assert (await world.reading()).digest == first.digest
             await world.run("assert not os.path.exists('session') and open('beside.txt').read() == 'of the owner'")
@@ -137,6 +137,19 @@ def test_a_reading_is_the_last_commit_while_the_agent_writes_and_a_change_in_a_m
     in_a_world(tmp_path, work)
 
 
+def test_a_folder_in_a_store_can_be_renamed(tmp_path: Path) -> None:
+    async def work(world: World) -> None:
+        for _ in range(2):
+            await world.stores.reset()
+            assert (await world.reading()).differences == ()
+            await world.run("os.rename('notes/deep', 'notes/deeper'); open('notes/deeper/one.txt', 'a').write('!')")
+            assert changed(await world.reading()) == {
+                ("folder", place) for place in ("deep", "deep/one.txt", "deeper", "deeper/one.txt")
+            }
+
+    in_a_world(tmp_path, work)
+
+
 def test_a_query_of_the_owners_asks_the_copy_and_cannot_change_it(tmp_path: Path) -> None:
     async def work(world: World) -> None:
         await world.stores.reset()
@@ -156,7 +169,7 @@ def test_what_the_agent_knows_is_forgotten_alone(tmp_path: Path) -> None:
         await world.run("open('session', 'w'); open('list.json', 'w').write('[]'); open('other', 'w')")
         await world.stores.forget()
         await world.run("assert not os.path.exists('session') and os.path.exists('other') and open('list.json').read() == '[]'")
-        assert world.box.written() == [str(world.folder / "other")]
+        assert world.box.paths_written() == [str(world.folder / "other")]
 
     in_a_world(tmp_path, work)
 
