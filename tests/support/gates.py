@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from bench.probe.run.gateway.gate import AnswerFate, CallFate, LiveCall, WaitEnd
+from bench.probe.points import AnswerFate, CallFate
+from bench.probe.run.gateway.gate import LiveCall, WaitEnd
 from bench.probe.run.gateway.listener import AgentListener
 
 

@@ -10,7 +10,8 @@ regrets  it gives back what it paid twice
 double   it makes each payment twice, with nothing broken
 notes    it adds two lines at the same time
 intent   it writes into the file JOURNAL that it pays, then pays, and never pays what stands there
-hasty    it waits three seconds for an answer, looks, and pays again if no payment stands; `blind`: it does not look
+hasty    it waits three seconds for an answer, looks, and pays again if no payment stands; `blind`: it does not look, and
+         each payment takes a second and a half
 equal    it makes two equal payments, and writes each into JOURNAL when it is done
 """
 
@@ -55,6 +56,7 @@ class Handler(BaseHTTPRequestHandler):
             time.sleep(0.4 + 0.3 * (asked["line"] == "second"))
             database.execute("UPDATE note SET text = ?", (f"{text}{asked['line']}. ",))
         else:
+            time.sleep(asked.get("seconds", 0))
             cents = asked["cents"] if self.path == "/pay" else -asked["cents"]
             key = self.headers.get("Idempotency-Key")
             database.execute("INSERT OR IGNORE INTO payment (bill, cents, key) VALUES (?, ?, ?)", (asked["bill"], cents, key))
@@ -73,15 +75,17 @@ def post(path: str, key: str = "", **content: Any) -> None:
 
 def pay_hastily(mode: set[str]) -> None:
     key = "key of a" if "keyed" in mode else ""
+    seconds = 1.5 if "blind" in mode else 0  # its process ends while a held payment is delivered
     try:
-        post("/pay", key, bill="a", cents=500)
+        post("/pay", key, bill="a", cents=500, seconds=seconds)
     except OSError:
         if "blind" not in mode:
             with urllib.request.urlopen(f"{os.environ['PAY_URL']}/paid", timeout=10) as answer:
                 if answer.read() != b"0":
                     print("Paid.")
                     return
-        post("/pay", key, bill="a", cents=500)
+        post("/pay", key, bill="a", cents=500, seconds=seconds)
+        time.sleep(seconds / 3)
     print("Paid.")
 
 

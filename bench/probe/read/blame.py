@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
+from bench.probe.points import point_of
 from bench.record.probe.events import CellJudged, CellVerdict, GatewayCall, GatewayMend
-from bench.record.probe.points import KILLS, StrikePoint
 
 PARTS: tuple[GatewayMend, ...] = get_args(GatewayMend)
 SUFFICIENT = frozenset[CellVerdict](("same", "absorbed", "compensated"))
@@ -101,10 +101,11 @@ def asked_first(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
     struck = _struck(calls)
     if struck is None:
         return ()
-    if struck.point == "twice":
+    point = point_of(struck.point or "")
+    if point.by_tool:
         return ("tool",)
     again = any(call.repeats and call.door_kind != "model" for call in calls)
-    died = struck.point in KILLS
+    died = bool(point.death)
     answered = any(call.door_kind == "model" and call.number >= struck.number for call in calls)
     asked: dict[GatewayMend, bool] = {"key": again, "memory": died, "reply": answered}
     return tuple(part for part in asked if asked[part])
@@ -113,8 +114,8 @@ def asked_first(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
 def asked_last(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
     """Return the part to mend last, by itself: the client of a struck call, if the agent did not die."""
     struck = _struck(calls)
-    others: frozenset[StrikePoint | None] = frozenset((*KILLS, "twice"))
-    return ("client",) if struck and struck.point not in others else ()
+    point = point_of(struck.point or "") if struck else None
+    return ("client",) if point and not point.death and not point.by_tool else ()
 
 
 def asks_client(calls: Sequence[GatewayCall]) -> bool:

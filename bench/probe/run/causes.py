@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from bench.probe.run.course import AgentCourse
-from bench.record.probe.events import GatewayCall, PlannedCall, RepeatCause
-from bench.record.probe.points import CallClass
+from bench.record.probe.events import CallClass, GatewayCall, PlannedCall, RepeatCause
 
 CleanCalls = Mapping[tuple[str, int], PlannedCall]
 """The calls of the clean runs, by which call each is and how often it was made so far."""

@@ -5,20 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from bench.probe.points import IS_ERROR, JSON_RPC, DoorKind, StrikePoint, gravity_of, points_of
 from bench.probe.run.clean import Clean
-from bench.probe.run.gateway.gate import DoorKind
-from bench.probe.run.gateway.mcp import IS_ERROR, JSON_RPC
 from bench.probe.run.gateway.striker import CellStrike
 from bench.record.probe.events import GatewayCall, plan_of
-from bench.record.probe.points import POINTS, StrikePoint, points_of
 
-FORMS: dict[StrikePoint, tuple[str, ...]] = {"lost": ("break", "error", "silence"), "model_lost": ("break", "silence")}
-"""The wire forms of a point, the default first. The other points have one, but for an error of MCP. `error`: the call was done,
-and a proxy's error is the answer."""
-ERROR_FORMS = (IS_ERROR, JSON_RPC)
-DOORS: dict[StrikePoint, tuple[DoorKind, ...]] = {"in_flight": ("http",), "twice": ("http", "mcp_http")}
-"""The doors at which a call is struck at a point, if not at all. No pipe delivers a call twice."""
-STREAMED: frozenset[StrikePoint] = frozenset(("stream_before", "stream_half"))
+MCP: frozenset[DoorKind] = frozenset(("mcp_stdio", "mcp_http"))
 
 
 @dataclass(frozen=True)
@@ -30,7 +22,7 @@ class ProbeCell:
 
     plan: str
     call: str
-    point: StrikePoint
+    point: str
     form: str
     strike: CellStrike
 
@@ -47,29 +39,27 @@ def cells_of(clean: Clean, *, all_forms: bool = False, only: Sequence[str] = ())
     cells = [cell for made in clean.reference.own_calls() for cell in _of_call(clean, *made, all_forms)]
     chosen = [cell for cell in cells if not only or any(word in cell.plan for word in only)]
     seen = {planned.name for planned in clean.calls.values() if planned.call_class == "effect"}
-    return sorted(chosen, key=lambda cell: (cell.call not in seen, POINTS.index(cell.point)))
+    return sorted(chosen, key=lambda cell: (cell.call not in seen, gravity_of(cell.point)))
 
 
 def _of_call(clean: Clean, call: GatewayCall, identity: str, nth: int, all_forms: bool) -> Iterator[ProbeCell]:
     planned = clean.calls[identity, nth]
     for point in points_of(planned.call_class):
-        if point == "stale" and not _has_earlier(clean, call, identity):
+        if point.after == "stale" and not _has_earlier(clean, call, identity):
             continue
-        if call.door_kind not in DOORS.get(point, (call.door_kind,)):
+        if point.doors and call.door_kind not in point.doors:
             continue
-        if point in STREAMED and not _streams(clean, call):
+        if point.streams and not _streams(clean, call):
             continue
         forms = _forms(call, point)
-        usual = 2 if point == "lost" and call.door_kind == "http" else 1
-        for at, form in enumerate(forms if all_forms else forms[:usual]):
-            plan = plan_of(planned.name, point, form if at else "")
-            yield ProbeCell(plan, planned.name, point, form, CellStrike(identity, nth, point, form))
+        for at, form in enumerate(forms if all_forms else forms[: point.usual.get(call.door_kind, 1)]):
+            plan = plan_of(planned.name, point.name, form if at else "")
+            yield ProbeCell(plan, planned.name, point.name, form, CellStrike(identity, nth, point.name, form))
 
 
-def _forms(call: GatewayCall, point: StrikePoint) -> tuple[str, ...]:
-    if point == "error" and call.door_kind in ("mcp_stdio", "mcp_http"):
-        return ERROR_FORMS
-    return FORMS.get(point, ("",))
+def _forms(call: GatewayCall, point: StrikePoint) -> Sequence[str]:
+    """Return the wire forms of a point at the call's door, the default first; "" if it has one."""
+    return [form for form in point.forms if call.door_kind in MCP or form not in (IS_ERROR, JSON_RPC)] or [""]
 
 
 def _has_earlier(clean: Clean, call: GatewayCall, identity: str) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bench.common.escaping import escape_line
 from bench.common.wording import plural
+from bench.probe.points import points_of
 from bench.probe.run.addresses import Address, is_here
 from bench.probe.run.clean import FEWEST
 from bench.probe.run.probe_file import ProbeSettings
@@ -17,7 +18,6 @@ from bench.probe.run.witness.kinds import is_address
 from bench.probe.run.writing import CellRun
 from bench.record.model_parameters import ModelParameters
 from bench.record.probe.events import CellsPlanned, GatewayCall
-from bench.record.probe.points import points_of
 
 MINUTE = 60
 

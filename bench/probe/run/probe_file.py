@@ -57,8 +57,8 @@ REFERENCE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
 
 class StoreEntry(ConfigEntry):
     """A store on which the agent acts: `sqlite`, `postgres`, `folder` or `file`; or the agent's own `memory`. The probe
-    works on a copy. It stands at the same path in the agent's box. Without a box, its path or address replaces the owner's in the
-    agent's command, its MCP config and its variables."""
+    works on a copy. It stands at the same path in the agent's box. Without a box, its path or address replaces the owner's in
+    the agent's command, its MCP config and its variables."""
 
     sqlite: str | None = None
     """The file of an SQLite database."""

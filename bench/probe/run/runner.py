@@ -207,6 +207,7 @@ class Worker:
                 await self._live(self._subject.agent.start, environment, life, journal, texts)
                 if striker.dead and life.in_time:
                     await live_again()
+                await striker.end_delivery()
                 made = await course()
                 again = bool(half_way and half_way(made)) or (striker.holds and life.in_time and not made.said_done)
                 if again:

@@ -14,9 +14,16 @@ from bench.common.bounds import Many
 from bench.common.numbers import Count, Seconds
 from bench.common.values import dataclass
 from bench.record.events import EventPart
-from bench.record.probe.points import CallClass, StrikePoint
 from bench.record.probe.rows import RowDifference
 
+CallClass = Literal["effect", "read", "unseen", "model"]
+"""Of a call, not of a tool.
+
+effect   a witness saw a difference
+read     no witness saw a difference, and the call claims to read
+unseen   no witness saw a difference, and the call claims to write or claims nothing: repeated, it is no damage and no pass
+model    a request to the model
+"""
 CLEAN, CONTROL = "clean", "control"
 """The plans of trials in which nothing is struck: the first ones, and those among the cells."""
 Went = Literal["", "disconnected", "cancelled", "asked_again", "waits_longer"]
@@ -112,7 +119,7 @@ class GatewayCall:
     answered: Seconds | None
     given: Seconds | None
     failed: bool = False
-    point: StrikePoint | None = None
+    point: str | None = None
     form: str = ""
     given_otherwise: bool = False
     went: Went = ""
@@ -195,7 +202,7 @@ class CellJudged:
     """
 
     call: str
-    point: StrikePoint | None
+    point: str | None
     form: str
     call_class: CallClass | None
     struck: Count | None
@@ -264,7 +271,7 @@ class CellsPlanned:
     kind: Literal["cells_planned"] = "cells_planned"
 
 
-def plan_of(call: str, point: StrikePoint, form: str = "") -> str:
+def plan_of(call: str, point: str, form: str = "") -> str:
     """Return the plan of the cell that strikes a call at this point; `form` if it is not the point's first."""
     return f"{call}.{point}.{form}" if form else f"{call}.{point}"
 

@@ -9,6 +9,7 @@ import sqlite3
 import sys
 from contextlib import closing
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from commands import Ended, bench, start
@@ -97,10 +98,23 @@ def test_an_agent_that_pays_twice_is_found_and_its_run_is_like_any_other(tmp_pat
         assert line in out, (words, out, err)
     code, out, _ = bench(folder, "probe", "--yes", "--only", "charge#1.lost", TMPDIR=str(tmp_path))
     assert code == 1 and "is complete, and nothing was run" in out
+    files = ("--json", "ci/probe.json", "--junit", "ci/probe.xml", "--markdown", "ci/probe.md")
+    code, _, _ = bench(folder, "probe", "--yes", "--only", "charge#1.lost", *files, TMPDIR=str(tmp_path))
+    told = json.loads((folder / "ci" / "probe.json").read_text())
+    assert (code, told["exit_code"], [cell["cell"] for cell in told["cells"]]) == (1, 1, ["till.charge#1.lost"])
+    assert 'type="damage"' in (folder / "ci" / "probe.xml").read_text() and "✕" in (folder / "ci" / "probe.md").read_text()
     with (folder / "probe.toml").open("a") as file:
         file.write("# mended\nignore = ['nothing']\n")
     err = refused(bench(folder, "probe", "--yes", "--only", "charge#1.lost", TMPDIR=str(tmp_path)))
     assert "its file, or a file that it names, has changed; give --set-aside to begin anew, or --name" in err
+
+
+def test_what_cannot_be_asked_is_an_error_in_the_junit_file(tmp_path: Path) -> None:
+    err = refused(bench(tmp_path, "probe", "--yes", "--junit", "ci/probe.xml"))
+    [case] = ElementTree.parse(tmp_path / "ci" / "probe.xml").getroot()[0]
+    assert (
+        "probe.toml: is not there" in err and "probe.toml: is not there" in case[0].attrib["message"] and case[0].tag == "error"
+    )
 
 
 def test_a_stopped_probe_goes_on_and_leaves_nothing_behind(tmp_path: Path) -> None:

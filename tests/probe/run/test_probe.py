@@ -15,40 +15,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from till import ROOT, desk, till, worker_of
+from till import ROOT, MadeProbe, desk, probed, till, worker_of
 
 from bench.common.errors import ConfigError, OriginalChanged
-from bench.probe.run.gateway.subject import Subject
 from bench.probe.run.probe import Probe
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
 from bench.record.probe.events import CellsPlanned, GatewayCall
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the probe's processes are watched on Linux")
-
-
-def probed(
-    folder: Path,
-    subject: Subject,
-    *only: str,
-    workers: int = 1,
-    kept: Sequence[CellRun] = (),
-    most: int = 1000,
-    budget: float | None = None,
-) -> list[CellRun]:
-    """Return the runs of a probe, at most `most`."""
-
-    async def all_runs() -> list[CellRun]:
-        probe = Probe(subject, worker_of(subject, folder), workers=workers, only=only, kept=kept, budget=budget)
-        runs, iterator = list[CellRun](), probe.runs()
-        async for run in iterator:
-            runs.append(run)
-            if len(runs) == most:
-                await iterator.aclose()
-                break
-        return runs
-
-    return asyncio.run(all_runs())
 
 
 def damaged(runs: Sequence[CellRun]) -> Mapping[str, int]:
@@ -60,16 +35,14 @@ def verdicts(runs: Sequence[CellRun]) -> dict[tuple[str, int], str]:
     return {(run.plan, run.repetition): run.judged.verdict if run.judged else run.problem for run in runs}
 
 
-def test_an_agent_that_asks_again_pays_twice_and_a_key_keeps_it_from_that(tmp_path: Path) -> None:
-    (tmp_path / "bare").mkdir()
-    (tmp_path / "keyed").mkdir()
-    bare = probed(tmp_path / "bare", till(tmp_path / "bare", "again"), "charge#1.lost")
-    keyed = probed(tmp_path / "keyed", till(tmp_path / "keyed", "again keyed"), "charge#1.lost")
-    assert verdicts(bare)["till.charge#1.lost", 0] == verdicts(bare)["till.charge#1.lost", 1] == "doubled"
-    assert damaged(bare) == {"till.charge#1.lost": 2}
-    assert verdicts(keyed)["till.charge#1.lost", 0] == "absorbed"
+def test_an_agent_that_asks_again_pays_twice_and_a_key_keeps_it_from_that(tmp_path: Path, asks_again: MadeProbe) -> None:
+    bare, plan = asks_again.runs, "till.charge#1.lost"
+    keyed = probed(tmp_path, till(tmp_path, "again keyed"), "charge#1.lost")
+    assert verdicts(bare)[plan, 0] == verdicts(bare)[plan, 1] == "doubled"
+    assert damaged(bare) == {plan: 2}
+    assert verdicts(keyed)[plan, 0] == "absorbed"
     assert not damaged(keyed)
-    struck = next(run for run in bare if run.plan == "till.charge#1.lost")
+    struck = next(run for run in bare if run.plan == plan)
     first, again = (call for call in of_kind(struck.events, GatewayCall) if call.arguments == call_of(struck).arguments)
     assert (first.point, first.given_otherwise, again.repeats, again.cause) == ("lost", True, first.number, "client")
 
@@ -78,25 +51,17 @@ def call_of(run: CellRun) -> GatewayCall:
     return next(call for call in of_kind(run.events, GatewayCall) if call.point)
 
 
-def test_a_killed_agent_that_begins_anew_pays_twice_and_one_that_looks_does_not(tmp_path: Path) -> None:
-    (tmp_path / "bare").mkdir()
-    (tmp_path / "looks").mkdir()
-    bare = probed(tmp_path / "bare", till(tmp_path / "bare", ""), "charge#1.unack")
-    looks = probed(tmp_path / "looks", till(tmp_path / "looks", "looks"), "charge#1.unack")
-    assert verdicts(bare)["till.charge#1.unacknowledged", 0] == "doubled"
-    again = next(call for call in of_kind(bare[3].events, GatewayCall) if call.repeats)
+def test_a_killed_agent_that_begins_anew_pays_twice_and_one_that_looks_does_not(tmp_path: Path, begins_anew: MadeProbe) -> None:
+    plan = "till.charge#1.unacknowledged"
+    looks = probed(tmp_path, till(tmp_path, "looks"), "charge#1.unack", until=plan)
+    assert verdicts(begins_anew.runs)[plan, 0] == "doubled"
+    again = next(call for call in of_kind(begins_anew.runs[3].events, GatewayCall) if call.repeats)
     assert again.cause == "restart"
-    assert verdicts(looks)["till.charge#1.unacknowledged", 0] == "same"
+    assert verdicts(looks)[plan, 0] == "same"
 
 
-def test_an_agent_whose_model_asks_again_pays_twice_over_http(tmp_path: Path) -> None:
-    only = (
-        "shop.POST /payments#1.lost",
-        "shop.POST /payments#1.unacknowledged",
-        "shop.POST /payments#1.twice",
-        "#1.model_lost",
-    )
-    runs = probed(tmp_path, desk(tmp_path), *only, workers=2)
+def test_an_agent_whose_model_asks_again_pays_twice_over_http(over_http: MadeProbe) -> None:
+    runs = over_http.runs
     planned = next(iter(of_kind(runs[2].events, CellsPlanned)))
     assert {call.name: call.call_class for call in planned.calls} == {
         "model./v1/chat/completions#1": "model",

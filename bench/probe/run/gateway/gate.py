@@ -12,35 +12,7 @@ from typing import Any, Literal, Protocol
 
 from pydantic import JsonValue
 
-DoorKind = Literal["mcp_stdio", "mcp_http", "http", "model"]
-CallFate = Literal["pass", "twice", "hold", "error", "malformed", "rate_limit", "answer", "drop"]
-"""What becomes of a call that has arrived.
-
-pass       it is passed on as it came
-twice      it is passed on twice, the second time under a new id; the second answer is dropped
-hold       it is kept from the server under silence. If the client gives up, `went` delivers it later by `LiveCall.deliver`.
-           If it waits longer than `patience`, the door awaits `passes`, and passes it on as it came
-error      it is not passed on, and the door's error is the answer (`isError`, a JSON-RPC error, HTTP 503, as `form` says)
-malformed, rate_limit   the same of a model's request: a reply that is no reply; HTTP 429
-answer     it is not passed on, and `LiveCall.instead` is the answer
-drop       it is not passed on, and nothing is answered: the agent was killed
-"""
-AnswerFate = Literal[
-    "give", "break", "silence", "error", "late", "stale", "empty", "garbled", "too_large", "cut_off", "half", "drop"
-]
-"""What becomes of an answer that the server gave.
-
-give       it is given as it came
-break      the connection is broken instead
-silence    nothing is given until the client disconnects, cancels, or asks again, or until `patience` ends. Then, if it still
-           waits, the door notes "it waits longer" (`Gate.waits_longer`) and gives the answer
-error      an error stands in its place, as a proxy or a broken server answers after the call was done (HTTP 504, `isError`)
-late       as silence, and then the answer is given if the connection still stands
-stale      the answer that this read had before the last effect is given (`LiveCall.instead`)
-empty, garbled, too_large   what stands for the answer of a read
-cut_off    a model's reply ends in the middle; `half`: a stream ends after half of its events, `break` before the first
-drop       nothing is given: the agent was killed
-"""
+from bench.probe.points import AnswerFate, CallFate, DoorKind
 
 WaitEnd = Literal["disconnected", "cancelled", "asked_again", "waits_longer"]
 """How a client's wait for an answer ended, or that it did not end within `patience`."""

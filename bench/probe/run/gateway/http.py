@@ -19,9 +19,10 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from bench.common.errors import ConfigError
+from bench.probe.points import AnswerFate, CallFate, DoorKind
 from bench.probe.run.gateway.bodies import IN_MEMORY, LARGEST_PARSED, Body, BodyTooLarge, fields_of, json_of, parsed
 from bench.probe.run.gateway.damaged import emptied, enlarged, garbled
-from bench.probe.run.gateway.gate import AnswerFate, CallFate, CallGate, DoorKind, LiveCall, Undelivered, WaitEnd
+from bench.probe.run.gateway.gate import CallGate, LiveCall, Undelivered, WaitEnd
 from bench.probe.run.gateway.http_wire import BadMessage, Head, Wire, chunk, framing_of, head_of, made_head
 from bench.probe.run.gateway.mcp import asks_again
 from bench.probe.run.gateway.server_sent import events_of

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from typing import Literal
 
+from bench.probe.points import DoorKind
 from bench.probe.run.gateway.bodies import Body, BodyTooLarge, Unpacking
-from bench.probe.run.gateway.gate import CallGate, DoorKind, LiveCall
+from bench.probe.run.gateway.gate import CallGate, LiveCall
 from bench.probe.run.gateway.http import Broken, ClientGone, Desk, HttpDoor, Incoming, ServiceAnswer, ServiceRequest, leave
 from bench.probe.run.gateway.http_wire import LAST_CHUNK, chunk, made_head
 from bench.probe.run.gateway.mcp import KnownServer, changed_answer, error_answer, joined, second_delivery

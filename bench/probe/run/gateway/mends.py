@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from bench.probe.points import POINTS
 from bench.probe.run.gateway.journal import JournaledCall
 from bench.record.probe.events import GatewayMend
-from bench.record.probe.points import StrikePoint
 
 
 class Mends:
@@ -28,10 +28,10 @@ class Mends:
     ):
         self._parts, self._counts, self._effects, self._replies = frozenset(parts), counts, effects, replies
 
-    def forgets_after(self, point: StrikePoint) -> bool:
+    def forgets_after(self, point: str) -> bool:
         """Return whether the agent loses what it knows when it is started again. The journal then is its whole memory: an agent
         that notes a call before it is done remembers what nobody did."""
-        return point == "killed_before" and "memory" in self._parts
+        return POINTS[point].death == "arrived" and "memory" in self._parts
 
     def answer_to(self, entry: JournaledCall, calls: Sequence[JournaledCall]) -> bytes:
         """Return the answer to a call that is not passed on; b"" if the call is passed on.

@@ -8,33 +8,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from bench.probe.run.gateway.gate import AnswerFate, CallFate, LiveCall, Undelivered
+from bench.probe.points import POINTS, AnswerFate, CallFate, StrikePoint
+from bench.probe.run.gateway.gate import LiveCall, Undelivered
 from bench.probe.run.gateway.journal import Journal, JournaledCall
 from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.tape import PlayedTape
-from bench.record.probe.points import StrikePoint
 
-_BEFORE: dict[StrikePoint, CallFate] = {
-    "error": "error",
-    "model_error": "error",
-    "rate_limit": "rate_limit",
-    "malformed": "malformed",
-    "twice": "twice",
-    "in_flight": "hold",
-}
-_AFTER: dict[StrikePoint, AnswerFate] = {
-    "late": "late",
-    "stale": "stale",
-    "empty": "empty",
-    "garbled": "garbled",
-    "too_large": "too_large",
-    "cut_off": "cut_off",
-    "stream_before": "break",
-    "stream_half": "half",
-}
-LOST_FORMS: dict[str, AnswerFate] = {"silence": "silence", "error": "error"}
 HELD_LONG = 0.2
 """Seconds. A call that is made again sooner was not given up: equal calls can be made at the same time."""
+NOTICED = 0.02
+"""Seconds in which the gateway notices that a connection was closed before another call arrived."""
 _NOT_PASSED_ON = frozenset[CallFate](("hold", "error", "rate_limit", "malformed", "drop"))
 
 
@@ -44,7 +27,7 @@ class CellStrike:
 
     identity: str
     nth: int
-    point: StrikePoint
+    point: str
     form: str
 
 
@@ -81,6 +64,7 @@ class Striker:
         self.struck: JournaledCall | None = None
         self.dead = self.delivered = False
         self._strike, self._kill, self._one_by_one, self._mends = strike, kill, one_by_one, mends
+        self._point: StrikePoint | None = POINTS[strike.point] if strike else None
         self._tape = tape
         self._at_next_request = False
         self._calls = dict[LiveCall, JournaledCall]()
@@ -113,15 +97,15 @@ class Striker:
         if self._mends and call.continues is None and (instead := self._mends.answer_to(entry, self.journal.calls)):
             call.instead, entry.given_otherwise = instead, call.kind != "model"
             return "answer"
-        if call.continues is None and self._is_struck(entry):
-            self.struck, entry.point, call.struck = entry, self._point, True
-            call.form = self._strike.form if self._strike else ""
-        if self._gave_up.is_set() and call.kind != "model":
-            self._looks.add(entry)
-        holds = entry is self.struck and self._point == "in_flight"
+        if self._strike and call.continues is None and self._is_struck(entry):
+            self.struck, call.struck = entry, True
+            entry.point, call.form = self._strike.point, self._strike.form
+        await self._note_look(entry)
+        at = self._point if entry is self.struck else None
+        holds = bool(at and at.before == "hold")
         if call.kind != "model" and call.continues is None and not holds:
             await self._lift_off(call)
-        if entry is self.struck and self._point == "killed_before":
+        if at and at.death == "arrived":
             await self._die()
         if self.dead:
             return self._dropped(entry)
@@ -133,9 +117,16 @@ class Striker:
             entry.given_otherwise = before != "hold"
         return before
 
+    async def _note_look(self, entry: JournaledCall) -> None:
+        """Note that an agent looks, if this call arrives after it gave up the call that is held."""
+        if self.holds and entry.call.kind != "model" and entry is not self.struck:
+            await asyncio.sleep(NOTICED)
+            if self._gave_up.is_set():
+                self._looks.add(entry)
+
     def _fate(self, entry: JournaledCall) -> CallFate:
         """Return what happens to a call of a running agent."""
-        before = _BEFORE.get(self._point, "pass") if entry is self.struck and self._point else "pass"
+        before = self._point.before if entry is self.struck and self._point else "pass"
         if self._tape and before not in _NOT_PASSED_ON:
             entry.call.taped = self._tape.answer_to(entry)
             return before if entry.call.taped else "error"
@@ -163,7 +154,7 @@ class Striker:
         if entry is self.struck:
             after = await self._strike_answer(entry)
             self.delivered = self.delivered or after != "give"
-        elif self._strike and self._strike.point == "stale" and entry.identity == self._strike.identity and not self.struck:
+        elif self._keeps_answer(entry):
             self._earlier = answer
         entry.given_otherwise = entry.given_otherwise or after not in ("give", "late")
         return after
@@ -177,9 +168,9 @@ class Striker:
         if entry in self._looks:
             self._has_looked.set()
         if entry is self.struck and not self.dead:
-            if self._point == "acknowledged":
+            if self._point and self._point.death == "given":
                 await self._die()
-            self._at_next_request = self._point == "acknowledged_next"
+            self._at_next_request = bool(self._point and self._point.death == "next")
 
     async def ended(self, call: LiveCall) -> None:
         """The call has ended without an answer. A call that is delivered late goes on: its client left long ago."""
@@ -192,7 +183,7 @@ class Striker:
         entry.went = how
         if entry in self._held:
             self._abandon(entry)
-        if entry is self.struck and self._point == "in_flight" and how != "waits_longer":
+        if entry is self.struck and self._holds_call and how != "waits_longer":
             self._gave_up.set()
             self._delivering = asyncio.create_task(self._deliver(entry))
 
@@ -203,12 +194,17 @@ class Striker:
     @property
     def holds(self) -> bool:
         """Whether a call is still held whose client gave it up, or has ended."""
-        return bool(self.struck and self._point == "in_flight" and self.struck.passed_on is None)
+        return bool(self.struck and self._holds_call and self.struck.passed_on is None)
 
     @property
     def has_delivered(self) -> bool:
         """Whether a held call was delivered after its client had given it up."""
         return self._delivering is not None
+
+    async def end_delivery(self) -> None:
+        """Wait until a held call is delivered, if the agent has looked: it can end meanwhile."""
+        if self._delivering and self._has_looked.is_set():
+            await self._delivering
 
     async def deliver_held(self) -> None:
         """Deliver the call that is held, since the agent looks no more. Its end ended its connection."""
@@ -225,6 +221,7 @@ class Striker:
         call = entry.call
         with suppress(TimeoutError):
             await asyncio.wait_for(self._has_looked.wait(), self.patience)
+        self._has_looked.set()
         entry.given_otherwise = True
         if call.deliver is None or (self._mends and self._mends.answer_to(entry, self.journal.calls)):
             return
@@ -267,8 +264,13 @@ class Striker:
         self.dead = False
 
     @property
-    def _point(self) -> StrikePoint | None:
-        return self._strike.point if self._strike else None
+    def _holds_call(self) -> bool:
+        return bool(self._point and self._point.before == "hold")
+
+    def _keeps_answer(self, entry: JournaledCall) -> bool:
+        """Return whether an answer is what the struck read gets later."""
+        stale = self._point and self._point.after == "stale"
+        return bool(stale and self._strike and not self.struck and entry.identity == self._strike.identity)
 
     def _is_struck(self, entry: JournaledCall) -> bool:
         aim = self._strike
@@ -276,15 +278,15 @@ class Striker:
 
     async def _strike_answer(self, entry: JournaledCall) -> AnswerFate:
         call, point = entry.call, self._point
-        if point == "unacknowledged":
+        assert point
+        if point.death == "done":
             await self._die()
             return "drop"
-        if point in ("lost", "model_lost"):
-            return LOST_FORMS.get(call.form, "break")
-        if point == "stale":
+        after = point.forms.get(call.form, point.after)
+        if after == "stale":
             call.instead = self._earlier
             return "stale" if self._earlier else "give"
-        return _AFTER.get(point, "give") if point else "give"
+        return after
 
     async def _die(self) -> None:
         """Kill the agent. A caller that still waits for an answer gets none."""

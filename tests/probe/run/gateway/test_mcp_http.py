@@ -20,7 +20,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequestParams, ElicitResult, TextContent, ToolAnnotations
 from pydantic import BaseModel
 
-from bench.probe.run.gateway.gate import AnswerFate
+from bench.probe.points import AnswerFate
 from bench.probe.run.gateway.subject import McpServer
 
 MODES = {

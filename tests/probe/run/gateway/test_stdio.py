@@ -12,8 +12,8 @@ import pytest
 from gates import ScriptedGate
 from stdio_agents import Client, client_of, gateway_of
 
-from bench.probe.run.gateway.gate import AnswerFate, CallFate, LiveCall
-from bench.probe.run.gateway.mcp import JSON_RPC
+from bench.probe.points import JSON_RPC, AnswerFate, CallFate
+from bench.probe.run.gateway.gate import LiveCall
 from bench.wire.json_rpc import LONGEST
 
 CALL = b'{"method":"tools/call" , "params":{"name":"pay","arguments":{"amount":5}},"jsonrpc":"2.0","id":%s}\n'

@@ -12,7 +12,6 @@ import pytest
 from bench.probe.run.gateway.gate import LiveCall
 from bench.probe.run.gateway.journal import Journal
 from bench.probe.run.gateway.striker import CellStrike, Striker
-from bench.record.probe.points import StrikePoint
 from bench.record.probe.rows import RowDifference, StoreReading
 
 
@@ -45,7 +44,7 @@ class Ledger:
 class Counter:
     """A door, a server that pays, and an agent that can be killed."""
 
-    def __init__(self, point: StrikePoint | None, form: str = "", *, one_by_one: bool = False, patience: float = 5.0):
+    def __init__(self, point: str | None, form: str = "", *, one_by_one: bool = False, patience: float = 5.0):
         self.ledger, self.deaths, self.number = Ledger(), 0, 0
         self.journal = Journal(lambda value: value, lambda door, tool, value: f"{door}.{tool}{value}", self.ledger)
         strike = CellStrike("shop.pay{'who': 'ada'}", 1, point, form) if point else None
@@ -96,7 +95,7 @@ class Counter:
         ("stream_half", "", ("pass", "half"), 0),
     ],
 )
-def test_a_point_is_struck_once_at_its_call(point: StrikePoint, form: str, course: tuple[str, str], deaths: int) -> None:
+def test_a_point_is_struck_once_at_its_call(point: str, form: str, course: tuple[str, str], deaths: int) -> None:
     async def calls() -> list[tuple[str, str]]:
         made = [await counter.call("bob"), await counter.call("ada")]
         counter.gate.start_again()
