@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from os.path import normpath
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -193,13 +194,16 @@ def box_plan(
     new = {Path(path).resolve() for path in (*HIDDEN, *(variables.get(name) for name in OWN)) if path and Path(path).is_dir()}
     hidden = [path for path in sorted(new) if not any(path.is_relative_to(root) for root in roots)]
 
-    def is_gone(path: Path) -> bool:
-        return any(map(path.is_relative_to, hidden)) and not any(map(path.is_relative_to, roots))
-
-    needed = [RESOLVER.resolve(), Path(sys.prefix), Path(sys.base_prefix), Path(bench.__path__[0])]
-    needed += [each for words in programs for each in _programs_places(words, folder, variables)]
-    seen = {path.resolve(): path for path in needed if is_gone(path.resolve()) and path.exists()}
-    return BoxPlan(layers, gateway, roots, tuple(hidden), _outermost(seen), owners, tuple(places))
+    needed = [RESOLVER, Path(sys.prefix), Path(sys.base_prefix), Path(bench.__path__[0])]
+    for words in programs:
+        program = shutil.which(words[0], path=variables.get("PATH"))
+        needed += [folder / word for word in (program or "", *words)]
+    shown = []
+    for path in (place for each in needed if _exists(each) for place in (Path(normpath(each)), each.resolve())):
+        above = [place for place in hidden if path.is_relative_to(place) and path != place]
+        if above and not any(map(path.is_relative_to, roots)):
+            shown.append(above[-1] / path.relative_to(above[-1]).parts[0])
+    return BoxPlan(layers, gateway, roots, tuple(hidden), _outermost(shown), owners, tuple(places))
 
 
 def outside_by(words: Sequence[str]) -> str:
@@ -273,13 +277,8 @@ def _check_root(root: Path, inner: Iterable[Path]) -> None:
                 )
 
 
-def _programs_places(words: Sequence[str], folder: Path, variables: Mapping[str, str]) -> Iterator[Path]:
-    """Yield what a command needs of what it names: the folder of a file, and all of a virtual environment."""
-    program = shutil.which(words[0], path=variables.get("PATH"))
-    for place in filter(None, (program, *words)):
-        path = folder / place
-        if not path.is_file():
-            continue
-        above = path.parent.parent
-        yield above if (above / "pyvenv.cfg").exists() else path if str(path.parent) in HIDDEN else path.parent
-        yield path.resolve().parent
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a word of a command that can be no path
+        return False

@@ -42,7 +42,7 @@ class BoxPlan:
     gateway  the folder with the gateway's socket, which is reached from the box
     roots    the folders of which the agent sees copies: what it writes there lies in a layer
     hidden   the folders that are new and empty
-    shown    files and folders that are seen nevertheless, read-only, though they lie in a hidden folder
+    shown    files and folders in hidden folders that are seen nevertheless, read-only
     stores   paths of the stores, and of the configs that the probe writes
     places   folders that only this program sees: first states of the stores
     """
@@ -110,6 +110,8 @@ class Inside:
             mode = "755" if path == Path("/run") else "1777"
             path.mkdir(parents=True, exist_ok=True)
             kernel.mount("tmpfs", path, "tmpfs", kernel.NO_SETUID | kernel.NO_DEVICES, f"mode={mode}")
+        for path in plan.shown:
+            self._show(sources[path], path)
         for number, path in enumerate(plan.roots):
             path.mkdir(parents=True, exist_ok=True)
             upper, work = (self._upper / f"{kind}{number}" for kind in ("upper", "work"))
@@ -121,14 +123,13 @@ class Inside:
             if path.stat().st_dev == devices[path]:
                 raise OSError(f"{path} is not a copy in the box")
         self._sources = sources
-        for path in (plan.gateway, *plan.shown):
-            self._show(path)
+        self._show(sources[plan.gateway], plan.gateway)
         for path in _sockets():
             with suppress(OSError):
                 if not path.is_relative_to(plan.gateway) and path.is_socket():
                     kernel.bind("/dev/null", path)
         for path in plan.places:
-            self._show(path)
+            self._show(sources[path], path)
         ours = os.open("/proc/self/ns/mnt", os.O_RDONLY)
         kernel.unshare(kernel.NEW_MOUNTS)
         for path in plan.places:
@@ -202,9 +203,8 @@ class Inside:
         self._opened.append(os.open(path, os.O_PATH | os.O_CLOEXEC))
         return f"/proc/self/fd/{self._opened[-1]}"
 
-    def _show(self, path: Path) -> None:
-        """Mount a file or folder at its own place, if that is not seen any more."""
-        source = self._sources[path]
+    def _show(self, source: str, path: Path) -> None:
+        """Mount a file or folder at its own place, where it may not be seen any more."""
         if not Path(source).is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()

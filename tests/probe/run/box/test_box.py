@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic, sleep
@@ -42,9 +43,9 @@ boxed.run("import os, time; os.fork(); os.setsid() if os.getpid() != 2 else 0; p
 """
 
 
-def boxed_or_skipped(base: Path, folder: Path, home: Path, layers: Path | None = None) -> Boxed:
+def boxed_or_skipped(base: Path, folder: Path, home: Path, layers: Path | None = None, words: Sequence[str] = ()) -> Boxed:
     try:
-        return Boxed(base, folder, home, layers)
+        return Boxed(base, folder, home, layers, words)
     except ConfigError as error:
         pytest.skip(f"there is no box here: {error}")
 
@@ -130,6 +131,21 @@ def test_temporary_folders_are_new_in_each_run(boxed: Boxed) -> None:
         assert boxed.run(code, *places) == (Ended(code=0), str(list(places)))
         boxed.box.renew()
     assert not any(Path(place, "by-the-agent").exists() for place in places)
+
+
+def test_a_program_in_a_temporary_folder_is_seen_there_with_what_lies_beside_it_and_cannot_be_written(tmp_path: Path) -> None:
+    tools = Path(tempfile.mkdtemp(dir="/tmp"))
+    with ExitStack() as exits:
+        exits.callback(shutil.rmtree, tools)
+        (tools / "lib").mkdir()
+        (tools / "lib" / "more.py").write_text("")
+        (tools / "run.py").write_text("import sys; sys.path.insert(0, sys.argv[1]); import more; open(sys.argv[1] + '/x', 'w')")
+        boxed = boxed_or_skipped(tmp_path, tools / "agent", tmp_path / "home", words=[str(tools / "run.py")])
+        exits.callback(boxed.box.close)
+        code = "import runpy, sys; runpy.run_path(sys.argv.pop(1))"
+        ended, printed = boxed.run(code, str(tools / "run.py"), str(tools / "lib"))
+        assert ended == Ended(code=1) and "Read-only file system" in printed
+        assert boxed.run(WROTE, "x")[0] == Ended(code=0) and boxed.box.paths_written() == [str(tools / "agent" / "x")]
 
 
 def test_after_a_renewal_all_is_as_it_was_at_first(boxed: Boxed) -> None:
