@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from bench.common.registry import Part, Registry
 from bench.record.probe.events import CallClass
 
-DoorKind = Literal["mcp_stdio", "mcp_http", "http", "model"]
+DoorKind = Literal["mcp_stdio", "mcp_http", "http", "function", "model"]
 CallFate = Literal["pass", "twice", "hold", "error", "malformed", "rate_limit", "answer", "drop"]
 """What becomes of a call that has arrived.
 
@@ -105,7 +105,7 @@ OURS = (
     StrikePoint("unacknowledged", "the agent dies after {} is done and before it gets the answer", _WRITE, death="done"),
     StrikePoint("acknowledged", "the agent dies right after it gets the answer of {}", _WRITE, death="given"),
     StrikePoint("acknowledged_next", "the agent dies at its next request after {}", _WRITE, death="next"),
-    StrikePoint("late", "the answer of {} comes late", _WRITE, after="late"),
+    StrikePoint("late", "the answer of {} comes late", _WRITE, after="late", doors=("mcp_stdio", "mcp_http", "http")),
     StrikePoint("twice", "{} is delivered twice", _WRITE, before="twice", doors=("http", "mcp_http"), by_tool=True),
     StrikePoint("killed_before", "the agent dies before {} is done", _WRITE, death="arrived"),
     StrikePoint("error", "{} fails", ("effect", "read", "unseen"), before="error", forms={IS_ERROR: "give", JSON_RPC: "give"}),

@@ -47,7 +47,8 @@ def _of_call(clean: Clean, call: GatewayCall, identity: str, nth: int, all_forms
     for point in points_of(planned.call_class):
         if point.after == "stale" and not _has_earlier(clean, call, identity):
             continue
-        if point.doors and call.door_kind not in point.doors:
+        within = (each.door_kind for each in clean.reference.calls if each.continues == call.number and point.before == "hold")
+        if point.doors and {call.door_kind, *within}.isdisjoint(point.doors):
             continue
         if point.streams and not _streams(clean, call):
             continue

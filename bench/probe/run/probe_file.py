@@ -28,6 +28,7 @@ from bench.probe.run.addresses import Address, host_of, is_here
 from bench.probe.run.agent_code import CODE, Copied, StartedProgram, code_in, fixed_names, places_in
 from bench.probe.run.box.box import outside_by
 from bench.probe.run.gateway.agent_config import expanded, read_config
+from bench.probe.run.gateway.functions import FUNCTION
 from bench.probe.run.gateway.gateway import NOT_HANDED, replacement, with_copy
 from bench.probe.run.gateway.subject import CommandWords, McpConfig, ModelSource, OwnersCheck, ProbedAgent, Service, Subject
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings, is_address
@@ -241,10 +242,22 @@ class ProbeFile(ConfigEntry):
     takes_copies: bool = False
     """Whether agent and servers take each path from what the probe hands over, even where their code has the name of an MCP
     config or a store. Without it, `--yes` is refused for such code, if there is no box."""
+    functions: Many[str] | None = Field(None, max_length=MOST)
+    """Tools that are functions in the agent's own process (Python), beside those of known frameworks: `MODULE:FUNCTION`, such
+    as `shop.payments:refund`. A script's module is its file's name. By default those of frameworks are sought where the file
+    has neither `mcp` nor `service`; `[]` seeks them beside these."""
     meant: Many[str] = ()
     """Tools that the task is meant to call more than once with the same arguments: `SERVER.TOOL`; `*` is any text."""
     check: Many[CheckEntry] = Field((), max_length=MOST)
     """What is asked at the end of each run, each with its table `[[check]]`."""
+
+    @field_validator("functions")
+    @classmethod
+    def _are_functions(cls, functions: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        for each in functions or ():
+            if not re.fullmatch(r"[^\W\d]\w*(\.\w+)*:[^\W\d]\w*(\.\w+)*", each):
+                raise ValueError(f'{each!r} is no MODULE:FUNCTION, such as "shop.payments:refund"')
+        return functions
 
     @field_validator("name")
     @classmethod
@@ -313,6 +326,7 @@ class ProbeSettings:
             hide=frozenset(file.hide),
             reads=file.reads,
             meant=file.meant,
+            functions=file.functions if file.mcp or file.service else file.functions or (),
             checks=tuple(
                 OwnersCheck(entry.store or _first_store(file), entry.sql, self._words("check.command", entry.command))
                 for entry in file.check
@@ -338,6 +352,7 @@ class ProbeSettings:
         servers = [server for config in subject.configs for server in config.servers]
         doors = {server.name: "mcp_http" if server.url else "mcp_stdio" for server in servers}
         doors |= dict.fromkeys((service.name for service in subject.services), "http")
+        doors |= {FUNCTION: "function"} if subject.functions is not None else {}
         doors |= {"model": "model"} if subject.model else {}
         return Probed(
             subject=self._digest(),

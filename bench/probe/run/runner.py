@@ -24,6 +24,7 @@ from bench.common.digests import Texts, digest_of
 from bench.common.errors import ConfigError, one_line
 from bench.probe.run.box.box import Box, box_plan
 from bench.probe.run.course import AgentCourse
+from bench.probe.run.gateway.functions import FUNCTION
 from bench.probe.run.gateway.gateway import NO_FILE, Gateway
 from bench.probe.run.gateway.journal import Journal, JournaledCall
 from bench.probe.run.gateway.mends import Mends
@@ -245,6 +246,10 @@ class Worker:
             raise ConfigError(f"the agent cannot be started: {os.strerror(ended.failed)}; {hint(ended.failed)}")
         text = self._shown(process.output.text)
         life.code, life.text = ended.code, text
+        if self._gateway.functions.refused:
+            raise ConfigError(f"functions: {self._gateway.functions.refused[0]}")
+        if self._subject.functions is not None and all(entry.call.kind == "model" for entry in journal.calls):
+            journal.notice(FUNCTION, self._gateway.functions.unentered())
         asked, printed, written = self._gateway.calls - calls, texts.keep(text), process.output.written
         life.records.append(
             ProcessEnded(number, ended.code, ended.signal, process.seconds, life.why, asked, printed, written, None)

@@ -223,7 +223,7 @@ def _answer(call: GatewayCall, raw: bytes, hidden: Secrets) -> str:
     def blot(text: bytes) -> bytes:
         return hidden.blot(text.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
-    if call.door_kind.startswith("mcp"):
+    if call.door_kind != "http":
         return blot(raw).decode("latin-1")
     at = raw.index(b"\r\n\r\n") + 4
     head = head_of(blot(raw[:at]))

@@ -27,8 +27,8 @@ class LiveCall:
     """One call at a proxy of the gateway, from its arrival on.
 
     number     its place in the journal, from 1
-    door       the name of the server or service as the owner's config has it; "model" for the model
-    tool       the MCP tool, `METHOD /path` of a service, or the path of the model's API
+    door       the name of the server or service as the owner's config has it; "model" for the model, "function" for functions
+    tool       the MCP tool, `METHOD /path` of a service, the name of a function, or the path of the model's API
     arguments  what it was called with, parsed: MCP arguments; query and body of a service; the body of a model's request
     reads      whether the tool claims to read: `readOnlyHint`, GET and HEAD; None if it claims nothing
     idempotent whether its method, or its server's claim, says that a repeated call does no more; `key` is its `Idempotency-Key`

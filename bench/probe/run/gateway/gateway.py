@@ -24,7 +24,9 @@ from bench.common.files import new_file
 from bench.common.wording import plural
 from bench.probe.run.box.box import Box
 from bench.probe.run.gateway.agent_config import expanded, rewritten
+from bench.probe.run.gateway.functions import VARIABLE, FunctionDoor
 from bench.probe.run.gateway.gate import CallGate
+from bench.probe.run.gateway.http import Desk
 from bench.probe.run.gateway.listener import AgentListener
 from bench.probe.run.gateway.mcp import KnownServer
 from bench.probe.run.gateway.server_errors import ServerErrors
@@ -53,6 +55,7 @@ class Gateway:
 
     gate    decides at each call; set it before the agent is started
     life    in which process of the agent calls come, from 1
+    functions   the door of tools in the agent's own process
     calls   how many calls have arrived, over all doors; set it to 0 for a new journal
     """
 
@@ -66,6 +69,7 @@ class Gateway:
         self.life, self.calls = 1, 0
         self._doors = [{server.name: KnownServer(server.name, "mcp_stdio") for server in c.servers} for c in subject.configs]
         self._listener = AgentListener(lambda: self.gate, self.number, lambda: self.life)
+        self.functions = FunctionDoor(Desk(lambda: self.gate, self.number, lambda: self.life), subject.functions or ())
         self._addresses: dict[str, str] = {}
         """Variables of the agent -> addresses of the gateway."""
         self._urls: list[dict[str, str]] = [{} for _ in subject.configs]
@@ -79,6 +83,7 @@ class Gateway:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             exits.callback(self._remove_files)
             await exits.enter_async_context(self._listener)
+            await exits.enter_async_context(self.functions)
             self._add_doors()
             self._socket = exits.enter_context(socket.socket(socket.AF_UNIX))
             self._listen()
@@ -139,6 +144,8 @@ class Gateway:
         """
         replaced, variables = self.replaced(words, environment)
         changed, variables = list(replaced), variables | self._addresses
+        if self._subject.functions is not None:
+            variables |= self.functions.variables(variables)
         for index, config in enumerate(self._subject.configs):
             if config.path == NO_FILE:
                 for server in config.servers:
@@ -168,6 +175,7 @@ class Gateway:
         """Kill all servers over stdio, as they end with their agent. Nothing of them runs once this returns, and nothing that
         the agent wrote arrives any more. A gate can await this at a call. Raises what the gate has raised at a call."""
         self._accept()
+        await self.functions.end()
         running = dict(self._running)
         ending = {task for task in self._serving if task not in {serving for _, serving in running.values()}}
         for task in ending:
@@ -228,6 +236,7 @@ class Gateway:
     async def _relay(self, connection: socket.socket, files: list[int], header: dict[str, Any], door: KnownServer) -> int:
         """Return the exit code of the server."""
         (program, *words), environment = self.replaced(header["words"], header["environment"])
+        environment.pop(VARIABLE, None)  # a server's functions are no tools of the agent
         cwd = Path(self._replaces(header["cwd"]))
         located = shutil.which(program, path=environment.get("PATH")) if os.sep not in program else str(cwd / program)
         their_input, our_output = os.pipe()

@@ -40,7 +40,8 @@ class Mends:
             entry: A call that has just arrived.
             calls: All calls of the course until now.
         """
-        same = [call for call in calls if call.identity == entry.identity and call.call.continues is None]
+        is_own = entry.call.continues is None
+        same = [call for call in calls if call.identity == entry.identity and (call.call.continues is None) == is_own]
         done = [call for call in same if call.is_done]
         if "memory" in self._parts:
             former = [call for call in done if call.call.life < entry.call.life]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bench.probe.points import POINTS, AnswerFate, CallFate, StrikePoint
+from bench.probe.run.gateway.damaged import DAMAGES, damaged
 from bench.probe.run.gateway.gate import LiveCall, Undelivered
 from bench.probe.run.gateway.journal import Journal, JournaledCall
 from bench.probe.run.gateway.mends import Mends
@@ -81,6 +82,9 @@ class Striker:
         self._earlier, self._last_read = b"", True
 
     async def arrived(self, call: LiveCall) -> CallFate:
+        if call.continues is None and call.kind not in ("function", "model"):
+            functions = [each for each in self._flying if each.kind == "function" and each.life == call.life]
+            call.continues = functions[-1].number if functions else None  # a function that calls a service is one call
         entry = self._calls[call] = self.journal.arrive(call)
         self._note_abandoned(entry)
         self._held[entry] = entry.arrived
@@ -97,7 +101,7 @@ class Striker:
         if self._mends and call.continues is None and (instead := self._mends.answer_to(entry, self.journal.calls)):
             call.instead, entry.given_otherwise = instead, call.kind != "model"
             return "answer"
-        if self._strike and call.continues is None and self._is_struck(entry):
+        if self._strike and self._is_struck(entry):
             self.struck, call.struck = entry, True
             entry.point, call.form = self._strike.point, self._strike.form
         await self._note_look(entry)
@@ -273,8 +277,14 @@ class Striker:
         return bool(stale and self._strike and not self.struck and entry.identity == self._strike.identity)
 
     def _is_struck(self, entry: JournaledCall) -> bool:
-        aim = self._strike
-        return bool(aim and self.struck is None and (entry.identity, entry.nth) == (aim.identity, aim.nth))
+        aim, call = self._strike, entry.call
+        if aim is None or self.struck:
+            return False
+        if self._holds_call and call.kind == "http" and call.continues:  # of a function's call its service's is held
+            entry = next((each for each in self.journal.calls if each.call.number == call.continues), entry)
+        elif call.continues or (self._holds_call and call.kind == "function"):
+            return False
+        return (entry.identity, entry.nth) == (aim.identity, aim.nth)
 
     async def _strike_answer(self, entry: JournaledCall) -> AnswerFate:
         call, point = entry.call, self._point
@@ -283,6 +293,8 @@ class Striker:
             await self._die()
             return "drop"
         after = point.forms.get(call.form, point.after)
+        if call.kind == "function" and after in DAMAGES and (not entry.raw or damaged(call.answer, after) == call.answer):
+            return "give"  # an object that only its own process can make, or nothing in it can be damaged
         if after == "stale":
             call.instead = self._earlier
             return "stale" if self._earlier else "give"

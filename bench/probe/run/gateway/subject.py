@@ -113,6 +113,7 @@ class Subject:
     reads      patterns of `DOOR.TOOL` for what only reads, as the owner says
     meant      patterns of `DOOR.TOOL` for calls that the task makes more than once with the same arguments
     checks     what the owner asks at the end of each run
+    functions  `MODULE:FUNCTION` of tools in the agent's own process, besides those of frameworks; None: none are sought
     """
 
     name: str
@@ -126,3 +127,4 @@ class Subject:
     reads: tuple[str, ...] = ()
     meant: tuple[str, ...] = ()
     checks: tuple[OwnersCheck, ...] = ()
+    functions: tuple[str, ...] | None = None
