@@ -359,7 +359,7 @@ def test_an_agent_with_fixed_paths_and_a_second_database_is_probed_in_its_box_an
     assert {path: path.read_bytes() for path in folder.iterdir() if path in before} == before
     assert payments(folder) == 0 and not (home / "second.db").exists() and not Path("/tmp/lock").exists()
     assert list((tmp_path / "work").iterdir()) == []
-    assert "nothing hands the copy over" in refused(bench(folder, "probe", "--yes", "--unboxed", **variables))
+    assert "no word of the agent's command hands it over" in refused(bench(folder, "probe", "--unboxed", "--yes", **variables))
 
 
 def test_an_agent_that_opens_the_store_by_its_name_is_shown_refused_and_stopped_after_one_run(tmp_path: Path) -> None:

@@ -259,3 +259,75 @@ def test_what_no_box_can_copy_is_refused_in_one_line(tmp_path: Path) -> None:
     for folder, line in (("/", "is /, which no box can copy"), ("/dev", "is a mount in /dev, which no box can copy")):
         with pytest.raises(ConfigError, match=line):
             Boxed(tmp_path, Path(folder), tmp_path)
+
+
+FORBIDDEN = """
+import sys
+from pathlib import Path
+from tests.probe.run.box.boxed import Boxed
+base = Path(sys.argv[1])
+Boxed(base, base / "agent", base / "home")
+"""
+
+
+def lines_of(words: Sequence[str], **more: int) -> str:
+    """Return what a program prints as its last words, or skip where it cannot be started."""
+    environment = {**os.environ, "PYTHONPATH": str(HERE), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        done = subprocess.run(words, cwd=HERE, env=environment, capture_output=True, text=True, check=False, **more)  # type: ignore[call-overload]
+    except OSError as error:
+        pytest.skip(f"it cannot be started here: {error}")
+    assert done.returncode
+    return str(done.stderr)
+
+
+def test_where_namespaces_are_forbidden_the_command_that_allows_them_is_named(tmp_path: Path, boxed: Boxed) -> None:
+    del boxed  # there are boxes here
+    forbids = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
+    words = ["unshare", "-Ur", "sh", "-c", forbids, "sh", sys.executable, "-c", FORBIDDEN, str(tmp_path)]
+    printed = lines_of(words)
+    assert "NoBox: the agent cannot be put into a box: this system forbids user namespaces; allow them by: " in printed
+    assert "sudo sysctl user.max_user_namespaces=10000; or give --unboxed" in printed
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user has to be made")
+def test_a_folder_of_another_group_is_refused_and_roots_agent_keeps_the_owners_of_files(boxed: Boxed) -> None:
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made) / "agent" / "inner"
+        folder.mkdir(parents=True)
+        for path, group in ((Path(made), 65534), (folder.parent, 65534), (folder, 0)):
+            os.chown(path, 65534, group)
+        plan = f"from bench.probe.run.box.box import box_plan; from pathlib import Path; p = Path({made!r}); "
+        code = f"{plan}box_plan(p / 'agent', p, p, [p / 'agent/inner/x.db'], [], [], {{'HOME': str(p / 'agent')}})"
+        printed = lines_of([sys.executable, "-c", code], user=65534, group=65534)
+        if "Permission denied" in printed or "No module" in printed:
+            pytest.skip("another user cannot run this Python")
+        assert f"{folder} belongs to another user or group than 65534:65534, and no box can copy it" in printed
+    theirs = boxed.folder / "theirs.txt"
+    theirs.write_text("theirs")
+    os.chown(theirs, 65534, 65534)
+    code = "import os; open('theirs.txt', 'a').write('!'); print(os.stat('theirs.txt').st_uid)"
+    assert boxed.run(code) == (Ended(code=0), "65534")
+    assert theirs.read_text() == "theirs"
+
+
+def test_on_an_overlay_the_layers_lie_in_memory(tmp_path: Path, boxed: Boxed) -> None:
+    del boxed  # there are boxes here
+    code = """
+import sys
+from pathlib import Path
+from tests.probe.run.box.boxed import Boxed
+base = Path(sys.argv[1])
+boxed = Boxed(base, base / "agent", base / "home")
+for _ in range(2):
+    assert boxed.run("open('x', 'w')")[0].code == 0 and boxed.box.paths_written() == [str(base / "agent" / "x")]
+    boxed.box.renew()
+sys.exit(str(sorted(path.name for path in (base / "agent").iterdir())))
+"""
+    for name in ("lower", "upper", "work", "merged"):
+        (tmp_path / name).mkdir()
+    mounts = (
+        'mount -t overlay o -o lowerdir=lower,upperdir=upper,workdir=work,userxattr merged && cd "$1" && shift && exec "$@"'
+    )
+    words = ["unshare", "-Urm", "sh", "-c", f"cd {tmp_path} && {mounts}", "sh", str(HERE), sys.executable, "-c", code]
+    assert lines_of([*words, str(tmp_path / "merged")]).strip() == "[]"
