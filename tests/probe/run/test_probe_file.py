@@ -26,9 +26,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def read(text: str, *, boxed: bool = False, **environment: str) -> ProbeSettings:
+def read(text: str, **environment: str) -> ProbeSettings:
     Path("probe.toml").write_text(text, encoding="utf-8")
-    return ProbeSettings(Path("probe.toml"), environment, boxed=boxed)
+    return ProbeSettings(Path("probe.toml"), environment)
+
+
+def read_for_a_box(text: str) -> ProbeSettings:
+    Path("probe.toml").write_text(text, encoding="utf-8")
+    return ProbeSettings(Path("probe.toml"), {}, boxed=True)
 
 
 @pytest.mark.usefixtures("here")
@@ -46,7 +51,7 @@ def test_in_a_box_nothing_has_to_hand_a_copy_over_and_nothing_is_used_in_place()
     Path(".mcp.json").write_text('{"mcpServers": {"shop": {"command": "serve"}}}')
     Path("agent.py").write_text("open('data/orders.db')")
     text = 'agent = "python agent.py"\nmcp = ".mcp.json"\n[[store]]\nsqlite = "data/orders.db"\nin_place = true\n'
-    settings = read(text, boxed=True)
+    settings = read_for_a_box(text)
     settings.check_unasked()
     assert settings.is_boxed and [store.in_place for store in settings.stores] == [False]
     assert settings.probed(False, ()).boxed
@@ -56,7 +61,7 @@ def test_in_a_box_nothing_has_to_hand_a_copy_over_and_nothing_is_used_in_place()
 def test_in_a_box_the_agents_copy_of_a_config_is_no_change_of_the_folder_in_which_it_lies() -> None:
     Path(".mcp[1].json").write_text('{"mcpServers": {"shop": {"command": "serve"}}}')
     text = 'agent = "python agent.py"\nmcp = ".mcp[1].json"\n[[store]]\nfolder = "."\n'
-    [store] = read(text, boxed=True).stores
+    [store] = read_for_a_box(text).stores
     assert Ignored(store.ignore)(".mcp[1].json") and not Ignored(store.ignore)(".mcp1.json")
 
 
@@ -67,13 +72,13 @@ def test_a_program_that_runs_outside_of_any_box_is_refused_by_its_name(command: 
     Path(".mcp.json").write_text(json.dumps({"mcpServers": {"shop": {"command": program, "args": words}}}))
     text = f'agent = "python agent.py .mcp.json data/orders.db"\nmcp = ".mcp.json"\n{BASE[BASE.index("[") :]}'
     with pytest.raises(ConfigError, match=r"the MCP server shop is started by (docker|podman), whose server runs it outside"):
-        read(text, boxed=True)
+        read_for_a_box(text)
     assert not read(text).is_boxed
 
 
 @pytest.mark.usefixtures("here")
 def test_a_store_on_a_server_is_probed_without_a_box() -> None:
-    settings = read('agent = "python agent.py"\n[[store]]\npostgres = "postgresql:///shop"\n', boxed=True)
+    settings = read_for_a_box('agent = "python agent.py"\n[[store]]\npostgres = "postgresql:///shop"\n')
     assert not settings.is_boxed and settings.unboxable == "a store of kind postgres is on a server, of which a box is no copy"
 
 
