@@ -9,10 +9,11 @@ import shlex
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from functools import cached_property, partial
 from glob import escape
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
@@ -21,7 +22,7 @@ from bench.common.bounds import Lookup, Many
 from bench.common.digests import digest_of, digest_of_file
 from bench.common.errors import ConfigError, nearest, one_line
 from bench.common.files import opened
-from bench.common.paths import NAME
+from bench.common.paths import NAME, expanded_path
 from bench.common.toml import read_toml
 from bench.common.wording import first_violation
 from bench.probe.run.addresses import Address, host_of, is_here
@@ -40,15 +41,22 @@ from bench.record.probe.probed import Probed, ProbedStore
 FILE = Path("probe.toml")
 CommandText = str | Many[str]
 """A command as one text, which is taken apart as a shell does, or as a list of its words."""
+VariableName = Annotated[str, Field(pattern=r"^[^=]*$")]
+"""The name of a variable: no system takes one with an equals sign."""
 LONGEST_NAME = 90
 PROVIDERS = {
     "chat": "https://api.openai.com/v1",
     "responses": "https://api.openai.com/v1",
     "anthropic": "https://api.anthropic.com",
 }
-UNREAD = frozenset(("mysql", "mariadb", "redis", "mongodb", "mongo", "mssql", "oracle", "dynamodb", "elasticsearch"))
-"""Kinds of databases that a user can have, and that no witness reads."""
+UNREAD = (
+    "no witness reads {0}, and nothing resets it. (1) If the tools can, let them use SQLite or PostgreSQL for the probe: "
+    "sqlite = FILE or postgres = ADDRESS. (2) Else write memory = FILE here: calls are struck and counted, nobody sees what "
+    "they did, and `agent` must begin by loading the same data into {0}. (3) Or a package of yours reads it: docs/own_parts.md"
+)
+"""What a user can do whose store no witness reads."""
 MODEL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+PLACES = "sqlite = FILE, postgres = ADDRESS, folder = PATH, file = FILE, memory = PATH"
 OURS = ("sqlite", "postgres", "folder", "file", "memory")
 """The kinds of stores that have a key of their own here."""
 IN_BOX = frozenset(("sqlite", "folder", "file", "memory"))
@@ -77,7 +85,7 @@ class StoreEntry(ConfigEntry):
     text."""
     name: str = ""
     """Its name in the verdicts; by default that of the file, the folder or the database."""
-    variable: str = ""
+    variable: VariableName = ""
     """A variable that gets the path or address of the copy, besides."""
     in_place: bool = False
     """Whether the probe works on the store itself, instead of a copy. It makes a backup first, tests that it can be restored,
@@ -97,7 +105,10 @@ class StoreEntry(ConfigEntry):
     @model_validator(mode="after")
     def _one_kind(self) -> StoreEntry:
         if len(self._places) != 1:
-            raise ValueError("a store is one of: sqlite = FILE, postgres = ADDRESS, folder = PATH, file = FILE, memory = PATH")
+            raise ValueError(f"a store is one of: {PLACES}")
+        scheme = re.match(r"(\w+)(?:\+\w+)?://", self.place)
+        if self.kind in OURS and scheme and scheme[1] not in ("postgres", "postgresql", self.kind):
+            raise ValueError(UNREAD.format(scheme[1]))
         if self.kind not in STORE_KINDS:
             raise ValueError(STORE_KINDS.unknown(self.kind))
         takes = {"name", "variable", *STORE_KINDS[self.kind].takes}
@@ -125,7 +136,7 @@ class ServiceEntry(ConfigEntry):
 
     name: str
     """Its name in the verdicts."""
-    variable: str
+    variable: VariableName
     """The variable in which the agent finds its address."""
     url: str
     """Where it listens. `{port}` stands for a free port, if the probe starts it; `$NAME` for what a variable holds."""
@@ -159,7 +170,7 @@ class CheckEntry(ConfigEntry):
 class ModelSourceEntry(ConfigEntry):
     """Where the agent's requests to its model go. The agent gets the address of the probe's gateway in variables."""
 
-    variables: Many[str] = ("OPENAI_BASE_URL",)
+    variables: Many[VariableName] = ("OPENAI_BASE_URL",)
     """The variables in which the agent finds the address."""
     suffix: str = "/v1"
     """What follows the gateway's address in these variables."""
@@ -191,7 +202,7 @@ class McpEntry(ConfigEntry):
 
     path: str
     """The file: `.mcp.json`, `claude_desktop_config.json`, or an editor's."""
-    variable: str = ""
+    variable: VariableName = ""
     """The variable that hands the copy's path over. By default the copy's path stands for the file's, or for `{mcp}`, in the
     agent's command."""
 
@@ -217,7 +228,7 @@ class ProbeFile(ConfigEntry):
     """The command that goes on with the task after a death; by default the same as `agent`."""
     folder: str = "."
     """Where the agent is started."""
-    environment: Lookup[str, str] = Field(default_factory=dict)
+    environment: Lookup[VariableName, str] = Field(default_factory=dict)
     """Variables for the agent, beside your own; `$NAME` in a value is what your variable holds. Their values are in no
     output, unless they are plain words, numbers or paths."""
     done: CommandText = ()
@@ -225,6 +236,8 @@ class ProbeFile(ConfigEntry):
     said_done: CommandText = ()
     """How the agent says that it is done: a pattern that its output holds, as a text, or a command, as a list of words. By
     default it says so by its exit code 0."""
+    answers: str = ""
+    """What the agent reads on its standard input, in each of its lives, such as `"y\\n"`. By default that is empty."""
     limit: float = Field(300.0, gt=0.0)
     """Seconds that all lives of the agent in one run may take together."""
     settle: float = Field(0.1, gt=0.0, le=600.0)
@@ -275,15 +288,17 @@ def read_probe_file(path: Path) -> ProbeFile:
         return ProbeFile.model_validate(read_toml(path))
     except ValidationError as error:
         first = first_violation(error, "extra_forbidden")
+        if first.place == "store":
+            raise ConfigError(
+                f"{path}: store: {first.words}; write what the agent changes under [[store]], in two brackets: {PLACES}. If no "
+                f"witness reads it: memory = FILE, a file that the agent keeps; then calls are counted and nobody sees effects"
+            ) from error
         if first.kind != "extra_forbidden":
             raise ConfigError(f"{path}: {first.line}") from error
-        *_, table, _, key = ("", "", *first.place.split("."))
-        if table == "store" and key.lower() in UNREAD:
-            raise ConfigError(
-                f"{path}: {first.place}: no witness reads {key}; name a store that it reads, or the agent's files as `memory`, "
-                f"and let `done` and a `[[check]]` command ask {key}; nothing resets it between runs"
-            ) from error
         known = _keys_beside(first.place)
+        *_, table, _, key = ("", "", *first.place.split("."))
+        if table == "store" and not get_close_matches(key.lower(), known):
+            raise ConfigError(f"{path}: {first.place}: {UNREAD.format(key)}") from error
         raise ConfigError(f"{path}: unknown key '{first.place}'; {nearest(first.place.rpartition('.')[2], known)}") from error
 
 
@@ -326,6 +341,7 @@ class ProbeSettings:
             hide=frozenset(file.hide),
             reads=file.reads,
             meant=file.meant,
+            remembers=any(entry.memory for entry in file.store),
             functions=file.functions if file.mcp or file.service else file.functions or (),
             checks=tuple(
                 OwnersCheck(entry.store or _first_store(file), entry.sql, self._words("check.command", entry.command))
@@ -415,6 +431,7 @@ class ProbeSettings:
             environment={name: self._filled(f"environment.{name}", value) for name, value in file.environment.items()},
             done=self._words("done", file.done) or None,
             said_done=(claim if isinstance(claim, str) else tuple(claim)) or None,
+            answers=file.answers.encode(),
             limit=file.limit,
         )
 
@@ -580,7 +597,7 @@ class ProbeSettings:
             raise ConfigError(f"{self._path}: {key}: {error}; close the quotation, or give a list of words") from error
 
     def _existing(self, key: str, written: str, *, is_folder: bool = False) -> Path:
-        path = Path(written).expanduser()
+        path = expanded_path(written)
         if not (path.is_dir() if is_folder else path.is_file()):
             raise ConfigError(f"{self._path}: {key}: {path} is no {'folder' if is_folder else 'file'} here; name another")
         return path

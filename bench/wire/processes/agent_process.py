@@ -42,8 +42,8 @@ class AgentProcess:
 
     Call `kill`, or await `ended`; then await `close`. `patience` is the number of seconds to wait after a kill for the
     supervisor's report. An agent can stop or replace its supervisor; the report is then given up. `streams` are open files for
-    its stdin, stdout and stderr, which stay the caller's. Without them it reads nothing, and its output is kept. `namespaces`
-    are open files of the box that it enters.
+    its stdin, stdout and stderr, which stay the caller's. Without them its output is kept, and it reads the open file `reads`.
+    `namespaces` are open files of the box that it enters.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class AgentProcess:
         largest: int,
         patience: float = PATIENCE,
         streams: tuple[int, int, int] | None = None,
+        reads: int = subprocess.DEVNULL,
         namespaces: Sequence[int] = (),
     ):
         self._loop = asyncio.get_running_loop()
@@ -66,7 +67,7 @@ class AgentProcess:
         control, self._control = os.pipe()
         self._output, output = os.pipe()
         box = ",".join(map(str, namespaces))
-        stdin, stdout, stderr = streams or (subprocess.DEVNULL, output, output)
+        stdin, stdout, stderr = streams or (reads, output, output)
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(SUPERVISOR), str(status), str(control), str(largest), box, *words],

@@ -25,8 +25,8 @@ from contextlib import suppress
 LINUX = sys.platform == "linux"
 SET_SUBREAPER, SET_DEATH_SIGNAL, DROP_RIGHT = 36, 1, 24
 NEW_MOUNTS, NEW_PROCESSES = 0x00020000, 0x20000000
-READ_ONLY, PROC_FLAGS = 1, 2 | 4 | 8
-"""No set-user-id, no devices, no programs."""
+PROC_FLAGS, MAKE_READ_ONLY = 2 | 4 | 8, 1 | 32 | 4096
+"""No set-user-id, no devices, no programs; and to make a mount read-only that is there."""
 RIGHTS, FILE_RIGHTS = 64, frozenset(range(8))
 """How many capabilities there can be, and those of root on files, users and groups."""
 
@@ -65,7 +65,7 @@ def main() -> None:
 
 def _entered(namespaces: list[int]) -> int:
     """Enter a box, and return the process that is the first of all that begin there from now on. Raises OSError."""
-    folder, libc = os.getcwd(), ctypes.CDLL(None, use_errno=True)  # noqa: PTH109  as below
+    folder, libc, last = os.getcwd(), ctypes.CDLL(None, use_errno=True), b"%d" % os.getpid()  # noqa: PTH109  as below
     for namespace in namespaces:
         _checked(libc.setns(namespace, 0))
         os.close(namespace)
@@ -82,9 +82,14 @@ def _entered(namespaces: list[int]) -> int:
     try:
         _prctl(SET_DEATH_SIGNAL, signal.SIGKILL)
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries orphans then
-        flags = PROC_FLAGS if os.geteuid() else PROC_FLAGS | READ_ONLY  # root could set what holds for the whole machine
-        failed = ctypes.get_errno() if libc.mount(b"proc", b"/proc", b"proc", ctypes.c_ulong(flags), None) else 0
-        os.write(tell, b"%d" % failed)
+        failed = libc.mount(b"proc", b"/proc", b"proc", ctypes.c_ulong(PROC_FLAGS), None)
+        with suppress(OSError):  # a number of its own: a lock with the number of a dead life is not that of the next
+            file = os.open("/proc/sys/kernel/ns_last_pid", os.O_WRONLY)
+            os.write(file, last)
+            os.close(file)
+        if not os.geteuid():  # root could set what holds for the whole machine
+            failed = failed or libc.mount(None, b"/proc", None, ctypes.c_ulong(PROC_FLAGS | MAKE_READ_ONLY), None)
+        os.write(tell, b"%d" % (ctypes.get_errno() if failed else 0))
         os.closerange(0, 2**20)
         while True:
             signal.pause()
