@@ -343,7 +343,7 @@ with sqlite3.connect(os.path.expanduser("~/second.db")) as second:
     second.execute("INSERT INTO seen VALUES (1)")
 subprocess.run([sys.executable, "-c", "open('/tmp/lock', 'x')"], check=True)
 sys.argv = ["agent", ".mcp.json", "again keyed"]
-runpy.run_path(AGENT, run_name="__main__")
+runpy.run_path("patient.py", run_name="__main__")
 """
 
 
@@ -352,10 +352,9 @@ def test_an_agent_with_fixed_paths_and_a_second_database_is_probed_in_its_box_an
     for made in (folder, home):
         made.mkdir()
     bypass(folder)
-    (folder / "clerk.py").write_text(
-        (folder / "clerk.py").read_text().partition("sys.path")[0]
-        + FIXED.replace("AGENT", repr(str(SUPPORT / "till_agent.py")))
-    )
+    (folder / "clerk.py").write_text((folder / "clerk.py").read_text().partition("sys.path")[0] + FIXED)
+    patient = (SUPPORT / "till_agent.py").read_text().replace("WAIT, WAIT_TO_START = 0.5", "WAIT, WAIT_TO_START = 20.0")
+    (folder / "patient.py").write_text(patient)
     file = folder / "probe.toml"
     file.write_text(file.read_text().replace(', ".mcp.json", "again keyed"', ""))
     variables = {"HOME": str(home), "TMPDIR": str(tmp_path / "work"), "XDG_STATE_HOME": str(tmp_path / "state")}
