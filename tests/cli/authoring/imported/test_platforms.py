@@ -193,10 +193,10 @@ def codex() -> str:
         usage = {"last_token_usage": {"input_tokens": 50, "cached_input_tokens": 40, "output_tokens": 9}}
         return [call, line(seconds, "event_msg", type="token_count", info=usage)]
 
-    said = [{"type": "input_text", "text": "Refund order 17."}]
+    words = [{"type": "input_text", "text": "Refund order 17."}]
     lines = [
         line(0, "session_meta", id="s", cwd="/w", originator="codex_cli"),
-        line(0, "response_item", type="message", role="user", content=said),
+        line(0, "response_item", type="message", role="user", content=words),
         line(0, "event_msg", type="user_message", message="Refund order 17."),
         *asks(1, "t1"),
         line(
