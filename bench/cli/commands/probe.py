@@ -21,6 +21,7 @@ from bench.common.errors import ConfigError, ResultsError
 from bench.common.paths import REPORTS, RESULTS, named
 from bench.common.signals import Stop, exit_code
 from bench.record.events import of_kind
+from bench.record.files import MANIFEST, holds
 from bench.record.probe.events import CellsPlanned
 
 # What runs a probe is imported when it runs: no other command should wait for it.
@@ -114,6 +115,8 @@ def probe(
         asked = Asked(workers, all_forms, tuple(only or ()), limit)
         writer = _opened(settings, secrets, folder, asked, aside)
         stopped = _run(settings, secrets, writer, asked) if writer else 0
+        if stopped and not holds(folder, MANIFEST):
+            raise typer.Exit(stopped)
         raise typer.Exit(show_probe(out, folder, named(REPORTS, folder.name), stopped, files))
 
 

@@ -167,13 +167,13 @@ class ProbeRead:
     @property
     def conclusion(self) -> Concluded:
         """The conclusion of the probe. The conclusion `none` is a bound: no planned cell is missing, and all cells that ran
-        twice had equal verdicts."""
+        twice had equal verdicts. Where only some cells were asked for, it is one for these."""
         if not self.planned or self.harmed:
             return "cannot"
         race = self.planned.race
         if any(not cell.is_tools for cell in self.damaged) or any(row.before is None or row.after is None for row in race):
             return "damage"
-        without = self.missing or self.probed.only or any(cell.verdict in UNDECIDED for cell in self.cells.values())
+        without = self.missing or any(cell.verdict in UNDECIDED for cell in self.cells.values())
         if without or race or self.planned.again:
             return "undecided"
         if self.damaged:

@@ -159,7 +159,9 @@ def not_shown(probe: ProbeRead) -> list[str]:
     if probe.probed.only:
         each.append(f"Only {', '.join(probe.probed.only)} was struck.")
     if not probe.probed.resumes:
-        each.append("The agent has no command that resumes it: after a death it was started anew.")
+        remembers = any(store.kind == "memory" for store in probe.probed.stores.values())
+        twice = "" if remembers else ", and nobody resumed it twice, since it has no memory either"
+        each.append(f"The agent has no command that resumes it: after a death it was started anew{twice}.")
     return each
 
 
@@ -227,8 +229,6 @@ def row_line(row: RowDifference) -> str:
 
 def _lacking(probe: ProbeRead) -> str:
     """Return what is missing before the conclusion can be a bound."""
-    if probe.probed.only:
-        return "all cells are asked for"
     if probe.missing:
         return f"all cells are run: {len(probe.missing)} are not"
     if without := sum(cell.verdict in UNDECIDED for cell in probe.cells.values()):
@@ -262,7 +262,9 @@ def outcome(probe: ProbeRead) -> str:
     if probe.conclusion == "damage":
         return f"{name} does damage where its calls overlap, without any fault"
     if probe.conclusion == "none":
-        return f"{name} did no damage in any of {plural(cells, 'cell')}, which holds for this task and single faults"
+        of = f"the {plural(cells, 'cell')} that {'was' if cells == 1 else 'were'} asked for" if probe.probed.only else ""
+        which = f"which holds for this task and single faults{', and says nothing of other cells' if of else ''}"
+        return f"{name} did no damage in any of {of or plural(cells, 'cell')}, {which}"
     left = len(probe.missing) + sum(cell.verdict in UNDECIDED for cell in probe.cells.values())
     without = f", and {left} more have no verdict" if left else ""
     return f"It is undecided whether {name} does damage: none in {plural(cells, 'cell')} with a verdict{without}"

@@ -18,6 +18,7 @@ import pytest
 from till import ROOT, MadeProbe, desk, probed, till, worker_of
 
 from bench.common.errors import ConfigError, OriginalChanged
+from bench.probe.run.gateway.subject import Subject
 from bench.probe.run.probe import Probe
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
@@ -112,10 +113,50 @@ def test_a_clean_run_that_does_not_count_is_said_in_one_line(tmp_path: Path, mod
     assert not list((tmp_path / "worker-0" / "stores").iterdir())
 
 
+def asking(folder: Path, answers: bytes) -> Subject:
+    """A subject whose agent asks a person before it pays."""
+    subject = till(folder, "again keyed")
+    program, *words = subject.agent.start[1:]
+    again = f"sys.argv[0] = {program!r}; runpy.run_path({program!r}, run_name='__main__')"
+    asks = f"import runpy, sys; input('sure? ') == 'y' or sys.exit(6); {again}"
+    start = (subject.agent.start[0], "-c", asks, *words)
+    return replace(subject, agent=replace(subject.agent, start=start, resume=start, answers=answers))
+
+
+def test_an_agent_that_asks_a_person_gets_the_answers_and_without_any_is_told_that_its_input_is_empty(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"EOFError: .*the end of its standard input: answers = \"y\\n\" in probe.toml says"):
+        probed(tmp_path, asking(tmp_path, b""))
+    (tmp_path / "answered").mkdir()
+    (run,) = probed(tmp_path / "answered", asking(tmp_path / "answered", b"y\n"), most=1)
+    assert run.judged and run.judged.verdict == "same"
+
+
+@pytest.mark.parametrize(("word", "near"), [("till.charge#1.lsot", "'till.charge#1.lost'"), ("till.chrage", "'till.charge'")])
+def test_a_cell_that_cannot_be_is_refused_with_the_nearest_names_by_the_first_clean_run(
+    tmp_path: Path, word: str, near: str
+) -> None:
+    ended = list[CellRun]()
+
+    subject = till(tmp_path, "again")
+
+    async def first_runs() -> None:
+        async for run in Probe(subject, worker_of(subject, tmp_path), only=(word,)).runs():
+            ended.append(run)
+
+    with pytest.raises(ConfigError, match=f"--only {word}: no cell has this in its name; did you mean {near}"):
+        asyncio.run(first_runs())
+    assert not ended and (tmp_path / "worker-0").exists() == (word == "till.chrage")
+
+
 @pytest.mark.parametrize(
     ("variable", "path", "method", "says"),
     [
-        ("OPENAI_BASE_URL", "/chat/completions", "POST", r"no call .*made 1 request to its model; tools in its own process"),
+        (
+            "OPENAI_BASE_URL",
+            "/chat/completions",
+            "POST",
+            r"no call .*made 1 request to its model; for tools in its own process write",
+        ),
         (
             "SHOP_URL",
             "/refunds",
@@ -238,3 +279,13 @@ def commands() -> list[str]:
         except OSError:
             continue
     return lines
+
+
+@pytest.mark.parametrize(("mode", "verdict"), [("again", "doubled"), ("again keyed", "absorbed")])
+def test_over_a_pipe_a_call_is_still_in_flight_when_the_agent_makes_it_again(tmp_path: Path, mode: str, verdict: str) -> None:
+    runs = probed(tmp_path, till(tmp_path, mode), "charge#1.in_flight", most=4)
+    assert verdicts(runs)["till.charge#1.in_flight", 0] == verdict
+    held = call_of(runs[3])
+    others = [call for call in of_kind(runs[3].events, GatewayCall) if call.given is not None]
+    assert held.given is None and held.answered is not None and held.went == "disconnected"
+    assert held.passed_on is not None and any(call.given is not None and call.given < held.passed_on for call in others)

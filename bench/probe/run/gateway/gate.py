@@ -6,6 +6,7 @@ A door (stdio, HTTP, the model's) relays bytes and knows the wire forms. A gate 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -27,8 +28,8 @@ class LiveCall:
     """One call at a proxy of the gateway, from its arrival on.
 
     number     its place in the journal, from 1
-    door       the name of the server or service as the owner's config has it; "model" for the model
-    tool       the MCP tool, `METHOD /path` of a service, or the path of the model's API
+    door       the name of the server or service as the owner's config has it; "model" for the model, "function" for functions
+    tool       the MCP tool, `METHOD /path` of a service, the name of a function, or the path of the model's API
     arguments  what it was called with, parsed: MCP arguments; query and body of a service; the body of a model's request
     reads      whether the tool claims to read: `readOnlyHint`, GET and HEAD; None if it claims nothing
     idempotent whether its method, or its server's claim, says that a repeated call does no more; `key` is its `Idempotency-Key`
@@ -61,8 +62,10 @@ class LiveCall:
     failed: bool = False
     continues: int | None = None
     deliver: Callable[[], Awaitable[bytes]] | None = None
-    """Delivers a held call without its client, sets `answer` and `failed`, and returns the answer's bytes. Raises
-    Undelivered."""
+    """Delivers a held call without its client, sets `answer` and `failed`, and returns the answer's bytes; of a call that was
+    answered before it sets nothing. Raises Undelivered."""
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once its server has answered, or it is known that it never will."""
     kept: dict[str, Any] = field(default_factory=dict)
     """What the door keeps with it."""
 
