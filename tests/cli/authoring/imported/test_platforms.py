@@ -83,16 +83,16 @@ def langsmith() -> str:
         return {**ids, "name": name, "run_type": kind, **times, "inputs": inputs, "outputs": outputs, "error": error, **more}
 
     asks = stored("AIMessage", content="", tool_calls=[{"name": "refund", "args": REFUND, "id": "c1", "type": "tool_call"}])
-    said = {"generations": [[{"text": "", "message": asks}]]}
+    replied = {"generations": [[{"text": "", "message": asks}]]}
     first, then = (
         {"messages": [[stored("HumanMessage", content="Refund.")]]},
         {"messages": [[stored("HumanMessage", content="Refund."), asks]]},
     )
     counted = {"prompt_tokens": 50, "completion_tokens": 9, "total_cost": 0.25}
     children = [
-        child("ChatOpenAI", "llm", 0, 1, first, said, **counted),
+        child("ChatOpenAI", "llm", 0, 1, first, replied, **counted),
         child("refund", "tool", 2, 32, {"input": ARGUMENTS}, None, "TimeoutError('timeout after 30 s')"),
-        child("ChatOpenAI", "llm", 33, 34, then, said, **counted),
+        child("ChatOpenAI", "llm", 33, 34, then, replied, **counted),
         child("refund", "tool", 35, 36, {"input": ARGUMENTS}, {"output": "refunded"}),
     ]
     return json.dumps({**child("agent", "chain", 0, 37, {}, {}), "id": "r1", "parent_run_id": None, "child_runs": children})
