@@ -69,11 +69,13 @@ no_verdict      `why` says what kept it from one
 """
 DAMAGE = frozenset[CellVerdict](("doubled", "extra", "changed", "lost"))
 JudgedBy = Literal["witness", "journal"]
-GatewayMend = Literal["key", "memory", "client", "reply", "tool"]
+GatewayMend = Literal["key", "memory", "lease", "look", "client", "reply", "tool"]
 """What the gateway can mend while a cell is run again.
 
 key     a repeated call gets its first answer
 memory  after a restart the journal answers for what was done before
+lease   one process at a time goes on
+look    a call whose answer was given up is done before the agent looks
 client  the answer arrives, so that no client has to ask again
 reply   the model's reply is the one of the clean run
 tool    a call that is delivered twice is done once
