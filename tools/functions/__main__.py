@@ -46,7 +46,7 @@ CALLS = [
     {"tool": "mail", "arguments": {"recipient": "ada@example.com", "text": "Your money is on its way."}},
 ]
 CELLS = ("refund#1.lost", "refund#1.unacknowledged", "refund#1.acknowledged", "refund#1.killed_before", "refund#1.error")
-CELLS += ("mail#1.lost", "look#1.error")
+OTHERS = ("mail#1.lost", "look#1.error")
 COUNT = """
 import sqlite3, sys
 shop = sqlite3.connect(sys.argv[1])
@@ -155,7 +155,7 @@ async def rows_of(framework: Framework, folder: Path, python: Path, *, every: bo
             return name_calls(await worker.run(clean.masks, cell.strike, half_way=half_way, name=cell.plan), clean.calls)
 
         for cell in cells_of(clean, goes_on=False):
-            if cell.call.startswith("function.") and (every or cell.plan.endswith(CELLS)):
+            if cell.call.startswith("function.") and (every or cell.plan.endswith((*CELLS, *OTHERS))):
                 course = await struck(cell)
                 judged = judge(clean, course, cell.call, cell.point, cell.form)
                 refunds, cents, mails = course.texts[course.checks[0]].splitlines()[1].strip("()").split(", ")

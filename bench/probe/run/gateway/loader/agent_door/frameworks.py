@@ -63,10 +63,10 @@ def _before(
     named: Callable[..., Any],
 ) -> None:
     """Wrap the function that a tool holds before a method executes it."""
-    for name in names:
 
-        @functools.wraps(execute := getattr(owner, name))
-        def executed(self: Any, *args: Any, execute: Callable[..., Any] = execute, **kwargs: Any) -> Any:
+    def executing(execute: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(execute)
+        def executed(self: Any, *args: Any, **kwargs: Any) -> Any:
             tool = tool_of(self)
             function = getattr(tool, attribute)
             if function and not hasattr(function, MARK):
@@ -74,7 +74,10 @@ def _before(
                 setattr(getattr(tool, attribute), MARK, True)
             return execute(self, *args, **kwargs)
 
-        setattr(owner, name, executed)
+        return executed
+
+    for name in names:
+        setattr(owner, name, executing(getattr(owner, name)))
 
 
 def _naming(tool: Any, function: Callable[..., Any], named: Callable[..., Any]) -> Callable[..., Any]:
@@ -107,7 +110,16 @@ def _openai_agents(module: ModuleType, around: Around) -> None:
         context, text = [*arguments.values()][-2:]
         return context.tool_name, _read(text)
 
-    _attributes(module._FailureHandlingFunctionToolInvoker, "__init__", ["_invoke_tool_impl"], around, named)
+    invoker = module._FailureHandlingFunctionToolInvoker
+    _attributes(invoker, "__init__", ["_invoke_tool_impl"], around, named)
+    make = module.FunctionTool.__post_init__
+
+    def made(self: Any) -> None:
+        make(self)
+        if not isinstance(self.on_invoke_tool, invoker):
+            self.on_invoke_tool = around(self.on_invoke_tool, _naming(self, self.on_invoke_tool, named))
+
+    module.FunctionTool.__post_init__ = made
 
 
 def _read(arguments: str) -> Any:
