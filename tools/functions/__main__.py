@@ -1,6 +1,6 @@
 """Probe an agent of each framework, and set our own SQL beside each verdict: `nox -s functions`.
 
-python -m functions [FRAMEWORK ...] [--folder FOLDER] [--environments FOLDER] [--all]
+python -m functions [FRAMEWORK ...] [--folder FOLDER] [--environments FOLDER]
 
 Each framework gets an environment of its own. Its agent (`agents/`) is written as the framework's documentation does it, and
 knows nothing of the probe. A model follows a script: it asks for a call again that failed.
@@ -46,7 +46,8 @@ CALLS = [
     {"tool": "mail", "arguments": {"recipient": "ada@example.com", "text": "Your money is on its way."}},
 ]
 CELLS = ("refund#1.lost", "refund#1.unacknowledged", "refund#1.acknowledged", "refund#1.killed_before", "refund#1.error")
-OTHERS = ("mail#1.lost", "look#1.error")
+OTHERS = ("refund#1.resumed_twice", "mail#1.lost", "look#1.error")
+AT_A_SERVICE = ("refund#1.in_flight",)
 COUNT = """
 import sqlite3, sys
 shop = sqlite3.connect(sys.argv[1])
@@ -95,8 +96,8 @@ FRAMEWORKS = (
 )
 
 
-def lay_out(framework: Framework, folder: Path, python: Path) -> Path:
-    """Make a subject's folder anew. Return its probe.toml."""
+def lay_out(framework: Framework, folder: Path, python: Path, *, served: bool) -> Path:
+    """Make a subject's folder anew, with a service that pays if refunds are `served`. Return its probe.toml."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "shop.db").unlink(missing_ok=True)
     with closing(sqlite3.connect(folder / "shop.db")) as shop, shop:
@@ -124,6 +125,10 @@ def lay_out(framework: Framework, folder: Path, python: Path) -> Path:
         },
         "check": [{"command": [sys.executable, str(folder / "count.py"), str(folder / "shop.db")]}],
     }
+    if served:
+        command = [sys.executable, str(HERE / "service.py"), "{port}", str(folder / "shop.db")]
+        service = {"name": "refunds", "variable": "REFUNDS", "url": "http://127.0.0.1:{port}", "command": command}
+        described |= {"functions": [], "service": [service]}
     (folder / "probe.toml").write_text(tomli_w.dumps(described), encoding="utf-8")
     return folder / "probe.toml"
 
@@ -138,9 +143,11 @@ def environment(framework: Framework, folder: Path) -> Path:
     return python
 
 
-async def rows_of(framework: Framework, folder: Path, python: Path, *, every: bool) -> list[FunctionCell]:
-    """Return a row for each cell of an agent. Raises ConfigError if it cannot be probed."""
-    settings = ProbeSettings(lay_out(framework, folder, python))
+async def rows_of(
+    framework: Framework, folder: Path, python: Path, ends: tuple[str, ...], *, served: bool
+) -> list[FunctionCell]:
+    """Return a row for each cell of an agent whose name ends so. Raises ConfigError if it cannot be probed."""
+    settings = ProbeSettings(lay_out(framework, folder, python, served=served))
     subject, hidden = settings.subject, Secrets.of(settings.subject, os.environ)
     stores = Stores.of(settings.stores, folder, subject.settle, subject.hide, b"")
     async with Worker(subject, stores, Place(folder, "worker"), hidden) as worker:
@@ -154,8 +161,8 @@ async def rows_of(framework: Framework, folder: Path, python: Path, *, every: bo
             half_way = partial(is_half_way, clean)
             return name_calls(await worker.run(clean.masks, cell.strike, half_way=half_way, name=cell.plan), clean.calls)
 
-        for cell in cells_of(clean, goes_on=False):
-            if cell.call.startswith("function.") and (every or cell.plan.endswith((*CELLS, *OTHERS))):
+        for cell in cells_of(clean, goes_on=True):
+            if cell.call.startswith("function.") and cell.plan.endswith(ends):
                 course = await struck(cell)
                 judged = judge(clean, course, cell.call, cell.point, cell.form)
                 refunds, cents, mails = course.texts[course.checks[0]].splitlines()[1].strip("()").split(", ")
@@ -173,7 +180,6 @@ def main() -> int:
     parser.add_argument("frameworks", nargs="*", metavar="FRAMEWORK")
     parser.add_argument("--folder", type=Path, default=Path("build/functions"))
     parser.add_argument("--environments", type=Path, help="where their environments are, or are made")
-    parser.add_argument("--all", action="store_true", help="all cells of functions")
     asked = parser.parse_args()
     folder = asked.folder.resolve()
     rows, wrong = read(RECORD, FunctionCell), list[str]()
@@ -185,7 +191,8 @@ def main() -> int:
         subject = folder / framework.name
         subject.mkdir(parents=True, exist_ok=True)
         with chdir(subject):
-            made = asyncio.run(rows_of(framework, subject, python, every=asked.all))
+            made = asyncio.run(rows_of(framework, subject, python, (*CELLS, *OTHERS), served=False))
+            made += asyncio.run(rows_of(framework, subject, python, AT_A_SERVICE, served=True))
         wrong += [f"{row.framework} {row.cell}: {row.verdict}, and the rows say another" for row in made if row.differs]
         rows = [*(row for row in rows if row.framework != framework.name), *made]
         write(RECORD, FunctionCell, sorted(rows, key=lambda row: row.framework))
