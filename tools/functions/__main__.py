@@ -47,7 +47,6 @@ CALLS = [
 ]
 CELLS = ("refund#1.lost", "refund#1.unacknowledged", "refund#1.acknowledged", "refund#1.killed_before", "refund#1.error")
 OTHERS = ("refund#1.resumed_twice", "mail#1.lost", "look#1.error")
-AT_A_SERVICE = ("refund#1.in_flight",)
 COUNT = """
 import sqlite3, sys
 shop = sqlite3.connect(sys.argv[1])
@@ -67,12 +66,15 @@ QUIET = {
 
 @dataclass(frozen=True)
 class Framework:
-    """A framework, and the packages beside it that its agent needs, all in the versions that were tried."""
+    """A framework, and the packages beside it that its agent needs, all in the versions that were tried. `cells` are struck, by
+    the ends of their names; and others where a service pays."""
 
     name: str
     beside: tuple[str, ...] = ()
     dialect: str = "chat"
     modules: tuple[str, ...] = field(default=(), kw_only=True)
+    cells: tuple[str, ...] = field(default=(*CELLS, *OTHERS), kw_only=True)
+    at_a_service: tuple[str, ...] = field(default=("refund#1.in_flight",), kw_only=True)
 
     @property
     def tried(self) -> str:
@@ -93,7 +95,10 @@ FRAMEWORKS = (
     Framework("agno", ("openai",)),
     Framework("haystack"),
     Framework("agent_framework", ("agent-framework-openai",)),
+    Framework("agno_10366", ("openai",), modules=("agno",), cells=("#3.model_error",), at_a_service=()),
+    Framework("crewai_7449", modules=("crewai",), cells=("refund#1.lost",), at_a_service=()),
 )
+"""The last two are what others report."""
 
 
 def lay_out(framework: Framework, folder: Path, python: Path, *, served: bool) -> Path:
@@ -162,12 +167,12 @@ async def rows_of(
             return name_calls(await worker.run(clean.masks, cell.strike, half_way=half_way, name=cell.plan), clean.calls)
 
         for cell in cells_of(clean, goes_on=True):
-            if cell.call.startswith("function.") and cell.plan.endswith(ends):
+            if cell.plan.endswith(ends):
                 course = await struck(cell)
                 judged = judge(clean, course, cell.call, cell.point, cell.form)
                 refunds, cents, mails = course.texts[course.checks[0]].splitlines()[1].strip("()").split(", ")
                 said_done = "Done" in course.texts[course.printed or ""]
-                plan = cell.plan.partition(".")[2]
+                plan = cell.plan.removeprefix("function.")
                 counts = int(refunds), cents, int(mails)
                 row = FunctionCell(framework.name, framework.tried, plan, judged.verdict, *counts, said_done)
                 rows.append(row)
@@ -186,13 +191,14 @@ def main() -> int:
     for framework in FRAMEWORKS:
         if asked.frameworks and framework.name not in asked.frameworks:
             continue
-        place = (asked.environments or folder / "environments").resolve() / framework.name
+        place = (asked.environments or folder / "environments").resolve() / framework.name.partition("_")[0]
         python = environment(framework, place)
         subject = folder / framework.name
         subject.mkdir(parents=True, exist_ok=True)
         with chdir(subject):
-            made = asyncio.run(rows_of(framework, subject, python, (*CELLS, *OTHERS), served=False))
-            made += asyncio.run(rows_of(framework, subject, python, AT_A_SERVICE, served=True))
+            made = asyncio.run(rows_of(framework, subject, python, framework.cells, served=False))
+            if framework.at_a_service:
+                made += asyncio.run(rows_of(framework, subject, python, framework.at_a_service, served=True))
         wrong += [f"{row.framework} {row.cell}: {row.verdict}, and the rows say another" for row in made if row.differs]
         rows = [*(row for row in rows if row.framework != framework.name), *made]
         write(RECORD, FunctionCell, sorted(rows, key=lambda row: row.framework))

@@ -63,12 +63,19 @@ def of_blame(rows: Sequence[Scored]) -> Iterator[str]:
 
 def of_functions(rows: Sequence[FunctionCell]) -> Iterator[str]:
     """Yield the lines on agents whose tools are functions."""
-    cells = list(dict.fromkeys(row.cell for row in rows))
+    reports = [row for row in rows if row.framework[-1].isdigit()]
+    own = [row for row in rows if row not in reports]
+    cells = list(dict.fromkeys(row.cell for row in own))
     yield f"| tried | {' | '.join(f'`{cell}`' for cell in cells)} |"
     yield f"| --- |{' --- |' * len(cells)}"
-    for version in dict.fromkeys(row.version for row in rows):
-        verdicts = {row.cell: row.verdict.replace("_", " ") for row in rows if row.version == version}
+    for version in dict.fromkeys(row.version for row in own):
+        verdicts = {row.cell: row.verdict.replace("_", " ") for row in own if row.version == version}
         yield f"| {version} | {' | '.join(verdicts.get(cell, '') for cell in cells)} |"
+    yield ""
+    for row in reports:
+        name, _, number = row.framework.partition("_")
+        yield f"- A [report](../tools/functions/agents/with_{row.framework}.py), {name}#{number}: {row.version} at `{row.cell}`"
+        yield f"  is *{row.verdict}*."
     yield ""
     damaged, differ = (sum(row.verdict in DAMAGE for row in rows), sum(row.differs for row in rows))
     yield f"In {damaged} of {len(rows)} cells there is damage. In {differ} the verdict is another than our own SQL says, which"
