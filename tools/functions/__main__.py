@@ -171,10 +171,9 @@ async def rows_of(
                 course = await struck(cell)
                 judged = judge(clean, course, cell.call, cell.point, cell.form)
                 refunds, cents, mails = course.texts[course.checks[0]].splitlines()[1].strip("()").split(", ")
-                said_done = "Done" in course.texts[course.printed or ""]
                 plan = cell.plan.removeprefix("function.")
                 counts = int(refunds), cents, int(mails)
-                row = FunctionCell(framework.name, framework.tried, plan, judged.verdict, *counts, said_done)
+                row = FunctionCell(framework.name, framework.tried, plan, judged.verdict, *counts, course.said_done)
                 rows.append(row)
                 print(f"{framework.name} {plan}: {row.verdict}; SQL: {refunds}, {cents}, {mails}", flush=True)
     return rows

@@ -90,6 +90,37 @@ def test_a_door_that_does_not_see_all_ends_the_probe_with_what_to_do(
     assert "\n" not in str(raised.value)
 
 
+OBJECTS = """
+import os, sqlite3
+
+class Receipt:
+    pass
+
+def pay(amount):
+    with sqlite3.connect(os.environ["DATABASE"]) as shop:
+        shop.execute("INSERT INTO refunds (cents) VALUES (?)", (amount,))
+    return Receipt()
+
+try:
+    pay(5)
+except TimeoutError:
+    pay(5)
+"""
+
+
+def test_a_mend_that_had_to_give_an_object_again_has_no_verdict(tmp_path: Path) -> None:
+    subject = shop(tmp_path, ("objects:pay",), tmp_path / "objects.py")
+    (tmp_path / "objects.py").write_text(OBJECTS, encoding="utf-8")
+    runs = {run.plan: run for run in probed(tmp_path, subject, "pay#1.lost")}
+    mended = runs["function.pay#1.lost+key"].judged
+    assert mended and (mended.verdict, mended.why) == (
+        "no_verdict",
+        "the answer of pay is an object that cannot be given again",
+    )
+    first = runs["function.pay#1.lost"].judged
+    assert first and first.verdict == "doubled"
+
+
 PAYER = """
 import json, os, urllib.request
 
