@@ -76,10 +76,11 @@ def of_functions(rows: Sequence[FunctionCell]) -> Iterator[str]:
         name, _, number = row.framework.partition("_")
         yield f"- A [report](../tools/functions/agents/with_{row.framework}.py), {name}#{number}: {row.version} at `{row.cell}`"
         yield f"  is *{row.verdict}*."
-    yield ""
+    yield from [""] if reports else []
     damaged, differ = (sum(row.verdict in DAMAGE for row in rows), sum(row.differs for row in rows))
     yield f"In {damaged} of {len(rows)} cells there is damage. In {differ} the verdict is another than our own SQL says, which"
-    yield "counts refunds and mails at the end of each run. [A row for each cell](../reports/probe/functioncell.csv)."
+    yield "counts refunds and mails at the end of each run. An empty field was not run."
+    yield "[A row for each cell](../reports/probe/functioncell.csv)."
 
 
 def _sums(rows: Sequence[Equality], *names: str) -> list[int]:
