@@ -79,6 +79,8 @@ def value_changes(course: AgentCourse, varying: Varying) -> ValueChanges:
     calls = {call.number: (call, same) for call, same in zip(course.calls, course.identities, strict=True)}
     added = set[tuple[str, str, str]]()
     for reading in course.readings:
+        if reading.other:
+            continue
         numbers = [number for number in reading.calls if number in calls and calls[number][0].passed_on is not None]
         texts = [
             course.texts.get(digest or "", "") for at in numbers for digest in (calls[at][0].arguments, calls[at][0].answer)
