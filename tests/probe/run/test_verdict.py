@@ -71,7 +71,8 @@ TABLES = """
 """
 LEDGER = """
     CREATE TABLE ledger (at INTEGER PRIMARY KEY, held TEXT);
-    INSERT INTO ledger VALUES (1, '5000.00'), (2, '[]'), (3, '{"paid": [], "at": 0}'), (4, '{}'), (5, NULL);"""
+    INSERT INTO ledger VALUES (1, '5000.00'), (2, '[]'), (3, '{"paid": [], "at": 0}'), (4, '{}'), (5, NULL),
+        (6, '{"cents": 500000, "at": 0}');"""
 
 
 def statement(kind: str) -> str:
@@ -320,6 +321,11 @@ WRITES = {
         "SELECT json_array_length(held, '$.paid')",
     ),
     "key": (4, "json_set(held, '$.bill', {amount})", "SELECT held LIKE '%bill%'"),
+    "sum": (
+        6,
+        "json_set(held, '$.cents', json_extract(held, '$.cents') - {amount}, '$.at', {time})",
+        "SELECT round((500000 - json_extract(held, '$.cents')) / 1000.0)",
+    ),
     "text": (
         5,
         "coalesce(held, '') || 'paid {amount}' || char(10)",
@@ -347,6 +353,25 @@ def test_a_text_that_holds_a_number_or_json_adds_up_as_it_would_by_itself(shop: 
     clean = clean_of([made(1, Masks()) for _ in range(3)])
     judged = judge(clean, name_calls(made(2, clean.masks), clean.calls))
     assert judged.verdict == ("doubled" if stands[-1] == 2 else "absorbed")
+
+
+@pytest.mark.parametrize("shop", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(("again", "verdict"), [("held + excluded.held", "doubled"), ("excluded.held", "absorbed")])
+def test_a_number_of_a_row_that_was_added_adds_up_or_is_set_again(shop: Shop, again: str, verdict: str) -> None:
+    stands = list[float]()
+
+    def act(place: str, _: str) -> None:
+        amount = 900 + secrets.randbelow(200)
+        with closing(sqlite3.connect(place, isolation_level=None)) as database:
+            database.execute(f"INSERT INTO ledger VALUES (9, {amount}) ON CONFLICT (at) DO UPDATE SET held = {again}")
+            stands.append(round(float(database.execute("SELECT held FROM ledger WHERE at = 9").fetchone()[0]) / 1000))
+
+    def made(calls: int, masks: Masks) -> AgentCourse:
+        return shop.runner.run(course_of(shop.stores, shop.place, act, ["pay"] * calls, masks, ""))
+
+    clean = clean_of([made(1, Masks()) for _ in range(3)])
+    judged = judge(clean, name_calls(made(2, clean.masks), clean.calls))
+    assert (judged.verdict, stands[-1]) == (verdict, 2 if verdict == "doubled" else 1)
 
 
 def test_an_amount_that_is_set_and_not_added_is_no_second_effect() -> None:
