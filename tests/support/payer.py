@@ -15,6 +15,7 @@ notes    it adds two lines at the same time
 intent   it writes into the file JOURNAL that it pays, then pays, and never pays what stands there
 hasty    it waits three seconds for an answer, looks, and pays again if no payment stands; `blind`: it does not look, and
          each payment takes a second and a half
+brief    it waits one second for an answer
 equal    it makes two equal payments, and writes each into JOURNAL when it is done
 ships    it sets an order's state to `packed` and then to `sent`; `numbered`: each with a version
 debits   it reads the balance and writes what is left; `swaps`: it says what the balance was, and reads it again where it is
@@ -102,7 +103,7 @@ class Handler(BaseHTTPRequestHandler):
 def post(path: str, key: str = "", **content: Any) -> None:
     headers = {"Idempotency-Key": key} if key else {}
     request = urllib.request.Request(f"{os.environ['PAY_URL']}{path}", json.dumps(content).encode(), headers)
-    urllib.request.urlopen(request, timeout=3 if "hasty" in sys.argv[1] else 20).close()
+    urllib.request.urlopen(request, timeout=1 if "brief" in sys.argv[1] else 3 if "hasty" in sys.argv[1] else 20).close()
 
 
 def is_paid(bill: str = "") -> bool:

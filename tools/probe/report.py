@@ -12,6 +12,7 @@ from reliability.kept import read
 
 from probe.__main__ import ROOT, Pair
 from probe.blame import WEAKNESSES, Scored
+from probe.delivered import Delivered
 from probe.equality import WORLD_POINTS, Equality
 
 PAGE, RECORD = ROOT / "docs" / "probe.md", ROOT / "reports" / "probe"
@@ -48,6 +49,20 @@ def of_equality(rows: Sequence[Equality]) -> Iterator[str]:
     yield "it became, owes other effects."
 
 
+def of_delivered(rows: Sequence[Delivered]) -> Iterator[str]:
+    """Yield the lines on when a call is delivered."""
+    yield "| point | agents | harm by our own queries | found | missed | false alarms |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for point in dict.fromkeys(row.point for row in rows):
+        here = [row for row in rows if row.point == point]
+        harmed, missed = sum(row.harmed for row in here), sum(row.is_missed for row in here)
+        alarms = sum(row.is_wrong and not row.harmed for row in here)
+        yield f"| `{point}` | {len(here)} | {harmed} | {harmed - missed} | {missed} | {alarms} |"
+    wrong = [f"`{row.point}` of `{row.agent}` ({row.verdict.replace('_', ' ')})" for row in rows if row.is_wrong]
+    yield ""
+    yield f"Wrong: {', '.join(wrong) or 'none'}."
+
+
 def of_blame(rows: Sequence[Scored]) -> Iterator[str]:
     """Yield the lines on weaknesses that were planted."""
     planted = [row for row in rows if not row.is_harmless]
@@ -68,6 +83,7 @@ def page(text: str, record: Path) -> str:
     parts = {
         "blame": of_blame(read(record, Scored)),
         "pairs": of_pairs(read(record, Pair)),
+        "delivered": of_delivered(read(record, Delivered)),
         "equality": of_equality(read(record, Equality)),
     }
     for name, lines in parts.items():
