@@ -50,8 +50,8 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
     yield from (f"  {config.path}: the agent gets a rewritten copy, which is removed at the end" for config in subject.configs)
     yield f"started, in {subject.agent.folder.resolve()}:"
     if settings.is_boxed:
-        yield "  in a box: this folder, the home and the folders of the stores are copies there, temporary folders are new, all else"
-        yield "  is read-only, and the network is REAL"
+        yield "  in a box: this folder, the home and the folders of the stores are copies there, temporary folders are new,"
+        yield "  all else is read-only, and the network is REAL"
     else:
         yield f"  WITHOUT A BOX ({settings.unboxable or '--unboxed'}): what they open by a path of their own is REAL"
     for program in settings.programs():
