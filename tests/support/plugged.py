@@ -20,6 +20,7 @@ from bench.read.report.figures import FIGURES
 from bench.read.report.studies import STUDIES
 from bench.read.report.tables import TABLES
 from bench.record.events import EVENTS
+from bench.rerun.elsewhere.formats.part import FORMATS
 from bench.run.architectures.registry import ARCHITECTURES
 from bench.run.endpoint.dialect import DIALECTS
 from bench.run.experiment.model_entries import MODELS
@@ -40,6 +41,7 @@ EVERY_KIND = (
     FRAMES,
     STORE_KINDS,
     POINTS,
+    FORMATS,
 )
 PARROT = Path(__file__).parents[1] / "plugin_package"
 
