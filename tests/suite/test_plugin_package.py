@@ -125,7 +125,8 @@ def test_a_name_that_is_no_package_or_is_taken_is_refused(tmp_path: Path) -> Non
         new_plugin("mine", tmp_path)
 
 
-def test_the_packs_of_a_package_stand_beside_a_folders_own_which_go_before_them(installed: None, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("installed")
+def test_the_packs_of_a_package_stand_beside_a_folders_own_which_go_before_them(tmp_path: Path) -> None:
     packaged = find_packs(PACKS)["echo"]
     assert packaged == PARROT / "parrot_parts" / "packs" / "echo" and load_pack("echo", PACKS).name == "echo"
     assert "echo" not in find_packs([tmp_path])
