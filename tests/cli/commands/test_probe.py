@@ -9,6 +9,7 @@ import sqlite3
 import sys
 from contextlib import closing
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from commands import Ended, bench, start
@@ -97,10 +98,23 @@ def test_an_agent_that_pays_twice_is_found_and_its_run_is_like_any_other(tmp_pat
         assert line in out, (words, out, err)
     code, out, _ = bench(folder, "probe", "--yes", "--only", "charge#1.lost", TMPDIR=str(tmp_path))
     assert code == 1 and "is complete, and nothing was run" in out
+    files = ("--json", "ci/probe.json", "--junit", "ci/probe.xml", "--markdown", "ci/probe.md")
+    code, _, _ = bench(folder, "probe", "--yes", "--only", "charge#1.lost", *files, TMPDIR=str(tmp_path))
+    told = json.loads((folder / "ci" / "probe.json").read_text())
+    assert (code, told["exit_code"], [cell["cell"] for cell in told["cells"]]) == (1, 1, ["till.charge#1.lost"])
+    assert 'type="damage"' in (folder / "ci" / "probe.xml").read_text() and "✕" in (folder / "ci" / "probe.md").read_text()
     with (folder / "probe.toml").open("a") as file:
         file.write("# mended\nignore = ['nothing']\n")
     err = refused(bench(folder, "probe", "--yes", "--only", "charge#1.lost", TMPDIR=str(tmp_path)))
     assert "its file, or a file that it names, has changed; give --set-aside to begin anew, or --name" in err
+
+
+def test_what_cannot_be_asked_is_an_error_in_the_junit_file(tmp_path: Path) -> None:
+    err = refused(bench(tmp_path, "probe", "--yes", "--junit", "ci/probe.xml"))
+    [case] = ElementTree.parse(tmp_path / "ci" / "probe.xml").getroot()[0]
+    assert (
+        "probe.toml: is not there" in err and "probe.toml: is not there" in case[0].attrib["message"] and case[0].tag == "error"
+    )
 
 
 def test_a_stopped_probe_goes_on_and_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -115,13 +129,23 @@ def test_a_stopped_probe_goes_on_and_leaves_nothing_behind(tmp_path: Path) -> No
     assert left(tmp_path) == [] and verify(folder / "results" / "till-probe").defects == ()
     known = len(list(read_trials(folder / "results" / "till-probe")))
     code, out, err = bench(folder, *words, TMPDIR=str(tmp_path))
-    assert code == 3 and "It is undecided whether till does damage" in out, (out, err)
+    assert code == 0 and "till did no damage in any of the 2 cells that were asked for" in out, (out, err)
     records = list(read_trials(folder / "results" / "till-probe"))
     assert (
         known
         and [record.plan for record in records].count("clean") in (3, 5)
         and verify(folder / "results" / "till-probe").defects == ()
     )
+
+
+def test_a_probe_that_is_stopped_before_it_has_begun_says_so_and_has_no_page(tmp_path: Path) -> None:
+    folder = till(tmp_path)
+    with start(folder, "probe", "--yes", TMPDIR=str(tmp_path)) as command:
+        command.wait_until_said("the cells are counted")
+        command.send_signal(signal.SIGINT)
+        code, out, err = command.ended()
+    assert code == 130 and "stopped" in err and "holds no run" not in out + err, (out, err)
+    assert left(tmp_path) == []
 
 
 def test_nothing_that_a_probe_writes_or_says_holds_a_secret(tmp_path: Path) -> None:
@@ -204,7 +228,7 @@ def test_the_password_of_a_real_database_is_in_no_output(tmp_path: Path, server:
     finally:
         with psycopg.connect(f"{server} dbname=postgres", autocommit=True) as session:
             session.execute(f"DROP DATABASE {database}".encode())
-    assert code in (1, 3) and "notes.add#1.lost: " in told, told
+    assert code in (0, 1) and "notes.add#1.lost: " in told, told
     files = [path for path in (*(folder / "results").rglob("*"), *(folder / "reports").rglob("*")) if path.is_file()]
     assert canary not in told and not [path for path in files if canary in path.read_text(errors="replace")]
 
@@ -257,7 +281,7 @@ def test_the_second_of_two_probes_on_a_store_in_place_is_one_line_and_leaves_no_
         file.write("in_place = true\n")
     first = claimed_place(PlaceNote("sqlite", str((folder / "orders.db").resolve()), in_place=True))
     try:
-        err = refused(bench(folder, "probe", "--yes", TMPDIR=str(tmp_path)))
+        err = refused(bench(folder, "probe", "--yes", "--unboxed", TMPDIR=str(tmp_path)))
     finally:
         first.remove()
     assert err.rstrip().endswith("orders.db: another probe works on it") and not (folder / "results" / "till-probe").exists()
@@ -271,7 +295,7 @@ def test_a_clean_run_that_does_not_count_is_shown_so_and_does_not_keep_a_mended_
     probe = folder / "probe.toml"
     probe.write_text(probe.read_text().replace('"fails"', '"again"'))
     code, out, _ = bench(folder, "probe", "--yes", "--only", "charge#1.error", TMPDIR=str(tmp_path))
-    assert code == 3 and out.count("clean: ✓ same") >= 3, out
+    assert code == 0 and out.count("clean: ✓ same") >= 3, out
 
 
 def test_a_killed_probe_is_cleaned_up_after(tmp_path: Path) -> None:
@@ -311,21 +335,57 @@ def bypass(folder: Path) -> Path:
     return folder
 
 
+FIXED = """
+import json, os, runpy, sqlite3, subprocess, sys
+config = json.load(open(".mcp.json"))  # by a fixed name, as most agents do
+with sqlite3.connect(os.path.expanduser("~/second.db")) as second:
+    second.execute("CREATE TABLE IF NOT EXISTS seen (number INTEGER)")
+    second.execute("INSERT INTO seen VALUES (1)")
+subprocess.run([sys.executable, "-c", "open('/tmp/lock', 'x')"], check=True)
+sys.argv = ["agent", ".mcp.json", "again keyed"]
+runpy.run_path("patient.py", run_name="__main__")
+"""
+
+
+def test_an_agent_with_fixed_paths_and_a_second_database_is_probed_in_its_box_and_changes_nothing(tmp_path: Path) -> None:
+    folder, home = tmp_path / "shop", tmp_path / "home"
+    for made in (folder, home):
+        made.mkdir()
+    bypass(folder)
+    (folder / "clerk.py").write_text((folder / "clerk.py").read_text().partition("sys.path")[0] + FIXED)
+    patient = (SUPPORT / "till_agent.py").read_text().replace("WAIT, WAIT_TO_START = 0.5", "WAIT, WAIT_TO_START = 20.0")
+    (folder / "patient.py").write_text(patient)
+    file = folder / "probe.toml"
+    file.write_text(file.read_text().replace(', ".mcp.json", "again keyed"', ""))
+    variables = {"HOME": str(home), "TMPDIR": str(tmp_path / "work"), "XDG_STATE_HOME": str(tmp_path / "state")}
+    (tmp_path / "work").mkdir()
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    code, out, err = bench(folder, "probe", "--yes", "--only", "charge#1.error", **variables)
+    if "cannot be put into a box" in err:
+        pytest.skip(err)
+    assert code == 0 and "till.charge#1.error: ✓ same" in out, (out, err)
+    assert "it also writes ~/second.db, which nobody compares" in out
+    assert {path: path.read_bytes() for path in folder.iterdir() if path in before} == before
+    assert payments(folder) == 0 and not (home / "second.db").exists() and not Path("/tmp/lock").exists()
+    assert list((tmp_path / "work").iterdir()) == []
+    assert "no word of the agent's command hands it over" in refused(bench(folder, "probe", "--unboxed", "--yes", **variables))
+
+
 def test_an_agent_that_opens_the_store_by_its_name_is_shown_refused_and_stopped_after_one_run(tmp_path: Path) -> None:
     folder, variables = bypass(tmp_path), {"TMPDIR": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}
-    assert "beware: clerk.py names orders.db" in bench(folder, "probe", "--dry-run", **variables)[1]
-    err = refused(bench(folder, "probe", "--yes", **variables))
+    assert "beware: clerk.py names orders.db" in bench(folder, "probe", "--unboxed", "--dry-run", **variables)[1]
+    err = refused(bench(folder, "probe", "--unboxed", "--yes", **variables))
     assert "clerk.py names orders.db, and nothing hands the copy over to it" in err and "takes_copies = true" in err
     assert payments(folder) == 0
     with (folder / "probe.toml").open("r+") as file:
         text = file.read()
         file.seek(0)
         file.write("takes_copies = true\n" + text)
-    err = refused(bench(folder, "probe", "--yes", **variables))
+    err = refused(bench(folder, "probe", "--unboxed", "--yes", **variables))
     assert "store 'orders' itself changed in clean run 1" in err and "bench probe --clean" in err and payments(folder) == 1
     _, out, err = bench(folder, "report", "till-probe", **variables)
     assert "no damage" not in out + err and "itself changed" in out, (out, err)
-    err = refused(bench(folder, "probe", "--yes", **variables))
+    err = refused(bench(folder, "probe", "--unboxed", "--yes", **variables))
     assert "has changed since a probe copied it; restore it by `bench probe --clean`" in err and payments(folder) == 1
     code, out, _ = bench(folder, "probe", "--clean", "--yes", **variables)
     assert code == 0 and "restored " in out and payments(folder) == 0
@@ -335,11 +395,11 @@ def test_a_probe_in_place_that_was_stopped_goes_on(tmp_path: Path) -> None:
     folder = till(tmp_path)
     with (folder / "probe.toml").open("a") as file:
         file.write("in_place = true\n")
-    words = ("probe", "--yes", "--only", "charge#1.error")
+    words = ("probe", "--unboxed", "--yes", "--only", "charge#1.error")
     with start(folder, *words, TMPDIR=str(tmp_path)) as command:
         command.wait_until_said("clean: ")
         command.send_signal(signal.SIGINT)
         assert command.ended()[0] == 130
     assert payments(folder) == 0
     code, out, err = bench(folder, *words, TMPDIR=str(tmp_path))
-    assert (code, payments(folder)) == (3, 0) and "its name is now" not in out, (out, err)
+    assert (code, payments(folder)) == (0, 0) and "its name is now" not in out, (out, err)

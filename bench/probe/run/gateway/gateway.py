@@ -22,8 +22,11 @@ from typing import Any, Self
 from bench.common.errors import ConfigError
 from bench.common.files import new_file
 from bench.common.wording import plural
+from bench.probe.run.box.box import Box
 from bench.probe.run.gateway.agent_config import expanded, rewritten
+from bench.probe.run.gateway.functions import VARIABLE, FunctionDoor
 from bench.probe.run.gateway.gate import CallGate
+from bench.probe.run.gateway.http import Desk
 from bench.probe.run.gateway.listener import AgentListener
 from bench.probe.run.gateway.mcp import KnownServer
 from bench.probe.run.gateway.server_errors import ServerErrors
@@ -52,18 +55,21 @@ class Gateway:
 
     gate    decides at each call; set it before the agent is started
     life    in which process of the agent calls come, from 1
+    functions   the door of tools in the agent's own process
     calls   how many calls have arrived, over all doors; set it to 0 for a new journal
     """
 
     gate: CallGate
 
-    def __init__(self, subject: Subject, replaces: Mapping[str, str], folder: Path):
+    def __init__(self, subject: Subject, replaces: Mapping[str, str], folder: Path, box: Box | None = None):
         """`replaces` has what stands for the owner's stores -> what stands there for the copies. `folder` is private: the
-        socket and the copies of configs lie in it, and no other user reaches them."""
-        self._subject, self._folder, self._replaces = subject, folder, replacement(replaces)
+        socket and the copies of configs lie in it, and no other user reaches them. In a box a config's copy stands in the
+        place of the owner's, and servers are started there."""
+        self._subject, self._folder, self._replaces, self._box = subject, folder, replacement(replaces), box
         self.life, self.calls = 1, 0
         self._doors = [{server.name: KnownServer(server.name, "mcp_stdio") for server in c.servers} for c in subject.configs]
         self._listener = AgentListener(lambda: self.gate, self.number, lambda: self.life)
+        self.functions = FunctionDoor(Desk(lambda: self.gate, self.number, lambda: self.life), subject.functions or ())
         self._addresses: dict[str, str] = {}
         """Variables of the agent -> addresses of the gateway."""
         self._urls: list[dict[str, str]] = [{} for _ in subject.configs]
@@ -77,6 +83,7 @@ class Gateway:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             exits.callback(self._remove_files)
             await exits.enter_async_context(self._listener)
+            await exits.enter_async_context(self.functions)
             self._add_doors()
             self._socket = exits.enter_context(socket.socket(socket.AF_UNIX))
             self._listen()
@@ -137,18 +144,25 @@ class Gateway:
         """
         replaced, variables = self.replaced(words, environment)
         changed, variables = list(replaced), variables | self._addresses
+        if self._subject.functions is not None:
+            variables |= self.functions.variables(variables)
         for index, config in enumerate(self._subject.configs):
             if config.path == NO_FILE:
                 for server in config.servers:
                     changed = _with_words(changed, server, self._shim(index, server))
                 continue
-            copy = self._copy(index).absolute()
-            with new_file(copy, 0o600) as file:
-                file.write(rewritten(config, partial(self._shim, index), self._urls[index]))
+            content = rewritten(config, partial(self._shim, index), self._urls[index])
+            if self._box:
+                copy = config.path.resolve()
+                self._box.write(copy, content)
+            else:
+                copy = self._copy(index).absolute()
+                with new_file(copy, 0o600) as file:
+                    file.write(content)
             handed = [with_copy(word, config, self._subject.agent.folder, copy) for word in changed]
             if config.variable:
                 variables[config.variable] = str(copy)
-            elif handed == changed:
+            elif handed == changed and not self._box:
                 raise ConfigError(f"{config.path}: {NOT_HANDED}")
             changed = handed
         return tuple(changed), variables
@@ -157,12 +171,14 @@ class Gateway:
         """Return words and variables in which the copies replace the owner's stores."""
         return tuple(map(self._replaces, words)), {name: self._replaces(value) for name, value in environment.items()}
 
-    async def end_servers(self) -> None:
-        """Kill all servers over stdio, as they end with their agent. Nothing of them runs once this returns, and nothing that
-        the agent wrote arrives any more. A gate can await this at a call. Raises what the gate has raised at a call."""
+    async def end_servers(self, *, busy: bool = True) -> None:
+        """Kill all servers over stdio, as they end with their agent, and the `busy` ones too. Nothing of them runs once this
+        returns, and nothing that the agent wrote arrives any more. A gate can await this at a call. Raises what the gate has
+        raised at a call."""
         self._accept()
-        running = dict(self._running)
-        ending = {task for task in self._serving if task not in {serving for _, serving in running.values()}}
+        await self.functions.end()
+        ending = self._serving - {serving for _, serving in self._running.values()}
+        running = {relay: held for relay, held in self._running.items() if busy or not relay.is_busy}
         for task in ending:
             task.cancel()
         for relay, (process, serving) in running.items():
@@ -221,6 +237,7 @@ class Gateway:
     async def _relay(self, connection: socket.socket, files: list[int], header: dict[str, Any], door: KnownServer) -> int:
         """Return the exit code of the server."""
         (program, *words), environment = self.replaced(header["words"], header["environment"])
+        environment.pop(VARIABLE, None)  # a server's functions are no tools of the agent
         cwd = Path(self._replaces(header["cwd"]))
         located = shutil.which(program, path=environment.get("PATH")) if os.sep not in program else str(cwd / program)
         their_input, our_output = os.pipe()
@@ -229,7 +246,8 @@ class Gateway:
         streams = (their_input, their_output, errors.input)
         try:
             largest = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
-            process = AgentProcess([located or program, *words], cwd, environment, largest, streams=streams)
+            inside = self._box.namespaces if self._box else ()
+            process = AgentProcess([located or program, *words], cwd, environment, largest, streams=streams, namespaces=inside)
         except OSError as error:
             for file in (our_input, our_output):
                 os.close(file)
@@ -255,6 +273,10 @@ class Gateway:
         line: str | None = None
         try:
             await asyncio.wait({relaying, left}, return_when=asyncio.FIRST_COMPLETED)
+            if relay.is_busy and not relaying.done():
+                finishing = asyncio.ensure_future(relay.finish())
+                await asyncio.wait({relaying, finishing}, return_when=asyncio.FIRST_COMPLETED)
+                finishing.cancel()
             if relaying.done():
                 relaying.result()
             if await _ended_by_itself(process, relay, left):
