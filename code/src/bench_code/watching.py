@@ -5,7 +5,6 @@ An audit hook cannot be removed. It does nothing where nobody listens.
 
 from __future__ import annotations
 
-import inspect
 import os
 import sys
 import sysconfig
@@ -23,8 +22,10 @@ OUTSIDE = ("/proc/", "/sys/", "/dev/", sys.prefix + os.sep, sys.base_prefix + os
 PROCESSES = frozenset({"subprocess.Popen", "os.system", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "pty.spawn"})
 CHANGES = frozenset({"os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.link", "os.symlink"})
 FOLLOWED = frozenset({"open", "sqlite3.connect", "object.__getattr__", *CHANGES, *PROCESSES})
-SIGNATURES = frozenset({"_signature_from_function", "_signature_is_functionlike", "_has_code_flag", "isgeneratorfunction"})
-"""Functions of `inspect` that ask a function's code for what stands outside of its body."""
+SIGNATURES = frozenset(
+    {"_signature_from_function", "_signature_is_functionlike", "_has_code_flag", "overload", "_is_async_obj", "_is_async_func"}
+)
+"""Functions of `inspect`, `typing` and `unittest.mock` that ask a function's code for what stands outside of its body."""
 WRITES = os.O_WRONLY | os.O_RDWR
 
 
@@ -83,7 +84,7 @@ def _report_paths(listener: Listener, event: str, arguments: tuple[Any, ...]) ->
 
 
 def _asks_for_signature(frame: FrameType) -> bool:
-    return frame.f_globals.get("__name__") == inspect.__name__ and frame.f_code.co_name in SIGNATURES
+    return frame.f_code.co_filename.startswith(STANDARD[0]) and frame.f_code.co_name in SIGNATURES
 
 
 def _is_asked(frame: FrameType | None) -> bool:
