@@ -133,6 +133,16 @@ def probe(session: nox.Session) -> None:
 
 
 @nox.session
+def functions(session: nox.Session) -> None:
+    """Agents of twelve frameworks, whose tools are functions, probed beside our own SQL: an environment each, half an hour.
+
+    Some: nox -s functions -- crewai agno
+    """
+    install(session)
+    session.run("python", "-m", "functions", *session.posargs, env={"PYTHONPATH": "tools"} | COMPILED_ONCE)
+
+
+@nox.session
 def exports(session: nox.Session) -> None:
     """The forms of export, with the packages of all, each read back by the tool that it is for."""
     install(session, "exports", extra="export")
@@ -263,10 +273,10 @@ def lock(session: nox.Session) -> None:
 @nox.session
 def perf(session: nox.Session) -> None:
     """Our own time per model call, beside Inspect AI's, and a large report's beside pandas, as a row of reports/perf; our time
-    per call of a tool; peak memory; the sandbox per answer. Ten minutes."""
+    per call of a tool; peak memory; the sandbox per answer; a life in the probe's box. Ten minutes."""
     install(session, "perf")
     session.run("python", "-m", "perf.kept", env={"PYTHONPATH": "tools"})
-    for program in ("worlds", "memory", "answers"):
+    for program in ("worlds", "memory", "answers", "box"):
         session.run("python", f"tools/perf/{program}.py")
 
 

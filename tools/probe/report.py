@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from functions.rows import FunctionCell
 from reliability.kept import read
 
+from bench.record.probe.events import DAMAGE
 from probe.__main__ import ROOT, Pair
 from probe.blame import WEAKNESSES, Scored
+from probe.delivered import Delivered
 from probe.equality import WORLD_POINTS, Equality
 
 PAGE, RECORD = ROOT / "docs" / "probe.md", ROOT / "reports" / "probe"
@@ -48,6 +51,20 @@ def of_equality(rows: Sequence[Equality]) -> Iterator[str]:
     yield "it became, owes other effects."
 
 
+def of_delivered(rows: Sequence[Delivered]) -> Iterator[str]:
+    """Yield the lines on when a call is delivered."""
+    yield "| point | agents | harm by our own queries | found | missed | false alarms |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for point in dict.fromkeys(row.point for row in rows):
+        here = [row for row in rows if row.point == point]
+        harmed, missed = sum(row.harmed for row in here), sum(row.is_missed for row in here)
+        alarms = sum(row.is_wrong and not row.harmed for row in here)
+        yield f"| `{point}` | {len(here)} | {harmed} | {harmed - missed} | {missed} | {alarms} |"
+    wrong = [f"`{row.point}` of `{row.agent}` ({row.verdict.replace('_', ' ')})" for row in rows if row.is_wrong]
+    yield ""
+    yield f"Wrong: {', '.join(wrong) or 'none'}."
+
+
 def of_blame(rows: Sequence[Scored]) -> Iterator[str]:
     """Yield the lines on weaknesses that were planted."""
     planted = [row for row in rows if not row.is_harmless]
@@ -59,6 +76,28 @@ def of_blame(rows: Sequence[Scored]) -> Iterator[str]:
     yield f"After {len(harmless)} harmless edits it blames somebody wrongly in {accuses}."
 
 
+def of_functions(rows: Sequence[FunctionCell]) -> Iterator[str]:
+    """Yield the lines on agents whose tools are functions."""
+    reports = [row for row in rows if row.framework[-1].isdigit()]
+    own = [row for row in rows if row not in reports]
+    cells = list(dict.fromkeys(row.cell for row in own))
+    yield f"| tried | {' | '.join(f'`{cell}`' for cell in cells)} |"
+    yield f"| --- |{' --- |' * len(cells)}"
+    for version in dict.fromkeys(row.version for row in own):
+        verdicts = {row.cell: row.verdict.replace("_", " ") for row in own if row.version == version}
+        yield f"| {version} | {' | '.join(verdicts.get(cell, '') for cell in cells)} |"
+    yield ""
+    for row in reports:
+        name, _, number = row.framework.partition("_")
+        yield f"- A [report](../tools/functions/agents/with_{row.framework}.py), {name}#{number}: {row.version} at `{row.cell}`"
+        yield f"  is *{row.verdict}*."
+    yield from [""] if reports else []
+    damaged, differ = (sum(row.verdict in DAMAGE for row in rows), sum(row.differs for row in rows))
+    yield f"In {damaged} of {len(rows)} cells there is damage. In {differ} the verdict is another than our own SQL says, which"
+    yield "counts refunds and mails at the end of each run. An empty field was not run."
+    yield "[A row for each cell](../reports/probe/functioncell.csv)."
+
+
 def _sums(rows: Sequence[Equality], *names: str) -> list[int]:
     return [sum(getattr(row, name) for row in rows) for name in names]
 
@@ -68,7 +107,9 @@ def page(text: str, record: Path) -> str:
     parts = {
         "blame": of_blame(read(record, Scored)),
         "pairs": of_pairs(read(record, Pair)),
+        "delivered": of_delivered(read(record, Delivered)),
         "equality": of_equality(read(record, Equality)),
+        "functions": of_functions(read(record, FunctionCell)),
     }
     for name, lines in parts.items():
         begin, end = f"<!-- {name}: python -m probe.report -->\n", f"<!-- end of {name} -->"

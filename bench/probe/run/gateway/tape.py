@@ -6,7 +6,7 @@ A call is known by its identity and by how often it was made. A call that the ta
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from bench.common.bounds import Many
@@ -16,6 +16,8 @@ from bench.probe.run.witness.stores import Stores
 from bench.record.probe.rows import SEQUENCES, Cell, RowDifference, StoreReading
 
 Columns = dict[str, Cell] | None
+OTHER = "another writer"
+"""The identity of what is no call: the step of another writer."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +61,17 @@ class PlayedTape:
 
     def do(self, entry: JournaledCall) -> None:
         """Change the rows as the recorded call did."""
-        call = self._calls.get((entry.identity, entry.nth))
+        self._change(self._calls.get((entry.identity, entry.nth)))
+
+    def _change(self, call: TapedCall | None) -> None:
         for row in call.rows if call else ():
             place = (row.store, row.table, row.key)
             first, now = self._rows[place]
             self._rows[place] = (first, self._moved(now, row))
+
+    def step_in(self) -> None:
+        """Change the rows as another writer did."""
+        self._change(self._calls.get((OTHER, 1)))
 
     def reading(self) -> StoreReading:
         rows = [RowDifference(*place, first, now) for place, (first, now) in self._rows.items() if first != now]
@@ -98,6 +106,16 @@ class TapedStores(Stores):
     """The rows of a tape in place of real stores. The agent's memory is a real store and is reset as usual."""
 
     tape = PlayedTape(())
+    absent: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
+    """What stands for the names of the stores that are on the tape, and for their variables."""
+
+    @property
+    def replaces(self) -> Mapping[str, str]:
+        return {**super().replaces, **self.absent[0]}
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return {**super().environment, **self.absent[1]}
 
     async def snapshot(self) -> Callable[[], Awaitable[StoreReading]]:
         now = self.tape.reading()
@@ -109,6 +127,10 @@ class TapedStores(Stores):
 
     async def read(self) -> StoreReading:
         return self.tape.reading()
+
+    async def change(self, name: str, sql: str) -> None:
+        del name, sql
+        self.tape.step_in()
 
     async def reading(self) -> StoreReading:
         return self.tape.reading()
