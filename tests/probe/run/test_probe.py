@@ -151,7 +151,12 @@ def test_a_cell_that_cannot_be_is_refused_with_the_nearest_names_by_the_first_cl
 @pytest.mark.parametrize(
     ("variable", "path", "method", "says"),
     [
-        ("OPENAI_BASE_URL", "/chat/completions", "POST", r"no call .*made 1 request to its model; for tools in its own process write"),
+        (
+            "OPENAI_BASE_URL",
+            "/chat/completions",
+            "POST",
+            r"no call .*made 1 request to its model; for tools in its own process write",
+        ),
         (
             "SHOP_URL",
             "/refunds",
