@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +18,7 @@ from bench.common.paths import PACKS, REPORTS, folder_of, name_of, named
 from bench.read.export.address import without_secrets
 from bench.record.archive import archive as write_archive
 from bench.record.verify import require_sound
-from bench.rerun.elsewhere.reading import recorded_run
+from bench.rerun.elsewhere.reading import read_recorded, recorded_run
 from bench.rerun.elsewhere.summary import recorded_lines
 
 out = Terminal()
@@ -88,7 +89,13 @@ def import_(
         for line in recorded_lines(file, recorded_run(file)):
             out.print(line)
         return
-    run = read_trace(file, reads or (), trace)
+    try:
+        run = read_trace(file, reads or (), trace)
+    except ResultsError:
+        with suppress(ResultsError):
+            if trials := read_recorded(file):
+                out.print(f"{file}: holds trials of {trials.form} and no trace; without --name they are counted")
+        raise
     steps = run.steps
     changing = [number for number, imported in enumerate(steps, 1) if any(not call.reads for call in imported.calls)]
     failing = step or (changing[-1] if changing else len(steps))

@@ -53,6 +53,7 @@ FORMATS = (
     RecordedFormat(frozenset({"mistake_step", "history"}), TypeAdapter(labels.WhoAndWhen), labels.who_and_when_run),
     RecordedFormat(frozenset({"failures", "root_cause"}), TypeAdapter(Many[labels.RxLabels]), labels.agentrx_run, each=True),
     RecordedFormat(frozenset({"kind", "detail"}), TypeAdapter(Many[sessions.ChaosLine]), sessions.chaos_run, each=True),
+    RecordedFormat(frozenset({"eval", "samples"}), TypeAdapter(sessions.InspectLog), sessions.inspect_log_run),
     RecordedFormat(frozenset({"trajectory_format", "messages"}), TypeAdapter(shells.MiniRun), shells.mini_run),
     RecordedFormat(frozenset({"trajectory", "info"}), TypeAdapter(shells.SweRun), shells.swe_run),
 )
@@ -88,7 +89,8 @@ def recorded_run(path: Path) -> RecordedRun:
     run = read_recorded(path)
     if run is None:
         raise ResultsError(
-            f"{path}: holds no trials in a known format; of a trace, `bench import FILE --name NAME` makes a pack"
+            f"{path}: holds no trials in a known format; of a trace (OpenTelemetry or ATIF) `bench import FILE --name NAME` "
+            f"makes a pack; an agent's own session file is neither: let it write OpenTelemetry's JSON"
         )
     return run
 

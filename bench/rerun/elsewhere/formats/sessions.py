@@ -104,6 +104,12 @@ class InspectHeader(Read):
     model: str = Field("", validation_alias=AliasPath("eval", "model"))
 
 
+class InspectLog(InspectHeader):
+    """A log in JSON, in one file."""
+
+    samples: Many[InspectSample] = ()
+
+
 RIGHT, WRONG = ("C", 1, 1.0, True), ("I", 0, 0.0, False)
 """What a score of Inspect says if a sample is solved or not. Any other value is no outcome."""
 
@@ -123,6 +129,11 @@ def inspect_run(where: str, header: InspectHeader, samples: Sequence[InspectSamp
         solved = all(value in RIGHT for value in values) if known else None
         trials.append(trial_of(where, turns, sample.id, str(sample.epoch), solved=solved))
     return RecordedRun("Inspect", require_unique(where, trials), header.model)
+
+
+def inspect_log_run(where: str, log: InspectLog) -> RecordedRun:
+    """Return the samples of a log in JSON."""
+    return inspect_run(where, log, log.samples)
 
 
 def _inspect_turn(message: InspectMessage) -> RecordedTurn:
