@@ -14,11 +14,12 @@ from bench.common.registry import Part, Registry
 from bench.record.probe.events import CallClass
 
 DoorKind = Literal["mcp_stdio", "mcp_http", "http", "function", "model"]
-CallFate = Literal["pass", "twice", "hold", "error", "malformed", "rate_limit", "answer", "drop"]
+CallFate = Literal["pass", "twice", "again", "hold", "error", "malformed", "rate_limit", "answer", "drop"]
 """What becomes of a call that has arrived.
 
 pass       it is passed on as it came
 twice      it is passed on twice, the second time under a new id; the second answer is dropped
+again      it is passed on as it came, and `LiveCall.deliver` delivers it once more after the agent's next call with an effect
 hold       it is kept from the server under silence. If the client gives up, `went` delivers it later by `LiveCall.deliver`.
            If it waits longer than `patience`, the door awaits `passes`, and passes it on as it came
 error      it is not passed on, and the door's error is the answer (`isError`, a JSON-RPC error, HTTP 503, as `form` says)
@@ -55,13 +56,13 @@ class StrikePoint(Part):
     of        the classes of the calls that have it
     before    what becomes of the struck call
     after     what becomes of its answer. A form that is a key of `forms` has a fate of its own
-    death     when the agent is killed
+    death     when the agent is killed; `processes`: how many of it go on at the same time then
     forms     the wire forms, the default first: form -> the fate of the answer in that form
     usual     door -> how many of the forms are cells unless all forms are asked for; elsewhere the default is
     doors     the doors at which it strikes; empty for all
     streams   whether only a reply has it that comes as a stream
     by_tool   whether the tool gets the call twice, so that what is done twice is the tool's doing
-    when_in   form -> the clause, where it is another
+    when_in, death_in   form -> the clause, and when the agent is killed, where they are others
     """
 
     when: str
@@ -69,18 +70,20 @@ class StrikePoint(Part):
     before: CallFate = "pass"
     after: AnswerFate = "give"
     death: AgentDeath = ""
+    processes: int = 1
     forms: Mapping[str, AnswerFate] = field(default_factory=dict, hash=False)
     usual: Mapping[str, int] = field(default_factory=dict, hash=False)
     doors: tuple[DoorKind, ...] = ()
     streams: bool = False
     by_tool: bool = False
     when_in: Mapping[str, str] = field(default_factory=dict, hash=False)
+    death_in: Mapping[str, AgentDeath] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         self.refuse_unknown("of", self.of, get_args(CallClass))
         self.refuse_unknown("before", (self.before,), get_args(CallFate))
         self.refuse_unknown("after", (self.after, *self.forms.values()), get_args(AnswerFate))
-        self.refuse_unknown("death", (self.death,), get_args(AgentDeath))
+        self.refuse_unknown("death", (self.death, *self.death_in.values()), get_args(AgentDeath))
         self.refuse_unknown("doors", self.doors, get_args(DoorKind))
 
 
@@ -91,7 +94,11 @@ IS_ERROR, JSON_RPC = "is_error", "json_rpc"
 """The forms of an error of MCP."""
 OURS = (
     StrikePoint(
-        "in_flight", "the request of {} is still under way when the agent looks", _WRITE, before="hold", doors=("http",)
+        "in_flight",
+        "the request of {} is still under way when the agent looks",
+        _WRITE,
+        before="hold",
+        doors=("http", "mcp_http", "mcp_stdio"),
     ),
     StrikePoint(
         "lost",
@@ -103,10 +110,28 @@ OURS = (
         when_in={"error": "{} is done and an error is its answer"},
     ),
     StrikePoint("unacknowledged", "the agent dies after {} is done and before it gets the answer", _WRITE, death="done"),
+    StrikePoint(
+        "resumed_twice",
+        "the agent dies after {} is done, and two processes go on at the same time",
+        _WRITE,
+        death="done",
+        processes=2,
+        forms={"done": "give", "undone": "give"},
+        when_in={"undone": "the agent dies before {} is done, and two processes go on at the same time"},
+        death_in={"undone": "arrived"},
+    ),
     StrikePoint("acknowledged", "the agent dies right after it gets the answer of {}", _WRITE, death="given"),
     StrikePoint("acknowledged_next", "the agent dies at its next request after {}", _WRITE, death="next"),
     StrikePoint("late", "the answer of {} comes late", _WRITE, after="late", doors=("mcp_stdio", "mcp_http", "http")),
     StrikePoint("twice", "{} is delivered twice", _WRITE, before="twice", doors=("http", "mcp_http"), by_tool=True),
+    StrikePoint(
+        "redelivered",
+        "{} is delivered again after the agent's next effect",
+        _WRITE,
+        before="again",
+        doors=("http", "mcp_http"),
+        by_tool=True,
+    ),
     StrikePoint("killed_before", "the agent dies before {} is done", _WRITE, death="arrived"),
     StrikePoint("error", "{} fails", ("effect", "read", "unseen"), before="error", forms={IS_ERROR: "give", JSON_RPC: "give"}),
     StrikePoint("stale", "{} answers with what was true before the last effect", _READ, after="stale"),

@@ -159,7 +159,9 @@ def not_shown(probe: ProbeRead) -> list[str]:
     if probe.probed.only:
         each.append(f"Only {', '.join(probe.probed.only)} was struck.")
     if not probe.probed.resumes:
-        each.append("The agent has no command that resumes it: after a death it was started anew.")
+        remembers = any(store.kind == "memory" for store in probe.probed.stores.values())
+        twice = "" if remembers else ", and nobody resumed it twice, since it has no memory either"
+        each.append(f"The agent has no command that resumes it: after a death it was started anew{twice}.")
     return each
 
 

@@ -28,19 +28,25 @@ class ProbeCell:
     strike: CellStrike
 
 
-def cells_of(clean: Clean, *, all_forms: bool = False, only: Sequence[str] = ()) -> list[ProbeCell]:
-    """Return the cells. Cells of calls with an effect that a witness saw come before all others, and in both groups the gravest
-    come first.
+def cells_of(clean: Clean, *, goes_on: bool, all_forms: bool = False, only: Sequence[str] = ()) -> list[ProbeCell]:
+    """Return the cells. Cells of calls with an effect that a witness saw come before all others. In both groups the gravest
+    cell of each call comes first, then the second of each, and so on.
 
     Args:
         clean: What the clean runs show.
+        goes_on: Whether an agent that died can go on: two processes can then do so at the same time.
         all_forms: Whether each wire form of a point is a cell; else its default is.
         only: Words of which a cell's plan must have one, such as a tool or a point; without any, all cells.
     """
-    cells = [cell for made in clean.reference.own_calls() for cell in _of_call(clean, *made, all_forms)]
-    chosen = [cell for cell in cells if not only or any(word in cell.plan for word in only)]
+    cells = [
+        (rank, cell)
+        for made in clean.reference.own_calls()
+        for rank, cell in enumerate(_of_call(clean, *made, goes_on, all_forms))
+    ]
+    chosen = [(rank, cell) for rank, cell in cells if not only or any(word in cell.plan for word in only)]
     seen = {planned.name for planned in clean.calls.values() if planned.call_class == "effect"}
-    return sorted(chosen, key=lambda cell: (cell.call not in seen, gravity_of(cell.point)))
+    chosen.sort(key=lambda ranked: (ranked[1].call not in seen, ranked[0], gravity_of(ranked[1].point)))
+    return [cell for _, cell in chosen]
 
 
 def require_cells(only: Sequence[str], plans: Sequence[str]) -> None:
@@ -56,10 +62,14 @@ def possible_plans(names: Iterable[str]) -> list[str]:
     return [plan_of(name, point.name, form) for name in names for point in POINTS for form in ("", *point.forms)]
 
 
-def _of_call(clean: Clean, call: GatewayCall, identity: str, nth: int, all_forms: bool) -> Iterator[ProbeCell]:
+def _of_call(clean: Clean, call: GatewayCall, identity: str, nth: int, goes_on: bool, all_forms: bool) -> Iterator[ProbeCell]:
     planned = clean.calls[identity, nth]
     for point in points_of(planned.call_class):
         if point.after == "stale" and not _has_earlier(clean, call, identity):
+            continue
+        if point.processes > 1 and not goes_on:
+            continue
+        if point.before == "again" and not _has_later(clean, call):
             continue
         within = (each.door_kind for each in clean.reference.calls if each.continues == call.number and point.before == "hold")
         if point.doors and {call.door_kind, *within}.isdisjoint(point.doors):
@@ -69,7 +79,8 @@ def _of_call(clean: Clean, call: GatewayCall, identity: str, nth: int, all_forms
         forms = _forms(call, point)
         for at, form in enumerate(forms if all_forms else forms[: point.usual.get(call.door_kind, 1)]):
             plan = plan_of(planned.name, point.name, form if at else "")
-            yield ProbeCell(plan, planned.name, point.name, form, CellStrike(identity, nth, point.name, form))
+            strike = CellStrike(identity, nth, point.name, form, clean.acting)
+            yield ProbeCell(plan, planned.name, point.name, form, strike)
 
 
 def _forms(call: GatewayCall, point: StrikePoint) -> Sequence[str]:
@@ -83,6 +94,11 @@ def _has_earlier(clean: Clean, call: GatewayCall, identity: str) -> bool:
     earlier = [made.number for made, same, _ in reference.own_calls() if same == identity and made.number < call.number]
     effects = [made.number for made in reference.calls if made.call_class == "effect" and made.number < call.number]
     return any(number < effect for number in earlier for effect in effects[-1:])
+
+
+def _has_later(clean: Clean, call: GatewayCall) -> bool:
+    """Return whether a call with an effect comes after this one."""
+    return any(made.number > call.number and identity in clean.acting for made, identity, _ in clean.reference.own_calls())
 
 
 def _streams(clean: Clean, call: GatewayCall) -> bool:

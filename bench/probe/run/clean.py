@@ -79,6 +79,11 @@ class Clean:
         return Counter(identity for identity, _ in self.calls)
 
     @property
+    def acting(self) -> frozenset[str]:
+        """The identities of calls that have an effect, or may have one."""
+        return frozenset(identity for (identity, _), call in self.calls.items() if call.call_class in ("effect", "unseen"))
+
+    @property
     def varying(self) -> list[str]:
         """The values that vary, in words for a person."""
         return [*self.rows_vary.names, *self.masks.names]

@@ -87,7 +87,8 @@ class CellComparison:
             if kind == "doubled" and (trace := self._trace(effect, held.rows)):
                 self.unsure.append(trace)
                 continue
-            culprit: Culprit = "tool" if is_by_tool(self._point) and kind != "lost" else "agent"
+            is_tools = is_by_tool(self._point) and (kind != "lost" or point_of(self._point or "").before == "again")
+            culprit: Culprit = "tool" if is_tools else "agent"
             yield CellFinding(kind, effect, held.times, tuple(held.rows), tuple(sorted(held.calls)), culprit)
 
     def _trace(self, effect: str, rows: Sequence[RowDifference]) -> str:
@@ -120,7 +121,7 @@ class CellComparison:
 
     def _compare_varying(self) -> None:
         """Compare how often values that vary were changed."""
-        twice = frozenset(call.number for call in self._course.calls if is_by_tool(call.point))
+        twice = frozenset(call.number for call in self._course.calls if point_of(call.point or "").before == "twice")
         changes = value_changes(self._course, self._clean.rows_vary)
         for place, times, normal, is_sure in self._clean.values.judged(changes, twice):
             effects, row = self._of_value(place, changes.get(place, ()), times > normal), self._row_of(place)

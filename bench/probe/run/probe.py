@@ -15,6 +15,7 @@ from time import monotonic
 
 from bench.common.errors import ConfigError, OriginalChanged
 from bench.common.minimal_sets import minimal_sets
+from bench.probe.points import point_of
 from bench.probe.read.blame import SUFFICIENT, asked_first, asked_last, asks_client
 from bench.probe.read.run import CELLS_AGAIN, CLEAN_RUNS
 from bench.probe.run.causes import name_calls
@@ -88,6 +89,7 @@ class Probe:
         self.clean: Clean | None = None
         self.cells: Sequence[ProbeCell] = ()
         self._subject, self._worker, self._count = subject, worker, workers
+        self._cells_of = partial(cells_of, goes_on=subject.goes_on)
         self._all_forms, self._only, self._budget = all_forms, tuple(only), budget
         self._kept = [run for run in kept if run.judged]
         self._judged = dict[str, list[CellJudged]]()
@@ -164,15 +166,15 @@ class Probe:
 
     def _plan(self, courses: Sequence[AgentCourse]) -> None:
         self.clean = clean_of(courses)
-        self.cells = cells_of(self.clean, all_forms=self._all_forms, only=self._only)[:MOST_CELLS]
-        require_cells(self._only, [cell.plan for cell in cells_of(self.clean, all_forms=True)])
+        self.cells = self._cells_of(self.clean, all_forms=self._all_forms, only=self._only)[:MOST_CELLS]
+        require_cells(self._only, [cell.plan for cell in self._cells_of(self.clean, all_forms=True)])
 
     def _planned(self, seconds: float) -> CellsPlanned:
         assert self.clean
         return CellsPlanned(
             calls=tuple(self.clean.calls.values()),
             cells=tuple(cell.plan for cell in self.cells),
-            left_out=len(cells_of(self.clean, all_forms=True)) - len(self.cells),
+            left_out=len(self._cells_of(self.clean, all_forms=True)) - len(self.cells),
             volatile=tuple(self.clean.varying),
             one_by_one=self.clean.one_by_one,
             again=tuple(call for call in self.clean.again if not self._is_meant(call)),
@@ -262,9 +264,8 @@ class Probe:
         assert self.clean
         began, plan = monotonic(), mended_plan(cell.plan, mended)
         strike = None if {"client", "tool"} & {*mended} else cell.strike
-        kinds = {identity: call.call_class for (identity, _), call in self.clean.calls.items()}
-        effects = {identity for identity, kind in kinds.items() if kind in ("effect", "unseen")}
-        mends = Mends(mended, self.clean.counts, effects, self._replies) if mended else None
+        together = 1 if "lease" in mended else point_of(cell.point).processes
+        mends = Mends(mended, self.clean.counts, self.clean.acting, self._replies, together) if mended else None
         try:
             half_way = partial(is_half_way, self.clean)
             course = await worker.run(self.clean.masks, strike, mends=mends, half_way=half_way, name=plan)
@@ -371,7 +372,9 @@ def _shared(subject: Subject) -> str:
 
 
 def _same(course: AgentCourse) -> CellJudged:
-    return CellJudged("", None, "", None, None, "same", course.said_done, course.printed, checks=course.checks)
+    return CellJudged(
+        "", None, "", None, None, "same", course.said_done, course.printed, checks=course.checks, said=course.said
+    )
 
 
 def _course_of(run: CellRun) -> AgentCourse:

@@ -334,6 +334,7 @@ class ProbeSettings:
             hide=frozenset(file.hide),
             reads=file.reads,
             meant=file.meant,
+            remembers=any(entry.memory for entry in file.store),
             functions=file.functions if file.mcp or file.service else file.functions or (),
             checks=tuple(
                 OwnersCheck(entry.store or _first_store(file), entry.sql, self._words("check.command", entry.command))

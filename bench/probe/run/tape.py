@@ -19,6 +19,7 @@ from bench.common.bounds import BoundedTable, Lookup, Many
 from bench.common.digests import Texts
 from bench.common.errors import ConfigError, nearest
 from bench.common.files import content_of, new_file
+from bench.probe.points import point_of
 from bench.probe.run.causes import name_calls
 from bench.probe.run.cells import cells_of
 from bench.probe.run.clean import FEWEST, clean_of, objection
@@ -40,6 +41,7 @@ from bench.probe.run.witness.stores import Stores
 from bench.probe.run.writing import CellRun, run_of, without_secrets
 from bench.record.probe.events import GatewayCall, plan_of
 from bench.record.probe.rows import RowDifference
+from bench.run.experiment.provenance import now
 
 VERSION = 2
 LARGEST = 200_000
@@ -59,6 +61,7 @@ class CellTape:
                 with nearly the same text
     handshakes  of each MCP server what it answers to what is no call
     calls       of the cell
+    recorded    the day on which it was recorded; "" if that is not known
     """
 
     version: int
@@ -68,6 +71,7 @@ class CellTape:
     arguments: Lookup[str, Many[int]]
     handshakes: Lookup[str, BoundedTable[str, Any]]
     calls: Many[TapedCall]
+    recorded: str = ""
 
     def courses(self) -> list[AgentCourse]:
         """Return the clean runs with the arguments of their calls. Raises ConfigError if these cannot be put together."""
@@ -103,9 +107,13 @@ async def record_tapes(settings: ProbeSettings, hidden: Secrets, plan: str) -> l
             if why := objection(each, number, subject.agent.done is not None):
                 raise ConfigError(why)
         clean = clean_of(courses)
-        cells = {cell.plan: cell for cell in cells_of(clean, all_forms=True)}
+        cells = {cell.plan: cell for cell in cells_of(clean, goes_on=subject.goes_on, all_forms=True)}
         if plan not in cells:
             raise ConfigError(f"--test {plan}: there is no such cell; {nearest(plan, list(cells))}")
+        if point_of(cells[plan].point).by_tool:
+            raise ConfigError(
+                f"--test {plan}: the tool gets one call twice there, and a tape has no tool; test the tool itself"
+            )
         half_way = partial(is_half_way, clean)
         plans = dict.fromkeys((plan, plan_of(cells[plan].call, "killed_before")))
         struck = [
@@ -118,7 +126,7 @@ async def record_tapes(settings: ProbeSettings, hidden: Secrets, plan: str) -> l
     pieces, arguments = _in_pieces({call.arguments: each.texts[call.arguments] for each in courses for call in each.calls})
     recorded = list[tuple[CellTape, CellRun]]()
     for cell, course in struck:
-        tape = CellTape(VERSION, cell.plan, whole, pieces, arguments, handshakes, tuple(_taped(course, hidden)))
+        tape = CellTape(VERSION, cell.plan, whole, pieces, arguments, handshakes, tuple(_taped(course, hidden)), now()[:10])
         named = name_calls(course, clean.calls)
         run = run_of(cell.plan, 0, named, judge(clean, named, cell.call, cell.point, cell.form))
         recorded.append((_without_secrets(tape, hidden), without_secrets(run, hidden)))
@@ -169,7 +177,8 @@ async def play(settings: ProbeSettings, tape: CellTape) -> CellRun:
         ConfigError: The agent cannot be started, or the tape does not hold the cell.
     """
     clean = clean_of(tape.courses())
-    cell = next((each for each in cells_of(clean, all_forms=True) if each.plan == tape.plan), None)
+    cells = cells_of(clean, goes_on=settings.subject.goes_on, all_forms=True)
+    cell = next((each for each in cells if each.plan == tape.plan), None)
     if cell is None:
         raise ConfigError(f"the tape of {tape.plan} does not hold this cell; record it anew by: bench probe --test {tape.plan}")
     stores = TapedStores.of(settings.stores, work_folder(), settings.subject.settle, frozenset(), b"")

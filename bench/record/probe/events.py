@@ -69,11 +69,13 @@ no_verdict      `why` says what kept it from one
 """
 DAMAGE = frozenset[CellVerdict](("doubled", "extra", "changed", "lost"))
 JudgedBy = Literal["witness", "journal"]
-GatewayMend = Literal["key", "memory", "client", "reply", "tool"]
+GatewayMend = Literal["key", "memory", "lease", "look", "client", "reply", "tool"]
 """What the gateway can mend while a cell is run again.
 
 key     a repeated call gets its first answer
 memory  after a restart the journal answers for what was done before
+lease   one process at a time goes on
+look    a call whose answer was given up is done before the agent looks
 client  the answer arrives, so that no client has to ask again
 reply   the model's reply is the one of the clean run
 tool    a call that is delivered twice is done once
@@ -193,7 +195,7 @@ class CellJudged:
     why         one line: what kept it from a verdict, why it is not applicable, or how it ended
     by          `journal` if no witness saw the effect of the struck call
     said_done   whether the agent said that it was done
-    printed     digest of the end of what it printed
+    printed     digest of the end of what it printed, and `said` of that on its standard output; None if that is not known
     absorbed    how many calls were done more often than the rows show
     half_way    whether the agent gave up while a part of its effects stood: it was then started once more, and judged
     checks      digests of what the owner's checks answered
@@ -217,6 +219,7 @@ class CellJudged:
     checks: Many[str] = ()
     voids: Many[tuple[str, Count]] = ()
     mended: Many[GatewayMend] = ()
+    said: str | None = None
     kind: Literal["cell"] = "cell"
 
     @property

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
-from till import MadeProbe, probed
+from till import MadeProbe, probed, till
 
 from bench.probe.read.blame import CellBlame, asked_first, blame_of
 from bench.probe.run.writing import CellRun
@@ -67,3 +68,9 @@ def test_a_probe_that_is_taken_up_again_mends_only_what_is_missing(asks_again: M
     rest = probed(asks_again.folder, asks_again.subject, "charge#1.lost", kept=first)
     assert [run.plan for run in rest if run.plan != "control"] == ["till.charge#1.lost+client"]
     assert sets([*first, *rest]) == [{"key"}, {"client"}]
+
+
+def test_an_agent_that_looks_while_its_request_is_in_flight_is_blamed_for_that_look_or_its_key(tmp_path: Path) -> None:
+    runs = probed(tmp_path, till(tmp_path, "looks"), "charge#1.in_flight")
+    assert [run.judged.verdict for run in runs if run.judged and run.plan == "till.charge#1.in_flight"] == ["doubled"] * 2
+    assert sets(runs) == [{"key"}, {"look"}]

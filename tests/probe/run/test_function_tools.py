@@ -114,6 +114,7 @@ def test_a_service_that_a_function_calls_is_a_part_of_its_call_and_is_held_in_fl
     assert struck.judged and struck.judged.verdict == "doubled"
     assert {run.plan: run.judged.verdict for run in runs[3:] if run.judged and "+" in run.plan} == {
         "function.pay#1.in_flight+key": "same",
+        "function.pay#1.in_flight+look": "doubled",
         "function.pay#1.in_flight+client": "same",
     }
     calls = [(call.number, call.door, call.continues, call.point) for call in of_kind(struck.events, GatewayCall)]

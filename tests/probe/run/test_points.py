@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,10 @@ from tests.probe.run.test_states import first, payer_of, probed
 
 DOCS = Path(__file__).parents[3] / "docs" / "probe.md"
 ENTRY = 'StrikePoint("too_busy", "{} is done and its server says that it is too busy", ("effect",), after="error")'
+
+
+DONE = defaultdict(int, {"pass": 1, "twice": 2, "again": 2})
+"""How often a call is done, by its fate."""
 
 
 @pytest.fixture
@@ -36,12 +41,14 @@ def test_each_point_strikes_the_call_as_its_entry_says() -> None:
         before, after = await counter.call("ada")
         following = await counter.call("bob")
         assert counter.gate.delivered and counter.gate.struck and counter.gate.struck.point == point.name
-        assert counter.deaths == bool(point.death)
-        dropped = point.death in ("arrived", "done")
-        assert before == ("drop" if point.death == "arrived" else point.before)
-        if not dropped and before in ("pass", "twice"):
+        death = point.death_in.get(form, point.death)
+        assert counter.deaths == bool(death)
+        dropped = death in ("arrived", "done")
+        assert before == ("drop" if death == "arrived" else point.before)
+        assert counter.ledger.paid.count("ada") == DONE[before]
+        if not dropped and before in ("pass", "twice", "again"):
             assert after == point.forms.get(form, point.after)
-        assert following == (("drop", "drop") if point.death else ("pass", "give"))
+        assert following == (("drop", "drop") if death else ("pass", "give"))
 
     for point in POINTS:
         for form in point.forms or ("",):

@@ -279,3 +279,13 @@ def commands() -> list[str]:
         except OSError:
             continue
     return lines
+
+
+@pytest.mark.parametrize(("mode", "verdict"), [("again", "doubled"), ("again keyed", "absorbed")])
+def test_over_a_pipe_a_call_is_still_in_flight_when_the_agent_makes_it_again(tmp_path: Path, mode: str, verdict: str) -> None:
+    runs = probed(tmp_path, till(tmp_path, mode), "charge#1.in_flight", most=4)
+    assert verdicts(runs)["till.charge#1.in_flight", 0] == verdict
+    held = call_of(runs[3])
+    others = [call for call in of_kind(runs[3].events, GatewayCall) if call.given is not None]
+    assert held.given is None and held.answered is not None and held.went == "disconnected"
+    assert held.passed_on is not None and any(call.given is not None and call.given < held.passed_on for call in others)

@@ -12,6 +12,7 @@ from pathlib import Path
 import payer
 import pytest
 
+from bench.common.errors import ConfigError
 from bench.probe.read.blame import blame_of
 from bench.probe.run.gateway.subject import OwnersCheck, ProbedAgent, Service, Subject
 from bench.probe.run.probe import Probe
@@ -23,6 +24,7 @@ from bench.probe.run.witness.stores import Stores
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
 from bench.record.probe.events import CellJudged, CellsPlanned, GatewayCall
+from bench.record.worlds.process_events import ProcessStarted
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the probe's processes are watched on Linux")
 
@@ -34,7 +36,8 @@ def payer_of(folder: Path, mode: str) -> Subject:
     serve = (*program, "serve", "{port}", str(folder / "shop.db"))
     service = Service("pay", "PAY_URL", "http://127.0.0.1:{port}", serve)
     words = (*program, mode)
-    return Subject("payer", ProbedAgent(words, words, folder, limit=60.0), services=(service,), settle=0.02, patience=6.0)
+    agent = ProbedAgent(words, words, folder, limit=60.0)
+    return Subject("payer", agent, services=(service,), settle=0.02, patience=6.0, remembers=True)
 
 
 def probed(folder: Path, subject: Subject, *only: str, until: str = "") -> list[CellRun]:
@@ -149,3 +152,40 @@ def test_a_request_still_in_flight_is_paid_after_the_agent_has_looked(tmp_path: 
 
 def test_an_agent_that_looks_pays_once_where_the_answer_alone_is_lost(tmp_path: Path) -> None:
     assert first(probed(tmp_path, payer_of(tmp_path, "hasty"), "#1.lost", until=LOST), LOST).verdict == "same"
+
+
+RESUMED_TWICE = "pay.POST /pay#1.resumed_twice"
+
+
+def test_two_processes_that_go_on_together_pay_twice_what_neither_saw_the_other_pay(tmp_path: Path) -> None:
+    runs = probed(tmp_path, payer_of(tmp_path, "looks"), "#1.resumed_twice", "#1.unacknowledged")
+    cell = next(run for run in runs if run.plan == RESUMED_TWICE)
+    assert first(runs, RESUMED_TWICE).verdict == "doubled"
+    assert [event.life for event in of_kind(cell.events, ProcessStarted)] == [1, 2, 3]
+    assert first(runs, "pay.POST /pay#1.unacknowledged").verdict == "same"
+    blame = blame_of("pay.POST /pay", [run.judged for run in runs if run.judged and run.judged.mended])
+    assert blame and set(blame.minimal) == {frozenset({"key"}), frozenset({"lease"})}
+
+
+@pytest.mark.parametrize(("mode", "verdict"), [("looks lease", "same"), ("looks keyed", "absorbed")])
+def test_two_processes_that_go_on_together_pay_once_under_a_lease_or_a_key(tmp_path: Path, mode: str, verdict: str) -> None:
+    runs = probed(tmp_path, payer_of(tmp_path, mode), "#1.resumed_twice", until=RESUMED_TWICE)
+    assert first(runs, RESUMED_TWICE).verdict == verdict
+
+
+def test_nobody_resumes_twice_an_agent_without_a_command_that_resumes_it_and_without_a_memory(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="--only resumed_twice: no cell has this in its name"):
+        probed(tmp_path, replace(payer_of(tmp_path, "looks"), remembers=False), "resumed_twice")
+
+
+@pytest.mark.parametrize(
+    ("mode", "point", "verdict"),
+    [("ships", "redelivered", "lost"), ("ships", "twice", "absorbed"), ("ships numbered", "redelivered", "absorbed")],
+)
+def test_a_request_that_is_delivered_again_later_finds_more_than_one_that_comes_twice_at_once(
+    tmp_path: Path, mode: str, point: str, verdict: str
+) -> None:
+    plan = f"pay.POST /state#1.{point}"
+    judged = first(probed(tmp_path, payer_of(tmp_path, mode), f"#1.{point}", until=plan), plan)
+    assert judged.verdict == verdict
+    assert all(finding.culprit == "tool" for finding in judged.findings)

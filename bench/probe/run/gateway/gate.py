@@ -6,6 +6,7 @@ A door (stdio, HTTP, the model's) relays bytes and knows the wire forms. A gate 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -61,8 +62,10 @@ class LiveCall:
     failed: bool = False
     continues: int | None = None
     deliver: Callable[[], Awaitable[bytes]] | None = None
-    """Delivers a held call without its client, sets `answer` and `failed`, and returns the answer's bytes. Raises
-    Undelivered."""
+    """Delivers a held call without its client, sets `answer` and `failed`, and returns the answer's bytes; of a call that was
+    answered before it sets nothing. Raises Undelivered."""
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once its server has answered, or it is known that it never will."""
     kept: dict[str, Any] = field(default_factory=dict)
     """What the door keeps with it."""
 

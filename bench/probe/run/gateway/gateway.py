@@ -164,13 +164,14 @@ class Gateway:
         """Return words and variables in which the copies replace the owner's stores."""
         return tuple(map(self._replaces, words)), {name: self._replaces(value) for name, value in environment.items()}
 
-    async def end_servers(self) -> None:
-        """Kill all servers over stdio, as they end with their agent. Nothing of them runs once this returns, and nothing that
-        the agent wrote arrives any more. A gate can await this at a call. Raises what the gate has raised at a call."""
+    async def end_servers(self, *, busy: bool = True) -> None:
+        """Kill all servers over stdio, as they end with their agent, and the `busy` ones too. Nothing of them runs once this
+        returns, and nothing that the agent wrote arrives any more. A gate can await this at a call. Raises what the gate has
+        raised at a call."""
         self._accept()
         await self.functions.end()
-        running = dict(self._running)
-        ending = {task for task in self._serving if task not in {serving for _, serving in running.values()}}
+        ending = self._serving - {serving for _, serving in self._running.values()}
+        running = {relay: held for relay, held in self._running.items() if busy or not relay.is_busy}
         for task in ending:
             task.cancel()
         for relay, (process, serving) in running.items():
@@ -264,6 +265,10 @@ class Gateway:
         line: str | None = None
         try:
             await asyncio.wait({relaying, left}, return_when=asyncio.FIRST_COMPLETED)
+            if relay.is_busy and not relaying.done():
+                finishing = asyncio.ensure_future(relay.finish())
+                await asyncio.wait({relaying, finishing}, return_when=asyncio.FIRST_COMPLETED)
+                finishing.cancel()
             if relaying.done():
                 relaying.result()
             if await _ended_by_itself(process, relay, left):

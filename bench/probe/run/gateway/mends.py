@@ -17,6 +17,7 @@ class Mends:
         counts: How often the clean run made each call, by its identity.
         effects: The identities of calls that are no reads.
         replies: The model's replies of a clean run, each with how long its request was.
+        together: How many processes of the agent go on at the same time: each knows what was done before.
     """
 
     def __init__(
@@ -25,8 +26,15 @@ class Mends:
         counts: Mapping[str, int],
         effects: Collection[str],
         replies: Sequence[tuple[int, bytes]] = (),
+        together: int = 1,
     ):
         self._parts, self._counts, self._effects, self._replies = frozenset(parts), counts, effects, replies
+        self.together = together
+
+    @property
+    def lets_land(self) -> bool:
+        """Whether a call whose answer was given up is done before the agent's next call."""
+        return "look" in self._parts
 
     def forgets_after(self, point: str) -> bool:
         """Return whether the agent loses what it knows when it is started again. The journal then is its whole memory: an agent
@@ -45,7 +53,7 @@ class Mends:
         done = [call for call in same if call.is_done]
         if "memory" in self._parts:
             former = [call for call in done if call.call.life < entry.call.life]
-            nth = sum(call.call.life == entry.call.life for call in same)
+            nth = -(-sum(call.call.life == entry.call.life for call in same) // self.together)
             if nth <= len(former) and former[nth - 1].raw:
                 return former[nth - 1].raw
         if entry.call.kind == "model":

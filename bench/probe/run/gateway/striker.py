@@ -8,13 +8,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from bench.probe.points import POINTS, AnswerFate, CallFate, StrikePoint
+from bench.probe.points import POINTS, AgentDeath, AnswerFate, CallFate, StrikePoint
 from bench.probe.run.gateway.damaged import DAMAGES, damaged
 from bench.probe.run.gateway.gate import LiveCall, Undelivered
 from bench.probe.run.gateway.journal import Journal, JournaledCall
 from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.tape import PlayedTape
 
+MEETING = 1.0
+"""Seconds for which a call of one of two processes waits until the other one makes it too."""
 HELD_LONG = 0.2
 """Seconds. A call that is made again sooner was not given up: equal calls can be made at the same time."""
 NOTICED = 0.02
@@ -24,12 +26,14 @@ _NOT_PASSED_ON = frozenset[CallFate](("hold", "error", "rate_limit", "malformed"
 
 @dataclass(frozen=True)
 class CellStrike:
-    """The strike of a cell: the `nth` call with this identity is struck at a point, in a wire form."""
+    """The strike of a cell: the `nth` call with this identity is struck at a point, in a wire form. `acting` has the identities
+    of the calls that have an effect, or may have one."""
 
     identity: str
     nth: int
     point: str
     form: str
+    acting: frozenset[str] = frozenset()
 
 
 class Striker:
@@ -79,6 +83,11 @@ class Striker:
         self._looks = set[JournaledCall]()
         """The calls that arrived after the client of a held call had given up its answer."""
         self._delivering: asyncio.Task[None] | None = None
+        self._together = False
+        self._meetings = dict[str, asyncio.Event]()
+        """The calls that one of two processes makes first -> set once the other one makes it too, by their identities."""
+        self._passing = dict[str, LiveCall]()
+        """The last call of each identity that a mended gateway let pass, while two equal ones can be under way."""
         self._earlier, self._last_read = b"", True
 
     async def arrived(self, call: LiveCall) -> CallFate:
@@ -86,8 +95,11 @@ class Striker:
             functions = [each for each in self._flying if each.kind == "function" and each.life == call.life]
             call.continues = functions[-1].number if functions else None  # a function that calls a service is one call
         entry = self._calls[call] = self.journal.arrive(call)
-        self._note_abandoned(entry)
-        self._held[entry] = entry.arrived
+        if self._together and self._strike and entry.identity in self._strike.acting:
+            await self._meet(entry)
+        else:
+            self._note_abandoned(entry)
+        self._held[entry] = self.journal.now()
         try:
             return await self._decide(call, entry)
         finally:
@@ -98,23 +110,22 @@ class Striker:
             await self._die()
         if self.dead:
             return self._dropped(entry)
-        if self._mends and call.continues is None and (instead := self._mends.answer_to(entry, self.journal.calls)):
-            call.instead, entry.given_otherwise = instead, call.kind != "model"
+        await self._note_look(entry)
+        if self._mends and await self._mend(self._mends, entry):
             return "answer"
         if self._strike and self._is_struck(entry):
             self.struck, call.struck = entry, True
             entry.point, call.form = self._strike.point, self._strike.form
-        await self._note_look(entry)
         at = self._point if entry is self.struck else None
         holds = bool(at and at.before == "hold")
         if call.kind != "model" and call.continues is None and not holds:
             await self._lift_off(call)
-        if at and at.death == "arrived":
+        if at and self._death == "arrived":
             await self._die()
         if self.dead:
             return self._dropped(entry)
         before = self._fate(entry)
-        self.delivered = self.delivered or before != "pass"
+        self.delivered = self.delivered or before not in ("pass", "again")
         if before not in _NOT_PASSED_ON:
             entry.passed_on = self.journal.now()
         else:
@@ -146,11 +157,14 @@ class Striker:
         if entry.passed_on is not None:
             self.journal.answer(entry)
             entry.raw = answer
+            call.over.set()
             if self._tape:
                 self._tape.do(entry)
             if entry is not self.struck:
                 self._held[entry] = self.journal.now()
         await self._land(call)
+        if self._is_next_effect(entry):
+            await self._redeliver()
         if self.dead:
             entry.given_otherwise = True
             return "drop"
@@ -180,6 +194,7 @@ class Striker:
         """The call has ended without an answer. A call that is delivered late goes on: its client left long ago."""
         self._calls[call].given_otherwise = True
         if not (self._delivering and self.struck is self._calls[call]):
+            call.over.set()
             await self._land(call)
 
     def went(self, call: LiveCall, how: Literal["disconnected", "cancelled", "asked_again", "waits_longer"]) -> None:
@@ -193,7 +208,10 @@ class Striker:
 
     async def passes(self, call: LiveCall) -> None:
         await self._lift_off(call)
-        self._calls[call].passed_on = self.journal.now()
+        entry = self._calls[call]
+        entry.passed_on = self.journal.now()
+        if self._tape:
+            call.taped = self._tape.answer_to(entry)
 
     @property
     def holds(self) -> bool:
@@ -212,6 +230,8 @@ class Striker:
 
     async def deliver_held(self) -> None:
         """Deliver the call that is held, since the agent looks no more. Its end ended its connection."""
+        if self._delivers_again and self.struck and self.struck.given is not None:
+            await self._redeliver()
         if not self.holds and not self._delivering:
             return
         with suppress(TimeoutError):
@@ -224,23 +244,60 @@ class Striker:
         """Deliver a call whose answer was given up once the agent has looked, or after `patience`."""
         call = entry.call
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._has_looked.wait(), self.patience)
+            await asyncio.wait_for(self._has_looked.wait(), 0 if self._mends and self._mends.lets_land else self.patience)
         self._has_looked.set()
         entry.given_otherwise = True
+        if self._mends:
+            await self._take_turn(entry)
         if call.deliver is None or (self._mends and self._mends.answer_to(entry, self.journal.calls)):
+            call.over.set()
             return
         await self._lift_off(call)
         entry.passed_on = self.journal.now()
-        try:
-            if self._tape:
-                entry.raw = self._tape.answer_to(entry)
-                self._tape.do(entry)
-            else:
-                entry.raw = await asyncio.wait_for(call.deliver(), self.patience)
+        if (answer := await self._deliver_late(call)) is not None:
+            entry.raw = answer
             self.journal.answer(entry)
+        call.over.set()
+        await self._land(call)
+
+    @property
+    def _delivers_again(self) -> bool:
+        return bool(self._point and self._point.before == "again" and not self._delivering)
+
+    @property
+    def _death(self) -> AgentDeath:
+        """When the agent is killed, if at all."""
+        return self._point.death_in.get(self._strike.form, self._point.death) if self._point and self._strike else ""
+
+    def _is_next_effect(self, entry: JournaledCall) -> bool:
+        """Return whether a call is done that has an effect, after one that is to be delivered again."""
+        struck = self.struck if self._delivers_again else None
+        acts = self._strike is not None and entry.identity in self._strike.acting
+        return acts and struck is not None and struck.given is not None and entry is not struck and entry.is_done
+
+    async def _redeliver(self) -> None:
+        """Deliver the struck call again, and drop the answer."""
+
+        async def deliver(call: LiveCall) -> None:
+            await self._lift_off(call)
+            self.delivered = await self._deliver_late(call) is not None
+            await self._land(call)
+
+        assert self.struck
+        self._delivering = asyncio.create_task(deliver(self.struck.call))
+        await self._delivering
+
+    async def _deliver_late(self, call: LiveCall) -> bytes | None:
+        """Deliver a call without its client. Return its answer; None if it got none."""
+        entry = self._calls[call]
+        if self._tape:
+            self._tape.do(entry)
+            return self._tape.answer_to(entry)
+        try:
+            return await asyncio.wait_for(call.deliver(), self.patience) if call.deliver else None
         except (Undelivered, TimeoutError) as error:
             self.noticed(call.door, f"call {call.number} was delivered late and not answered: {error or 'silence'}")
-        await self._land(call)
+            return None
 
     def _note_abandoned(self, entry: JournaledCall) -> None:
         """Note that this call is made again while the gateway holds it."""
@@ -259,8 +316,46 @@ class Striker:
     def noticed(self, door: str, what: str) -> None:
         self.journal.notice(door, what)
 
-    def start_again(self) -> None:
-        """Admit the next life of the agent. Calls in flight died with the former life."""
+    async def _meet(self, entry: JournaledCall) -> None:
+        """Hold a call of one of two processes until the other one makes it too, has ended, or does not make it soon: both have
+        looked then, and neither has seen what the other one does."""
+        if meeting := self._meetings.get(entry.identity):
+            meeting.set()
+            return
+        meeting = self._meetings[entry.identity] = asyncio.Event()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(meeting.wait(), min(MEETING, self.patience))
+
+    async def _mend(self, mends: Mends, entry: JournaledCall) -> bool:
+        """Answer a call in its server's place, if a mend does so."""
+        call = entry.call
+        if mends.lets_land and self._delivering:
+            await asyncio.wait({self._delivering})
+        if self._together or self._gave_up.is_set():
+            await self._take_turn(entry)
+        if call.continues is not None or not (instead := mends.answer_to(entry, self.journal.calls)):
+            return False
+        call.instead, entry.given_otherwise = instead, call.kind != "model"
+        call.over.set()
+        return True
+
+    async def _take_turn(self, entry: JournaledCall) -> None:
+        """Let equal calls pass one after the other: the second one can then get the first one's answer."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.patience):
+                while (before := self._passing.get(entry.identity)) and not before.over.is_set():
+                    await before.over.wait()
+        self._passing[entry.identity] = entry.call
+
+    def part(self) -> None:
+        """Expect no call of a second process any more."""
+        self._together = False
+        for meeting in self._meetings.values():
+            meeting.set()
+
+    def start_again(self, *, together: bool = False) -> None:
+        """Admit the next life of the agent: one process, or two `together`. Calls in flight died with the former life."""
+        self._together = together
         for holds in self._flying.values():
             if holds:
                 self._slot.release()
@@ -289,7 +384,7 @@ class Striker:
     async def _strike_answer(self, entry: JournaledCall) -> AnswerFate:
         call, point = entry.call, self._point
         assert point
-        if point.death == "done":
+        if self._death == "done":
             await self._die()
             return "drop"
         after = point.forms.get(call.form, point.after)

@@ -115,6 +115,7 @@ class Subject:
     reads      patterns of `DOOR.TOOL` for what only reads, as the owner says
     meant      patterns of `DOOR.TOOL` for calls that the task makes more than once with the same arguments
     checks     what the owner asks at the end of each run
+    remembers  whether one of its stores is the agent's memory
     functions  `MODULE:FUNCTION` of tools in the agent's own process, besides those of frameworks; None: none are sought
     """
 
@@ -129,4 +130,10 @@ class Subject:
     reads: tuple[str, ...] = ()
     meant: tuple[str, ...] = ()
     checks: tuple[OwnersCheck, ...] = ()
+    remembers: bool = False
     functions: tuple[str, ...] | None = None
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the agent can go on with a task after a death: it has a command for that, or a memory."""
+        return self.remembers or self.agent.resume != self.agent.start
