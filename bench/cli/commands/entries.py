@@ -13,7 +13,7 @@ COMMANDS = (
     CommandPart("check", "bench.cli.authoring.commands:check", "Check whether packs are sound; exit with 1 if any is not."),
     CommandPart("new", "bench.cli.authoring.commands:new_app", "Begin a scenario pack, or a package of parts."),
     CommandPart("export", "bench.cli.commands.export:export", "Write a run in a form that other programs read."),
-    CommandPart("import", "bench.cli.commands.export:import_", "Make a pack of a run of others, or count its trials."),
+    CommandPart("import", "bench.cli.commands.export:import_", "Tell what happened in a run of others, or make a pack of it."),
     CommandPart("reexecute", "bench.cli.commands.reexecute:reexecute", "Send recorded calls of others to your own MCP server."),
     CommandPart("noise", "bench.cli.commands.noise:noise", "Say how far two runs of one system differ by chance."),
     CommandPart("archive", "bench.cli.commands.export:archive", "Write runs as one small file each."),

@@ -89,8 +89,7 @@ def recorded_run(path: Path) -> RecordedRun:
     run = read_recorded(path)
     if run is None:
         raise ResultsError(
-            f"{path}: holds no trials in a known format; of a trace (OpenTelemetry or ATIF) `bench import FILE --name NAME` "
-            f"makes a pack; an agent's own session file is neither: let it write OpenTelemetry's JSON"
+            f"{path}: holds no trials in a known format; of a trace, `bench import FILE --name NAME` makes a pack"
         )
     return run
 

@@ -486,8 +486,8 @@ def test_import_counts_trials_and_says_that_they_were_recorded_elsewhere(tmp_pat
     assert "2 calls of tools, 1 answered by an error (50.0%)" in out
 
 
-def test_import_of_a_trace_without_a_name_says_what_to_do(tmp_path: Path) -> None:
+def test_import_of_a_run_without_a_call_of_a_tool_says_that_there_is_nothing_to_tell(tmp_path: Path) -> None:
     written(tmp_path, {"steps": []})
     code, _, err = bench(tmp_path, "import", "run.json")
     assert (code, err.count("\n")) == (2, 1)
-    assert "--name" in err
+    assert "holds no call of a tool" in err
