@@ -223,9 +223,7 @@ class RunInMaking:
             known = f" (found: {'; '.join(summary_of(self.left_out))})" if self.left_out else ""
             todo = "tell the recorder to keep the messages"
             if names := [one_line(name, MOST_NAME) for name, _ in self.unread.most_common(MOST_NAMES)]:
-                todo = (
-                    f"long texts stand in {', '.join(names)}, which are not read: let it use OpenTelemetry's names (gen_ai.*)"
-                )
+                todo = f"long texts stand in {', '.join(names)}, of which none is read as a reply"
             raise ResultsError(f"{self.name}: has no call of a model whose words were recorded; {todo}{known}")
         steps = tuple(
             ImportedStep(step.shown, step.before, step.reply, tuple(map(_ended, calls)))

@@ -265,7 +265,9 @@ def _replies(attributes: Mapping[str, Any], left_out: Counter[str]) -> list[Impo
     if isinstance(value, dict):
         if "toolCalls" in value or "finishReason" in value:  # of the AI SDK
             value = {"content": value.get("text") or value.get("object"), "tool_calls": value_of(value.get("toolCalls"))}
-        value = next((value[key] for key in ("choices", "candidates", "output") if tables_in(value.get(key))), [value])
+        value = next(
+            (value[key] for key in ("choices", "candidates", "output", "messages") if tables_in(value.get(key))), [value]
+        )
     return _choices(value if isinstance(value, list) else [] if value is None else [value], left_out)
 
 

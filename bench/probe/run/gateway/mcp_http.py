@@ -32,7 +32,7 @@ from bench.probe.run.gateway.http import (
 from bench.probe.run.gateway.http_wire import LAST_CHUNK, chunk, made_head
 from bench.probe.run.gateway.mcp import KnownServer, changed_answer, error_answer, joined, second_delivery
 from bench.probe.run.gateway.server_sent import EventCutter, data_of, with_data
-from bench.wire.json_rpc import LONGEST, RpcMessage, is_batch, key_of, messages_of, text_of
+from bench.wire.json_rpc import LONGEST, RpcMessage, is_batch, key_of, known_key, messages_of, text_of
 
 EVENT_STREAM = "text/event-stream"
 MOST_OPEN = 1_000
@@ -162,7 +162,7 @@ class McpDoor(HttpDoor):
         text, changed = answer.plain or b"", dict[str, bytes]()
         messages, waiting = messages_of(text), dict(exchange.calls)
         for message in messages:
-            if message.kind != "answer" or not (call := waiting.pop(message.key, None)):
+            if message.kind != "answer" or not (call := waiting.pop(known_key(waiting, message.key), None)):
                 self._watch_server(exchange, message)
                 continue
             raw = text_of(message.body) if len(messages) > 1 else text
@@ -250,12 +250,13 @@ class McpDoor(HttpDoor):
         if message.kind != "answer":
             return None
         if exchange.request.head.method == "GET":
-            return self._open.get((exchange.session, message.key))
-        return exchange.calls.get(message.key)
+            waiting = [key for session, key in self._open if session == exchange.session]
+            return self._open.get((exchange.session, known_key(waiting, message.key)))
+        return exchange.calls.get(known_key(exchange.calls, message.key))
 
     def _watch_server(self, exchange: _ToolExchange, message: RpcMessage) -> None:
         """Record a message from the server that answers no call."""
-        if message.kind == "answer" and (listing := exchange.listings.pop(message.key, None)):
+        if message.kind == "answer" and (listing := exchange.listings.pop(known_key(exchange.listings, message.key), None)):
             for line in self._server.learn(listing, message):
                 self._notice(line)
         if message.method == "notifications/tools/list_changed":

@@ -357,7 +357,7 @@ def test_calls_without_words_are_counted_where_nothing_is_left(reading: Reading)
 
 def test_long_texts_in_attributes_that_nobody_knows_are_told_by_their_names(reading: Reading) -> None:
     text = "Order 17 arrived broken, and I want my 40 euros back."
-    with pytest.raises(ResultsError, match=r"long texts stand in my\.prompt, my\.answer, which are not read") as refused:
+    with pytest.raises(ResultsError, match=r"long texts stand in my\.prompt, my\.answer, of which none is read") as refused:
         reading(spans(span(1, {"my.prompt": text, "my.answer": text, "my.id": "17"}), span(2, {"my.prompt": text})))
     assert "my.id" not in str(refused.value) and "\n" not in str(refused.value)
 
