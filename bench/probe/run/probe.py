@@ -286,6 +286,9 @@ class Probe:
         if judged.is_damage and "memory" in mended and (left := _unanswered(course)):
             why = f"{left} was under way when the agent died, so the journal does not know whether it was done"
             judged = replace(judged, verdict="no_verdict", findings=(), why=why)
+        if mends and mends.lacks:
+            why = f"the answer of {mends.lacks} is an object that cannot be given again"
+            judged = replace(judged, verdict="no_verdict", findings=(), why=why)
         return run_of(plan, repetition, course, replace(judged, point=cell.point, form=cell.form, mended=mended))
 
     def _damaged(self, cell: ProbeCell) -> bool:

@@ -362,6 +362,17 @@ class ProbeSettings:
         """The addresses of its stores, which can hold passwords."""
         return [store.where for store in self.stores if is_address(store)]
 
+    @property
+    def absent(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
+        """Names and variables of the stores for which a tape stands, with what an agent finds there: no file that can be."""
+        names, variables = dict[str, str](), dict[str, str]()
+        for entry in self._file.store if self._is_taped else ():
+            nowhere, path = f"{os.devnull}/{entry.kind}", Path(entry.place)
+            if entry.kind != "memory" and not STORE_KINDS[entry.kind].is_address:
+                names |= dict.fromkeys((entry.place, str(path.absolute()), str(path.resolve())), nowhere)
+            variables |= {entry.variable: nowhere} if entry.variable and entry.kind != "memory" else {}
+        return names, variables
+
     def probed(self, all_forms: bool, only: Sequence[str]) -> Probed:
         """Return what the manifest says of the subject."""
         subject = self.subject

@@ -185,6 +185,8 @@ async def play(settings: ProbeSettings, tape: CellTape) -> CellRun:
     stores = TapedStores.of(settings.stores, work_folder(), settle, frozenset(), b"", boxed=boxed)
     assert isinstance(stores, TapedStores)
     stores.tape = playing = PlayedTape(tape.calls)
+    if settings.subject.functions is not None:  # they are not run, and their process may look for what they use
+        stores.absent = settings.absent
     hidden = Secrets.of(settings.subject, os.environ)  # a text that the tape has blotted is blotted here too
     async with Worker(_offline(settings.subject, tape), stores, Place(work_folder(), "tape"), hidden) as worker:
         half_way = partial(is_half_way, clean)
