@@ -106,7 +106,7 @@ def _lines(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[str]:
 
 def last_words(judged: CellJudged, texts: Mapping[str, str]) -> str:
     """Return the end of what the agent said on its standard output, in one line; if that is nothing, of all that it printed."""
-    text = texts.get(judged.said or "", "").strip() or printed_end(judged, texts)
+    text = texts.get(judged.on_stdout or "", "").strip() or printed_end(judged, texts)
     return one_line(text[-LAST_WORDS:], LAST_WORDS) if text else "(it printed nothing)"
 
 

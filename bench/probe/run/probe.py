@@ -382,7 +382,7 @@ def _shared(subject: Subject) -> str:
 
 def _same(course: AgentCourse) -> CellJudged:
     return CellJudged(
-        "", None, "", None, None, "same", course.said_done, course.printed, checks=course.checks, said=course.said
+        "", None, "", None, None, "same", course.said_done, course.printed, checks=course.checks, on_stdout=course.on_stdout
     )
 
 

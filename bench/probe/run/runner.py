@@ -262,7 +262,7 @@ class Worker:
         self._gateway.life += together - 1
         texts_shown = [self._shown(process.output.text) for process in processes]
         life.text = "\n".join(texts_shown)
-        life.said = "\n".join(self._shown(process.said.text) for process in processes)
+        life.on_stdout = "\n".join(self._shown(process.on_stdout.text) for process in processes)
         if self._gateway.functions.refused:
             raise ConfigError(f"functions: {self._gateway.functions.refused[0]}")
         if self._subject.functions is not None and all(entry.call.kind == "model" for entry in journal.calls):
@@ -414,7 +414,7 @@ class _Lives:
     def __init__(self, seconds: float):
         self._left = seconds
         self._processes: Sequence[AgentProcess] = ()
-        self.in_time, self.code, self.text, self.said, self.why = True, None, "", "", ""
+        self.in_time, self.code, self.text, self.on_stdout, self.why = True, None, "", "", ""
         self.records: list[ProcessStarted | ProcessEnded] = []
 
     code: int | None

@@ -43,7 +43,7 @@ class AgentProcess:
     Call `kill`, or await `ended`; then await `close`. `patience` is the number of seconds to wait after a kill for the
     supervisor's report. An agent can stop or replace its supervisor; the report is then given up. `streams` are open files for
     its stdin, stdout and stderr, which stay the caller's. Without them it reads the open file `reads`, and its output is kept,
-    with what it `said` on its stdout besides. `namespaces` are open files of the box that it enters.
+    with what it wrote `on_stdout` besides. `namespaces` are open files of the box that it enters.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class AgentProcess:
     ):
         self._loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[Ended] = self._loop.create_future()
-        self.output, self.said, self.began, self.seconds = Tail(), Tail(), monotonic(), 0.0
+        self.output, self.on_stdout, self.began, self.seconds = Tail(), Tail(), monotonic(), 0.0
         self._group, self._status_text, self._patience = 0, b"", patience
         self._no_word: asyncio.TimerHandle | None = None
         self._mark = f"AGENT_FOLDER={environment.get('AGENT_FOLDER')}".encode()
@@ -147,7 +147,7 @@ class AgentProcess:
             self._control = -1
 
     def _read_output(self) -> None:
-        self._read(self._output, self.output, self.said)
+        self._read(self._output, self.output, self.on_stdout)
 
     def _read_errors(self) -> None:
         self._read(self._errors, self.output)
