@@ -25,6 +25,7 @@ from bench.run.architectures.registry import ARCHITECTURES
 from bench.run.endpoint.dialect import DIALECTS
 from bench.run.experiment.model_entries import MODELS
 from bench.run.packs.environments import ENVIRONMENTS
+from bench.run.packs.packaged import PACKAGED
 from bench.run.trial.effects import EFFECTS
 
 KINDS = (ARCHITECTURES, EFFECTS, MODELS, METRICS, TABLES, FIGURES, STUDIES, EXPORTS)
@@ -39,6 +40,7 @@ EVERY_KIND = (
     ENVIRONMENTS,
     EVENTS,
     FRAMES,
+    PACKAGED,
     STORE_KINDS,
     POINTS,
     FORMATS,

@@ -166,7 +166,7 @@ async def rows_of(
             half_way = partial(is_half_way, clean)
             return name_calls(await worker.run(clean.masks, cell.strike, half_way=half_way, name=cell.plan), clean.calls)
 
-        for cell in cells_of(clean, goes_on=True):
+        for cell in cells_of(clean, subject):
             if cell.plan.endswith(ends):
                 course = await struck(cell)
                 judged = judge(clean, course, cell.call, cell.point, cell.form)
