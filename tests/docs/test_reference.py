@@ -42,6 +42,7 @@ def test_each_table_of_a_probe_has_a_section() -> None:
         "Each entry of `store`",
         "Each entry of `service`",
         "Each entry of `check`",
+        "Each entry of `meanwhile`",
         "`[model]`",
     }
     assert "| `limit` | number above 0 | `300.0` |" in probe_keys.page()

@@ -1,7 +1,9 @@
 """An agent that pays over HTTP, and the service that it pays at, in one file:
 
 payer.py serve PORT DATABASE    POST /pay (a key in `Idempotency-Key` is done once), /refund, /add (a lost update),
-                                /state (a state with an older `version` changes nothing); GET /paid?BILL
+                                /state (a state with an older `version` changes nothing), /debit, /balance (it is refused
+                                if the balance is not what it `was`), /settle (the bill, if it is as it was `shown`);
+                                GET /paid?BILL, /balance, /bill
 payer.py MODE                   MODE is words of:
 
 two      it makes two payments, and ends with exit code 1 at the first that fails
@@ -13,8 +15,12 @@ notes    it adds two lines at the same time
 intent   it writes into the file JOURNAL that it pays, then pays, and never pays what stands there
 hasty    it waits three seconds for an answer, looks, and pays again if no payment stands; `blind`: it does not look, and
          each payment takes a second and a half
+brief    it waits one second for an answer
 equal    it makes two equal payments, and writes each into JOURNAL when it is done
 ships    it sets an order's state to `packed` and then to `sent`; `numbered`: each with a version
+debits   it reads the balance and writes what is left; `swaps`: it says what the balance was, and reads it again where it is
+         refused; `adds`: it lets the service subtract
+approves  it settles the bill that it read; `shown`: it says what it read
 looks    of two bills it pays those that are not paid; `lease`: it ends with exit code 1 where another process has JOURNAL
 """
 
@@ -37,14 +43,22 @@ TABLES = """
     INSERT INTO note VALUES ('Ada', '');
     CREATE TABLE parcel (id INTEGER PRIMARY KEY, state TEXT, version INTEGER);
     INSERT INTO parcel VALUES (1, 'new', 0);
+    CREATE TABLE account (owner TEXT PRIMARY KEY, cents INTEGER);
+    INSERT INTO account VALUES ('Ada', 5000);
+    CREATE TABLE bill (name TEXT PRIMARY KEY, cents INTEGER);
+    INSERT INTO bill VALUES ('a', 500);
 """
+
+
+PAID = "SELECT count(*) FROM payment WHERE ? IN ('', bill)"
 
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         with sqlite3.connect(sys.argv[3], timeout=10) as database:
             bill = self.path.partition("?")[2]
-            [[paid]] = database.execute("SELECT count(*) FROM payment WHERE ? IN ('', bill)", (bill,)).fetchall()
+            query = {"/balance": "SELECT cents FROM account", "/bill": "SELECT cents FROM bill"}.get(self.path, PAID)
+            [[paid]] = database.execute(query, (bill,) if query == PAID else ()).fetchall()
         database.close()
         content = str(paid).encode()
         self.send_response(200)
@@ -58,6 +72,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         database = sqlite3.connect(sys.argv[3], timeout=10, isolation_level=None)
+        status = 200
         if self.path == "/add":
             [[text]] = database.execute("SELECT text FROM note").fetchall()
             time.sleep(0.4 + 0.3 * (asked["line"] == "second"))
@@ -65,13 +80,21 @@ class Handler(BaseHTTPRequestHandler):
         elif self.path == "/state":
             version = asked.get("version", 0)
             database.execute("UPDATE parcel SET state = ?, version = ? WHERE version <= ?", (asked["state"], version, version))
+        elif self.path == "/debit":
+            database.execute("UPDATE account SET cents = cents - ?", (asked["cents"],))
+        elif self.path == "/balance":
+            query = "UPDATE account SET cents = ? WHERE cents = coalesce(?, cents)"
+            status = 200 if database.execute(query, (asked["cents"], asked["was"])).rowcount else 409
+        elif self.path == "/settle":
+            query = "INSERT INTO payment (bill, cents) SELECT 'a', cents FROM bill WHERE cents = coalesce(?, cents)"
+            status = 200 if database.execute(query, (asked["shown"],)).rowcount else 409
         else:
             time.sleep(asked.get("seconds", 0))
             cents = asked["cents"] if self.path == "/pay" else -asked["cents"]
             key = self.headers.get("Idempotency-Key")
             database.execute("INSERT OR IGNORE INTO payment (bill, cents, key) VALUES (?, ?, ?)", (asked["bill"], cents, key))
         database.close()
-        self.send_response(200)
+        self.send_response(status)
         self.send_header("Content-Length", "2")
         self.end_headers()
         self.wfile.write(b"{}")
@@ -80,7 +103,11 @@ class Handler(BaseHTTPRequestHandler):
 def post(path: str, key: str = "", **content: Any) -> None:
     headers = {"Idempotency-Key": key} if key else {}
     request = urllib.request.Request(f"{os.environ['PAY_URL']}{path}", json.dumps(content).encode(), headers)
-    urllib.request.urlopen(request, timeout=3 if "hasty" in sys.argv[1] else 20).close()
+    urllib.request.urlopen(request, timeout=1 if "brief" in sys.argv[1] else 3 if "hasty" in sys.argv[1] else 20).close()
+
+
+def is_paid(bill: str = "") -> bool:
+    return read(f"/paid?{bill}") > 0
 
 
 def pay_hastily(mode: set[str]) -> None:
@@ -95,11 +122,6 @@ def pay_hastily(mode: set[str]) -> None:
         post("/pay", key, bill="a", cents=500, seconds=seconds)
         time.sleep(seconds / 3)
     print("Paid.")
-
-
-def is_paid(bill: str = "") -> bool:
-    with urllib.request.urlopen(f"{os.environ['PAY_URL']}/paid?{bill}", timeout=10) as answer:
-        return bool(answer.read() != b"0")
 
 
 def pay(bill: str, mode: set[str]) -> None:
@@ -117,12 +139,32 @@ def pay(bill: str, mode: set[str]) -> None:
         post("/refund", bill=bill, cents=500)
 
 
-def add_notes() -> None:
+def add_notes(_: set[str]) -> None:
     both = [threading.Thread(target=post, args=("/add",), kwargs={"line": line}) for line in ("first", "second")]
     for thread in both:
         thread.start()
     for thread in both:
         thread.join()
+
+
+def read(path: str) -> int:
+    with urllib.request.urlopen(f"{os.environ['PAY_URL']}{path}", timeout=10) as answer:
+        return int(answer.read())
+
+
+def debit(mode: set[str]) -> None:
+    for _ in range(3):
+        was = read("/balance")
+        try:
+            if "adds" in mode:
+                post("/debit", cents=500)
+            else:
+                post("/balance", cents=was - 500, was=was if "swaps" in mode else None)
+        except urllib.error.HTTPError:
+            continue
+        print("Debited.")
+        return
+    sys.exit(1)
 
 
 def pay_what_is_unpaid(mode: set[str]) -> None:
@@ -148,30 +190,41 @@ def pay_by_journal(mode: set[str]) -> None:
     print("Paid.")
 
 
-def act(mode: set[str]) -> None:
-    if "notes" in mode:
-        add_notes()
-    elif "intent" in mode or "equal" in mode:
-        pay_by_journal(mode)
-    elif "ships" in mode:
-        for version, state in enumerate(("packed", "sent"), 1):
-            post("/state", state=state, **({"version": version} if "numbered" in mode else {}))
-    elif "looks" in mode:
-        pay_what_is_unpaid(mode)
-    elif "hasty" in mode:
-        pay_hastily(mode)
-    else:
-        for bill in ("a", "b") if "two" in mode else ("a",):
-            for _ in range(1 + ("double" in mode)):
-                pay(bill, mode)
-        print("Paid.")
+def ship(mode: set[str]) -> None:
+    for version, state in enumerate(("packed", "sent"), 1):
+        post("/state", state=state, version=version if "numbered" in mode else 0)
+
+
+def settle(mode: set[str]) -> None:
+    shown = read("/bill")
+    post("/settle", shown=shown if "shown" in mode else None)
+
+
+def pay_each(mode: set[str]) -> None:
+    for bill in ("a", "b") if "two" in mode else ("a",):
+        for _ in range(1 + ("double" in mode)):
+            pay(bill, mode)
+    print("Paid.")
+
+
+WAYS = {
+    "notes": add_notes,
+    "intent": pay_by_journal,
+    "equal": pay_by_journal,
+    "ships": ship,
+    "approves": settle,
+    "debits": debit,
+    "looks": pay_what_is_unpaid,
+    "hasty": pay_hastily,
+}
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "serve":
         ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), Handler).serve_forever()
     try:
-        act({*sys.argv[1].split()})
+        words = {*sys.argv[1].split()}
+        next((WAYS[word] for word in WAYS if word in words), pay_each)(words)
     except OSError as error:
         print(f"It failed: {type(error).__name__}")
         sys.exit(1)

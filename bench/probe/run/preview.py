@@ -62,6 +62,9 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
     if queries := [check for check in subject.checks if check.sql]:
         yield "asked at the end of each run:"
         yield from (f"  the copy of store {check.store}: {check.sql}" for check in queries)
+    if subject.meanwhile:
+        yield "done right before calls, as by another writer:"
+        yield from (f"  the copy of store {step.store}, before {step.call}: {step.sql}" for step in subject.meanwhile)
     if settings.addresses:
         yield "called:"
         yield from (f"  {_address_line(address)}" for address in settings.addresses)

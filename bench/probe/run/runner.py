@@ -249,15 +249,17 @@ class Worker:
         number = self._gateway.life
         command, variables = self._gateway.launch(words, environment)
         calls, processes = self._gateway.calls, list[AgentProcess]()
-        for nth in range(together):
-            life.records.append(ProcessStarted(number + nth, journal.now()))
-            with tempfile.TemporaryFile() as answers:
-                answers.write(self._subject.agent.answers)
-                answers.seek(0)
-                started = self._started(command, self._subject.agent.folder, variables, "the agent", answers.fileno())
-            started.ended.add_done_callback(lambda _: striker.part())
-            processes.append(started)
-        await life.live(processes)
+        try:
+            for nth in range(together):
+                life.records.append(ProcessStarted(number + nth, journal.now()))
+                with tempfile.TemporaryFile() as answers:
+                    answers.write(self._subject.agent.answers)
+                    answers.seek(0)
+                    started = self._started(command, self._subject.agent.folder, variables, "the agent", answers.fileno())
+                started.ended.add_done_callback(lambda _: striker.part())
+                processes.append(started)
+        finally:  # what was started is ended, also where the next one cannot be
+            await life.live(processes, waits=len(processes) == together)
         await self._gateway.end_servers(busy=False)
         self._gateway.life += together - 1
         texts_shown = [self._shown(process.output.text) for process in processes]
@@ -423,18 +425,19 @@ class _Lives:
         for process in self._processes:
             process.kill()
 
-    async def live(self, processes: Sequence[AgentProcess]) -> None:
-        """Wait until the processes have ended, and end them if their time is over."""
+    async def live(self, processes: Sequence[AgentProcess], *, waits: bool = True) -> None:
+        """Wait until the processes have ended, and end them if their time is over, or if nobody `waits`."""
         self._processes, self.why = processes, ""
         try:
             async with asyncio.timeout(max(0.0, self._left)):
-                await asyncio.wait([process.ended for process in processes])
+                if waits:
+                    await asyncio.wait([process.ended for process in processes])
         except TimeoutError:
             self.in_time, self.why = False, "time limit"
         finally:
             for process in processes:
                 await process.close()
-            self._left -= max(process.seconds for process in processes)
+            self._left -= max((process.seconds for process in processes), default=0.0)
 
 
 def call_of(entry: JournaledCall, texts: Texts) -> GatewayCall:
