@@ -3,7 +3,7 @@
 payer.py serve PORT DATABASE    POST /pay (a key in `Idempotency-Key` is done once), /refund, /add (a lost update),
                                 /state (a state with an older `version` changes nothing), /debit, /balance (it is refused
                                 if the balance is not what it `was`), /settle (the bill, if it is as it was `shown`);
-                                GET /paid?BILL, /balance, /bill
+                                GET /paid?BILL, /balance, /bill; PUT /bill
 payer.py MODE                   MODE is words of:
 
 two      it makes two payments, and ends with exit code 1 at the first that fails
@@ -17,6 +17,9 @@ hasty    it waits three seconds for an answer, looks, and pays again if no payme
          each payment takes a second and a half
 brief    it waits one second for an answer
 equal    it makes two equal payments, and writes each into JOURNAL when it is done
+fresh, stored   its payments carry a new key at each try; one that it wrote into JOURNAL before
+child    another process makes its payments; `shuffled`: in any order; `parallel`: all at the same time
+puts     it sets what a bill comes to
 ships    it sets an order's state to `packed` and then to `sent`; `numbered`: each with a version
 debits   it reads the balance and writes what is left; `swaps`: it says what the balance was, and reads it again where it is
          refused; `adds`: it lets the service subtract
@@ -27,15 +30,19 @@ looks    of two bills it pays those that are not paid; `lease`: it ends with exi
 import fcntl
 import json
 import os
+import random
 import sqlite3
+import subprocess
 import sys
 import threading
 import time
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 TABLES = """
     CREATE TABLE payment (id INTEGER PRIMARY KEY, bill TEXT, cents INTEGER, key TEXT UNIQUE);
@@ -65,6 +72,16 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
+
+    def do_PUT(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with sqlite3.connect(sys.argv[3], timeout=10) as database:
+            database.execute("INSERT OR REPLACE INTO bill VALUES ('b', ?)", (asked["cents"],))
+        database.close()
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
 
     def log_message(self, *_: object) -> None:
         pass
@@ -100,9 +117,9 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"{}")
 
 
-def post(path: str, key: str = "", **content: Any) -> None:
+def post(path: str, key: str = "", method: str = "POST", **content: Any) -> None:
     headers = {"Idempotency-Key": key} if key else {}
-    request = urllib.request.Request(f"{os.environ['PAY_URL']}{path}", json.dumps(content).encode(), headers)
+    request = urllib.request.Request(f"{os.environ['PAY_URL']}{path}", json.dumps(content).encode(), headers, method=method)
     urllib.request.urlopen(request, timeout=1 if "brief" in sys.argv[1] else 3 if "hasty" in sys.argv[1] else 20).close()
 
 
@@ -124,10 +141,19 @@ def pay_hastily(mode: set[str]) -> None:
     print("Paid.")
 
 
+def key_of(bill: str, mode: set[str]) -> str:
+    if "stored" not in mode:
+        return f"key of {bill}" if "keyed" in mode else ""
+    journal = Path(os.environ["JOURNAL"])
+    if not journal.exists():
+        journal.write_text(uuid4().hex, encoding="utf-8")
+    return f"{journal.read_text(encoding='utf-8')} {bill}"
+
+
 def pay(bill: str, mode: set[str]) -> None:
-    key = f"key of {bill}" if "keyed" in mode else ""
-    failed = 0
+    key, failed = key_of(bill, mode), 0
     for _ in range(2):
+        key = uuid4().hex if "fresh" in mode else key
         try:
             post("/pay", key, bill=bill, cents=500)
             break
@@ -201,13 +227,30 @@ def settle(mode: set[str]) -> None:
 
 
 def pay_each(mode: set[str]) -> None:
-    for bill in ("a", "b") if "two" in mode else ("a",):
-        for _ in range(1 + ("double" in mode)):
-            pay(bill, mode)
+    bills = ["a", "b"] if mode & {"two", "shuffled", "parallel"} else ["a"]
+    if "shuffled" in mode:
+        random.shuffle(bills)
+    if "parallel" in mode:
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(pay, bills, [mode] * 2))
+    else:
+        for bill in bills:
+            for _ in range(1 + ("double" in mode)):
+                pay(bill, mode)
     print("Paid.")
 
 
+def pay_by_child(mode: set[str]) -> None:
+    sys.exit(subprocess.run([sys.executable, __file__, " ".join(mode - {"child"})], check=False).returncode)
+
+
+def put(_: set[str]) -> None:
+    post("/bill", method="PUT", cents=700)
+
+
 WAYS = {
+    "child": pay_by_child,
+    "puts": put,
     "notes": add_notes,
     "intent": pay_by_journal,
     "equal": pay_by_journal,

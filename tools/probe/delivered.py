@@ -55,6 +55,10 @@ AGENTS = {
         "two brief", "two brief keyed", "looks brief", "looks brief lease", "looks brief keyed", "equal brief", "intent brief",
         "ships brief", "ships brief numbered", "debits brief adds", "hasty", "hasty keyed",
     ),
+    "unacknowledged": (
+        "two", "two keyed", "fresh", "stored", "looks", "equal", "intent", "child", "shuffled", "shuffled keyed", "parallel",
+        "parallel keyed", "puts", "regrets again",
+    ),
     "resumed_twice": (
         "two", "two keyed", "looks", "looks lease", "looks keyed", "equal", "intent", "double", "ships", "ships numbered",
         "debits", "debits adds",

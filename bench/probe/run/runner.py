@@ -111,7 +111,7 @@ class Worker:
         programs = [subject.agent.start, subject.agent.resume, *(service.command for service in subject.services)]
         programs += [server.command for config in subject.configs for server in config.servers]
         programs += [subject.model.script] if subject.model else []
-        owners, words = (*paths, *configs), filter(None, programs)
+        owners, words = (*paths, *configs), [each for each in programs if each]
         box = Box(box_plan(subject.agent.folder, layers, gateway, owners, words, places, variables))
         self._exits.callback(box.close)
         await asyncio.to_thread(box.open)
@@ -264,6 +264,7 @@ class Worker:
         self._gateway.life += together - 1
         texts_shown = [self._shown(process.output.text) for process in processes]
         life.text = "\n".join(texts_shown)
+        texts.keep(life.text)
         if self._gateway.functions.refused:
             raise ConfigError(f"functions: {self._gateway.functions.refused[0]}")
         if self._subject.functions is not None and all(entry.call.kind == "model" for entry in journal.calls):

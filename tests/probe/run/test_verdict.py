@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from bench.common.digests import Texts
 from bench.probe.run.causes import name_calls
+from bench.probe.run.cells import cells_of
 from bench.probe.run.clean import clean_of
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.gate import LiveCall
@@ -409,6 +410,19 @@ def test_what_another_writer_added_stands_beside_what_the_agent_did(shop: Shop, 
     assert (judged.verdict, len(judged.findings)) == (verdict, verdict != "same")
     amount = {"debit": 30, "other_debit": 20}[kind]
     assert balances[-1] == 50 + {"adds": 7, "overwrites": 0, "doubles": 7 - amount, "leaves out": 7 + amount}[how]
+
+
+@pytest.mark.parametrize("shop", ["sqlite"], indirect=True)
+def test_a_budget_meets_the_gravest_cell_of_each_call_first(shop: Shop) -> None:
+    subject = Subject("shop", ProbedAgent(("go",), ("go", "on"), Path()), takes_sql=frozenset({"shop"}))
+    cells = cells_of(shop.clean, subject)
+    rounds = [cells[at : at + len(KINDS)] for at in range(0, 5 * len(KINDS), len(KINDS))]
+    assert [{cell.point for cell in each} for each in rounds] == [
+        {"in_flight"}, {"lost"}, {"lost"}, {"unacknowledged"}, {"resumed_twice"}
+    ]  # fmt: skip
+    assert all({cell.call for cell in each} == {f"shop.{kind}#1" for kind in KINDS} for each in rounds)
+    with_numbers = {cell.call for cell in cells if cell.point == "meanwhile"}
+    assert with_numbers == {"shop.debit#1", "shop.other_debit#1"}  # the table `stock`, to which `commit` adds, has no key
 
 
 def test_an_amount_that_is_set_and_not_added_is_no_second_effect() -> None:
