@@ -114,9 +114,11 @@ def lay_out(framework: Framework, folder: Path, python: Path, *, served: bool) -
         """)
     (folder / "script.toml").write_text(tomli_w.dumps({"calls": CALLS}), encoding="utf-8")
     (folder / "count.py").write_text(COUNT, encoding="utf-8")
+    agent = [str(python), str(HERE / "agents" / f"with_{framework.name}.py")]
     described = {
         "name": framework.name,
-        "agent": [str(python), str(HERE / "agents" / f"with_{framework.name}.py")],
+        "agent": agent,
+        "resume": [*agent, "again"],
         "environment": QUIET,
         "said_done": "Done",
         "reads": ["function.look"],
