@@ -320,13 +320,6 @@ def studies(session: nox.Session) -> None:
 
 
 @nox.session
-def programs(session: nox.Session) -> None:
-    """Ten thousand generated programs, each edited: what `bench code` keeps and runs again is what a full run gives."""
-    install(session)
-    session.run("python", "-m", "programs", *session.posargs, env={"PYTHONPATH": "code/bench_code_tests/support"})
-
-
-@nox.session
 def impact(session: nox.Session) -> None:
     """What `bench code` and pytest-testmon lose and cost, beside the full suites of open packages, into reports/impact.
 

@@ -17,7 +17,7 @@ from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.subject import OthersStep
 from bench.probe.run.gateway.tape import PlayedTape
 
-MEETING = 1.0
+MEETING = 2.0
 """Seconds for which a call of one of two processes waits until the other one makes it too."""
 HELD_LONG = 0.2
 """Seconds. A call that is made again sooner was not given up: equal calls can be made at the same time."""
