@@ -254,6 +254,6 @@ def test_an_effect_over_the_pairs_that_could_differ_is_told_with_their_number_it
                 mark = "†" if words == "person" else ""
                 told = f"{bounds[0]} [{bounds[1]}, {bounds[2]}]{mark}"
                 assert re.search(
-                    rf"{re.escape(told)}[^.]*?\({row['Pairs that could differ']} of 1,080 pairs[^)]*: \*{row['Verdict']}\*\)",
+                    rf"{re.escape(told)}[^.]*?\({row['Pairs that could differ']} of 1,080 pairs[^)]*, \*{row['Verdict']}\*\)",
                     page,
                 ), told
