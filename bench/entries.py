@@ -38,6 +38,7 @@ ENTRIES = {
     "models": ("bench.run.experiment.model_entries:OURS", "bench.run.openai.entries:MODELS"),
     "outside_systems": ("bench.worlds.run.entries:COMMAND", "bench.run.serve.entries:SERVED"),
     "pack_sources": ("bench.cli.commands.entries:PACK_SOURCES",),
+    "points": ("bench.probe.points:OURS",),
     "stores": (
         "bench.probe.run.witness.sqlite:KIND",
         "bench.probe.run.witness.postgres:KIND",

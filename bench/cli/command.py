@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from io import TextIOWrapper
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-from bench.cli.loopback import spare_loopback
-from bench.cli.terminal import Terminal
 from bench.common.errors import BenchError, ConfigError
-from bench.common.signals import AsCtrlC, exit_code
 
 FIRST = ("probe", "run", "report", "compare", "trace", "scorecard", "new", "check")
 """The commands that help lists first, in the order in which people need them; all others stand under "More"."""
@@ -57,11 +55,15 @@ class SuggestingCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
+        from bench.cli.loopback import spare_loopback  # noqa: PLC0415  help sends no request
+        from bench.common.signals import AsCtrlC, exit_code  # noqa: PLC0415  nor needs it asyncio
+
+        spare_loopback()
         with AsCtrlC() as stop:
             try:
                 return super().invoke(ctx)
             except KeyboardInterrupt:
-                Terminal(stderr=True).print(f"{ctx.command_path}: stopped; no file is half written")
+                _say(f"{ctx.command_path}: stopped; no file is half written")
                 raise typer.Exit(exit_code(stop.by)) from None
 
 
@@ -94,33 +96,65 @@ def add_command(to: typer.Typer, name: str, command: Any) -> None:
         each.cls = SuggestingCommand
 
 
+def show_version(asked: bool) -> None:
+    """Print the version and exit, if asked."""
+    if asked:
+        print(f"recovery-bench {version('recovery-bench')}")
+        raise typer.Exit
+
+
+def bench(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Find out what your agent damages when a call fails, and what a failure costs an LLM-agent architecture.
+
+    Your own agent: `bench probe --init`. A run begins with `bench run configs/smoke.toml --report`, needs no key, and takes
+    seconds.
+    """
+
+
+def app_of(*commands: tuple[str, Any]) -> typer.Typer:
+    """Return the app `bench` with these commands."""
+    app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+    app.callback()(bench)
+    for name, command in commands:
+        add_command(app, name, command)
+    return app
+
+
 def run_command(app: typer.Typer, after_mistake: Callable[[], None]) -> None:
     """Run the command. A user's mistake is one line on standard error and exit code 2."""
-    err = Terminal(stderr=True)
-    spare_loopback()
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as standard error does with what it cannot encode
     try:
         code = app(prog_name="bench", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except UsageMistake as error:
-        _tell(err, error)
+        _tell(error)
         after_mistake()
         sys.exit(2)
     except BenchError as error:
-        err.print(f"bench: {' '.join(str(error).split())}")
+        _say(f"bench: {' '.join(str(error).split())}")
         sys.exit(2)
     except OSError as error:
-        err.print(f"bench: {error.filename or 'a file cannot be written'}: {error.strerror or error}")
+        _say(f"bench: {error.filename or 'a file cannot be written'}: {error.strerror or error}")
         sys.exit(2)
 
 
-def _tell(err: Terminal, mistake: Any) -> None:
+def _say(line: str, stderr: bool = True) -> None:
+    from bench.cli.terminal import Terminal  # noqa: PLC0415  help needs no rich
+
+    Terminal(stderr=stderr).print(line)
+
+
+def _tell(mistake: Any) -> None:
     """Print what was typed wrong, in one line. Without a command, list the commands."""
     words = mistake.format_message()
     if "\n" in words:
-        Terminal().print(words)
+        _say(words, stderr=False)
         return
     words = words.replace(". Did you mean", "; did you mean").rstrip(".?")
     command = mistake.ctx.command_path if mistake.ctx else "bench"  # the parser of options knows no command
-    err.print(f"bench: {words[0].lower()}{words[1:]}; see: {command} --help")
+    _say(f"bench: {words[0].lower()}{words[1:]}; see: {command} --help")

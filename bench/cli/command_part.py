@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class CommandPart(Part):
     """A command. `path` is its function, whose arguments and help typer reads, or a typer app. Its module must not import
-    pandas."""
+    pandas. `help` is the first line of its help, by which `bench --help` need not import it."""
 
     path: str
+    help: str = ""
 
 
 @dataclass(frozen=True)

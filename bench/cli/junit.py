@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple
 from xml.etree import ElementTree
 
+from bench.common.errors import BenchError
 from bench.common.escaping import escape_terminal
 from bench.common.files import write_whole
 
 
 class JunitCase(NamedTuple):
     """One question of a gate: which part it concerns, the question, and why it did not pass; "" if it passed. `ended` says how
-    it did not: skipped if a person must decide, error if it could not be asked."""
+    it did not: skipped if a person must decide, error if it could not be asked. `kind` tells several kinds of failure apart."""
 
     of: str
     what: str
     problem: str = ""
     ended: Literal["failure", "skipped", "error"] = "failure"
+    kind: str = ""
 
 
 def write_junit(path: Path, suite: str, cases: Sequence[JunitCase]) -> None:
@@ -42,6 +45,25 @@ def write_junit(path: Path, suite: str, cases: Sequence[JunitCase]) -> None:
         of, what, problem = map(escape_terminal, case[:3])  # XML holds no control characters
         shown = ElementTree.SubElement(group, "testcase", classname=of, name=what)
         if problem:
-            ElementTree.SubElement(shown, case.ended, message=problem.partition("\n")[0]).text = problem
+            kind = {"type": case.kind} if case.kind else {}
+            ElementTree.SubElement(shown, case.ended, {"message": problem.partition("\n")[0], **kind}).text = problem
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, ElementTree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n")
+
+
+@contextmanager
+def junit_of_refusal(path: Path | None, suite: str, of: str, what: str) -> Iterator[None]:
+    """Write a JUnit file with one error if the question cannot be asked.
+
+    Args:
+        path: The file; None writes none.
+        suite: The suite's name.
+        of: The part that the question concerns.
+        what: The question.
+    """
+    try:
+        yield
+    except BenchError as error:
+        if path:
+            write_junit(path, suite, [JunitCase(of, what, str(error), "error")])
+        raise

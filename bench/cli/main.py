@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bench.cli.command import Commands, add_command, run_command
+from bench.cli.command import add_command, app_of, run_command
 from bench.cli.command_part import COMMANDS
 from bench.cli.completion import model_names, pack_names, plan_names, run_names
 from bench.cli.doctor import WITHOUT_THEM, guards_table, versions_table
@@ -47,31 +46,8 @@ from bench.run.experiment.untrusted import permission
 from bench.run.sandbox import guards
 from bench.run.trial.effects import EFFECTS
 
-app = typer.Typer(
-    cls=Commands,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+app = app_of()
 out, err = Terminal(), Terminal(stderr=True)
-
-
-def _show_version(asked: bool) -> None:
-    if asked:
-        out.print(f"recovery-bench {version('recovery-bench')}")
-        raise typer.Exit
-
-
-@app.callback()
-def bench(
-    _version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
-) -> None:
-    """Measure what a failure costs an LLM-agent architecture.
-
-    A run begins with `bench run configs/smoke.toml --report`, needs no key, and takes seconds.
-    """
 
 
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print all findings, limits and verdicts of the report.")]

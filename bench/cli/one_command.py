@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-import typer
-
-from bench.cli.command import Commands, add_command, run_command
+from bench.cli.command import app_of, run_command
 from bench.cli.command_part import COMMANDS
-from bench.cli.terminal import Terminal
 
 
 def main_of(name: str) -> Callable[[], None] | None:
@@ -17,17 +14,28 @@ def main_of(name: str) -> Callable[[], None] | None:
     part = COMMANDS.by_key.get(name)
     if part is None or part.package or part.path.startswith("bench.cli.main:"):
         return None
-    app = typer.Typer(cls=Commands, pretty_exceptions_enable=False, rich_markup_mode=None)
-    app.callback()(_bench)
-    add_command(app, part.name, part.load(part.path))
-    return partial(run_command, app, _tell_left_out)
+    return partial(run_command, app_of((part.name, part.load(part.path))), _tell_left_out)
 
 
-def _bench() -> None:
-    """Measure what a failure costs an LLM-agent architecture."""
+def main_of_names(name: str) -> Callable[[], None] | None:
+    """Return what shows the help of `bench`, its version, or which commands a wrong word is near to: for that, names and first
+    lines suffice, and no command is imported. None if the word is a command, or if another package's command has no line."""
+    if name in COMMANDS or not all(part.help for part in COMMANDS):
+        return None
+    return partial(run_command, app_of(*((part.name, _described(part.help)) for part in COMMANDS)), _tell_left_out)
+
+
+def _described(text: str) -> Callable[[], None]:
+    def command() -> None: ...
+
+    command.__doc__ = text
+    return command
 
 
 def _tell_left_out() -> None:
+    if not COMMANDS.left_out:
+        return
     from bench.cli.listing import tell_left_out  # noqa: PLC0415  it imports all kinds of parts
+    from bench.cli.terminal import Terminal  # noqa: PLC0415  it imports rich
 
     tell_left_out(Terminal(stderr=True), COMMANDS)

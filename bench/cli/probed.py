@@ -1,22 +1,27 @@
-"""A probe's page, and the lines in which its command ends."""
+"""A probe's page, the lines in which its command ends, and the files for a CI server."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from bench.cli.junit import JunitCase, write_junit
 from bench.cli.terminal import Terminal
 from bench.common.escaping import escape_line
 from bench.record.files import write_files
 
 if TYPE_CHECKING:
+    from bench.probe.read.summary import ProbeSummary
     from bench.probe.run.writing import CellRun
     from bench.record.model_parameters import ModelParameters
     from bench.record.probe.events import CellJudged, CellsPlanned
+
+SUITE = "bench probe"
+"""The name of the JUnit suite."""
 
 
 class ProbeProgress:
@@ -79,17 +84,56 @@ def _verdict(judged: CellJudged) -> str:
     return f"{sign} {word}{f': {more}' if more else ''}"
 
 
-def show_probe(out: Terminal, folder: Path, target: Path, stopped: int | None = None) -> int:
-    """Write a probe's page into a folder, print the lines on it, and return the exit code: `stopped`, which is that of the
-    signal that stopped the probe, or if this is 0 the conclusion's. If it is None, the exit code is 0 and no line names it."""
+class ProbeFiles(NamedTuple):
+    """The files that a CI server reads; None where none is asked for."""
+
+    json: Path | None = None
+    junit: Path | None = None
+    markdown: Path | None = None
+
+
+def show_probe(out: Terminal, folder: Path, target: Path, stopped: int | None = None, files: ProbeFiles | None = None) -> int:
+    """Write a probe's page and `probe.md` into a folder, print the lines on it, and return the exit code: `stopped`, which is
+    that of the signal that stopped the probe, or if this is 0 the conclusion's. If it is None, the exit code is 0 and no line
+    names it. `files` are written too."""
     # Here, because it compiles the page's template, and no other command should wait for that.
     from bench.probe.read.page import page_of  # noqa: PLC0415
     from bench.probe.read.run import EXIT_CODES, read_probe  # noqa: PLC0415
     from bench.probe.read.sentences import lines  # noqa: PLC0415
+    from bench.probe.read.summary import as_json, as_markdown, summary_of  # noqa: PLC0415
 
     probe = read_probe(folder)
-    [page] = write_files(target, {"probe.html": page_of(probe).encode()})
+    summary = summary_of(probe)
+    comment = as_markdown(probe, summary).encode()
+    page, _ = write_files(target, {"probe.html": page_of(probe).encode(), "probe.md": comment})
+    asked = files or ProbeFiles()
+    for path, content in ((asked.json, as_json(summary).encode()), (asked.markdown, comment)):
+        if path:
+            write_files(path.parent, {path.name: content})
+    if asked.junit:
+        write_junit(asked.junit, SUITE, list(_cases(summary)))
     code = None if stopped is None else stopped or EXIT_CODES[probe.conclusion]
     for line in lines(probe, str(page), code):
         out.print(line)
     return code or 0
+
+
+def _cases(summary: ProbeSummary) -> Iterator[JunitCase]:
+    """Yield a case for the conclusion and one for each planned cell. What is undecided is skipped, with its reason."""
+    problem = "" if summary.verdict == "none" else summary.sentence
+    if summary.verdict == "undecided":
+        yield JunitCase(summary.name, "conclusion", "\n".join((problem, *summary.not_shown)), "skipped")
+    else:
+        kind = "" if summary.verdict == "cannot" else summary.verdict
+        yield JunitCase(summary.name, "conclusion", problem, "error" if summary.verdict == "cannot" else "failure", kind)
+    for cell in summary.cells:
+        lines = (f"{cell.verdict.replace('_', ' ')} in {cell.damaged} of {cell.runs} runs: {cell.why}", cell.blame)
+        match cell.gate:
+            case "passed":
+                yield JunitCase(summary.name, cell.cell)
+            case "undecided":
+                yield JunitCase(summary.name, cell.cell, f"{cell.verdict.replace('_', ' ')}: {cell.why}", "skipped")
+            case "damage" | "tool" as kind:
+                yield JunitCase(summary.name, cell.cell, "\n".join(filter(None, lines)), kind=kind)
+    for plan in summary.missing:
+        yield JunitCase(summary.name, plan, "it was not run", "skipped")

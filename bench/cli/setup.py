@@ -182,13 +182,9 @@ def _whose_replies(matrix: Matrix) -> Iterator[str]:
         for part in answerers(model):
             entry = matrix.config.model.get(part.name)
             if isinstance(part, CachedModel) and isinstance(entry, CacheSettings) and entry.cache_from:
-                taken = ", ".join(run["name"] for run in part.runs)
-                what = (
-                    f"the replies of {taken}, with their seconds"
-                    if taken
-                    else f"no reply: no run has its settings at {part.endpoint}"
-                )
-                yield f"'{part.name}' takes over {what}."
+                taken = ", ".join(run["name"] for run in part.before.runs)
+                what = f"the replies of {taken}, with their seconds" if taken else "no reply"
+                yield f"'{part.name}' takes over {what}{'; none of '.join(['', *part.before.others])}."
         if model.timing == "recorded":
             yield f"REPLAY of {model.endpoint}{f', for {name}' if len(matrix.models) > 1 else ''}"
         if any(part.parameters.get("kind") == "simulated" for part in answerers(model)):

@@ -32,6 +32,11 @@ def state_folder() -> Path:
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "recovery-bench"
 
 
+def expanded_path(written: str) -> Path:
+    """Return a path, `~` in front as the user's home. A home that nobody has stays as it is written."""
+    return Path(os.path.expanduser(written))  # noqa: PTH111  Path.expanduser raises there
+
+
 def folder_of(run: str) -> Path:
     """Return the folder of a run that is named by its folder, its archive, or its name under results/. Raises ResultsError if
     there is none and results/ has others; the message names the nearest."""

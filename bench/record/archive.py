@@ -5,7 +5,7 @@
 
 An archive is read in place and never written to. It can come from a stranger, so its list of files is checked before anything
 is unpacked: it may hold only a run's files, which may unpack to `LARGEST` bytes together. A member is unpacked while it is
-read, so memory stays flat. Of LZMA, `zipfile` unpacks in one piece what it has read: `_Unpacked` does not.
+read, so memory stays flat. Of LZMA, `zipfile` unpacks in one piece what it has read: `unpacked` does not.
 """
 
 from __future__ import annotations
@@ -106,6 +106,18 @@ def member(archive: Path, name: str) -> IO[bytes]:
     return io.BufferedReader(_Member(archive, listed, name), BLOCK)
 
 
+def unpacked(listed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Unpacked | zipfile.ZipExtFile:
+    """Open a file of an archive that anybody can have made: `read1(N)` unpacks no more than N bytes of it.
+
+    Raises:
+        NotImplementedError: It is packed in a way that `zipfile` unpacks in one piece, or that it does not know.
+        LZMAError, OSError, RuntimeError, BadZipFile: It is damaged, or encrypted.
+    """
+    if entry.compress_type not in COMPRESSIONS:
+        raise NotImplementedError(f"packing of the kind {entry.compress_type} is not read")
+    return Unpacked(listed, entry) if entry.compress_type == zipfile.ZIP_LZMA else cast(zipfile.ZipExtFile, listed.open(entry))
+
+
 def _checked(archive: Path) -> zipfile.ZipFile:
     """Open an archive, if its list of files can be a run's."""
     damaged = f"{archive}: is not a whole archive of a run; restore the file from a copy"
@@ -143,7 +155,7 @@ def _refuse_long_list(file: IO[bytes]) -> None:
         raise ValueError("no list of files, or one that is too long")
 
 
-class _Unpacked:
+class Unpacked:
     """A member that LZMA has packed, unpacked by no more than is asked for: APPNOTE.TXT of the zip format, 5.8.8."""
 
     def __init__(self, listed: zipfile.ZipFile, entry: zipfile.ZipInfo):
@@ -183,8 +195,7 @@ class _Member(io.RawIOBase):
         super().__init__()
         self._archive, self._listed, entry = archive, listed, listed.getinfo(name)
         try:
-            is_packed = entry.compress_type == zipfile.ZIP_LZMA
-            self._file = _Unpacked(listed, entry) if is_packed else cast(zipfile.ZipExtFile, listed.open(name))
+            self._file = unpacked(listed, entry)
         except (zipfile.BadZipFile, lzma.LZMAError, OSError, NotImplementedError, RuntimeError) as error:
             listed.close()
             raise self._damage() from error

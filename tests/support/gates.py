@@ -8,12 +8,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from bench.probe.run.gateway.gate import AnswerFate, CallFate, LiveCall, WaitEnd
+from bench.probe.points import AnswerFate, CallFate
+from bench.probe.run.gateway.gate import LiveCall, WaitEnd
 from bench.probe.run.gateway.listener import AgentListener
 
 
 class ScriptedGate:
-    """Strikes call n before or after as the test says, and writes down what the doors ask."""
+    """Strikes call n before or after as the test says, and writes down what the doors ask. A held call whose client has left,
+    and one that is to be delivered again, it delivers once a later call is answered."""
 
     def __init__(
         self,
@@ -39,10 +41,19 @@ class ScriptedGate:
 
     async def passes(self, call: LiveCall) -> None:
         self.course.append(("passes", call.number))
+        call.deliver = None
 
     async def answered(self, call: LiveCall, answer: bytes) -> AnswerFate:
         self.course.append(("answered", call.number))
         self.answers[call.number] = answer
+        call.over.set()
+        for earlier in self.calls[: call.number - 1]:
+            left = {("disconnected", earlier.number), ("cancelled", earlier.number), ("asked_again", earlier.number)}
+            if earlier.deliver and (earlier.over.is_set() or left & {*self.course}):
+                deliver, earlier.deliver = earlier.deliver, None
+                self.answers[earlier.number] = await deliver()
+                self.course.append(("delivered", earlier.number))
+                earlier.over.set()
         return self._after.get(call.number, "give")
 
     async def given(self, call: LiveCall) -> None:

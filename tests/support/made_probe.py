@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench.common.digests import Texts
+from bench.probe.points import points_of
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.writing import CellRun, ProbeWriter
 from bench.record.events import OfAKind
@@ -20,7 +21,6 @@ from bench.record.probe.events import (
     StoresRead,
     plan_of,
 )
-from bench.record.probe.points import StrikePoint, points_of
 from bench.record.probe.probed import Probed, ProbedStore
 from bench.record.probe.rows import RowDifference
 from bench.record.worlds.process_events import ProcessEnded, ProcessStarted
@@ -48,15 +48,15 @@ def row(number: int, amount: int = 30) -> RowDifference:
 
 
 def cells(
-    damaged: frozenset[StrikePoint] = frozenset(("lost", "unacknowledged")), clean: int = 3, again: bool = True
+    damaged: frozenset[str] = frozenset(("lost", "unacknowledged")), clean: int = 3, again: bool = True
 ) -> Iterator[CellRun]:
     """Yield the cells of a probe: at the `damaged` points of the payment it is made twice."""
-    plans = [plan_of(call.name, point) for call in PLANNED for point in points_of(call.call_class)]
+    plans = [plan_of(call.name, point.name) for call in PLANNED for point in points_of(call.call_class)]
     for repetition in range(clean):
         plan = CellsPlanned(PLANNED, tuple(plans), 0, ("orders.payments.at",), one_by_one=True, seconds=1.5)
         yield cell("clean", repetition, further=[plan] if repetition == 2 else [])
     for planned in PLANNED:
-        for point in points_of(planned.call_class):
+        for point in (each.name for each in points_of(planned.call_class)):
             doubled = planned.name == PAY and point in damaged
             for repetition in range(1 + (doubled and again)):
                 yield cell(plan_of(planned.name, point), repetition, planned, point, doubled)
@@ -67,7 +67,7 @@ def cell(
     plan: str,
     repetition: int,
     struck: PlannedCall | None = None,
-    point: StrikePoint | None = None,
+    point: str | None = None,
     doubled: bool = False,
     further: Sequence[OfAKind] = (),
 ) -> CellRun:
@@ -106,9 +106,7 @@ def cell(
     return CellRun(plan, repetition, events, texts, 1.5)
 
 
-def _call(
-    texts: Texts, number: int, name: str, at: float, point: StrikePoint | None = None, repeats: int | None = None
-) -> GatewayCall:
+def _call(texts: Texts, number: int, name: str, at: float, point: str | None = None, repeats: int | None = None) -> GatewayCall:
     planned = next(call for call in PLANNED if call.name == name)
     is_model = planned.door == "model"
     return GatewayCall(

@@ -1,6 +1,7 @@
 """An agent that pays over HTTP, and the service that it pays at, in one file:
 
-payer.py serve PORT DATABASE    POST /pay (a key in `Idempotency-Key` is done once), /refund, /add (a lost update)
+payer.py serve PORT DATABASE    POST /pay (a key in `Idempotency-Key` is done once), /refund, /add (a lost update),
+                                /state (a state with an older `version` changes nothing); GET /paid?BILL
 payer.py MODE                   MODE is words of:
 
 two      it makes two payments, and ends with exit code 1 at the first that fails
@@ -10,10 +11,14 @@ regrets  it gives back what it paid twice
 double   it makes each payment twice, with nothing broken
 notes    it adds two lines at the same time
 intent   it writes into the file JOURNAL that it pays, then pays, and never pays what stands there
-hasty    it waits three seconds for an answer, looks, and pays again if no payment stands; `blind`: it does not look
+hasty    it waits three seconds for an answer, looks, and pays again if no payment stands; `blind`: it does not look, and
+         each payment takes a second and a half
 equal    it makes two equal payments, and writes each into JOURNAL when it is done
+ships    it sets an order's state to `packed` and then to `sent`; `numbered`: each with a version
+looks    of two bills it pays those that are not paid; `lease`: it ends with exit code 1 where another process has JOURNAL
 """
 
+import fcntl
 import json
 import os
 import sqlite3
@@ -30,13 +35,16 @@ TABLES = """
     CREATE TABLE payment (id INTEGER PRIMARY KEY, bill TEXT, cents INTEGER, key TEXT UNIQUE);
     CREATE TABLE note (owner TEXT PRIMARY KEY, text TEXT);
     INSERT INTO note VALUES ('Ada', '');
+    CREATE TABLE parcel (id INTEGER PRIMARY KEY, state TEXT, version INTEGER);
+    INSERT INTO parcel VALUES (1, 'new', 0);
 """
 
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         with sqlite3.connect(sys.argv[3], timeout=10) as database:
-            [[paid]] = database.execute("SELECT count(*) FROM payment").fetchall()
+            bill = self.path.partition("?")[2]
+            [[paid]] = database.execute("SELECT count(*) FROM payment WHERE ? IN ('', bill)", (bill,)).fetchall()
         database.close()
         content = str(paid).encode()
         self.send_response(200)
@@ -54,7 +62,11 @@ class Handler(BaseHTTPRequestHandler):
             [[text]] = database.execute("SELECT text FROM note").fetchall()
             time.sleep(0.4 + 0.3 * (asked["line"] == "second"))
             database.execute("UPDATE note SET text = ?", (f"{text}{asked['line']}. ",))
+        elif self.path == "/state":
+            version = asked.get("version", 0)
+            database.execute("UPDATE parcel SET state = ?, version = ? WHERE version <= ?", (asked["state"], version, version))
         else:
+            time.sleep(asked.get("seconds", 0))
             cents = asked["cents"] if self.path == "/pay" else -asked["cents"]
             key = self.headers.get("Idempotency-Key")
             database.execute("INSERT OR IGNORE INTO payment (bill, cents, key) VALUES (?, ?, ?)", (asked["bill"], cents, key))
@@ -73,16 +85,21 @@ def post(path: str, key: str = "", **content: Any) -> None:
 
 def pay_hastily(mode: set[str]) -> None:
     key = "key of a" if "keyed" in mode else ""
+    seconds = 1.5 if "blind" in mode else 0  # its process ends while a held payment is delivered
     try:
-        post("/pay", key, bill="a", cents=500)
+        post("/pay", key, bill="a", cents=500, seconds=seconds)
     except OSError:
-        if "blind" not in mode:
-            with urllib.request.urlopen(f"{os.environ['PAY_URL']}/paid", timeout=10) as answer:
-                if answer.read() != b"0":
-                    print("Paid.")
-                    return
-        post("/pay", key, bill="a", cents=500)
+        if "blind" not in mode and is_paid():
+            print("Paid.")
+            return
+        post("/pay", key, bill="a", cents=500, seconds=seconds)
+        time.sleep(seconds / 3)
     print("Paid.")
+
+
+def is_paid(bill: str = "") -> bool:
+    with urllib.request.urlopen(f"{os.environ['PAY_URL']}/paid?{bill}", timeout=10) as answer:
+        return bool(answer.read() != b"0")
 
 
 def pay(bill: str, mode: set[str]) -> None:
@@ -100,37 +117,61 @@ def pay(bill: str, mode: set[str]) -> None:
         post("/refund", bill=bill, cents=500)
 
 
+def add_notes() -> None:
+    both = [threading.Thread(target=post, args=("/add",), kwargs={"line": line}) for line in ("first", "second")]
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join()
+
+
+def pay_what_is_unpaid(mode: set[str]) -> None:
+    with Path(os.environ["JOURNAL"]).open("a", encoding="utf-8") as journal:
+        if "lease" in mode:
+            fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for bill in ("a", "b"):
+            if not is_paid(bill):
+                pay(bill, mode)
+    print("Paid.")
+
+
+def pay_by_journal(mode: set[str]) -> None:
+    journal = Path(os.environ["JOURNAL"])
+    known = journal.read_text(encoding="utf-8").split() if journal.exists() else []
+    for _ in range(len(known), 2 if "equal" in mode else 1):
+        if "intent" in mode:
+            journal.write_text("paid", encoding="utf-8")
+        pay("a", mode)
+        if "equal" in mode:
+            with journal.open("a", encoding="utf-8") as lines:
+                lines.write("paid\n")
+    print("Paid.")
+
+
 def act(mode: set[str]) -> None:
     if "notes" in mode:
-        both = [threading.Thread(target=post, args=("/add",), kwargs={"line": line}) for line in ("first", "second")]
-        for thread in both:
-            thread.start()
-        for thread in both:
-            thread.join()
-        return
-    if "intent" in mode or "equal" in mode:
-        journal = Path(os.environ["JOURNAL"])
-        known = journal.read_text(encoding="utf-8").split() if journal.exists() else []
-        for _ in range(len(known), 2 if "equal" in mode else 1):
-            if "intent" in mode:
-                journal.write_text("paid", encoding="utf-8")
-            pay("a", mode)
-            if "equal" in mode:
-                with journal.open("a", encoding="utf-8") as lines:
-                    lines.write("paid\n")
+        add_notes()
+    elif "intent" in mode or "equal" in mode:
+        pay_by_journal(mode)
+    elif "ships" in mode:
+        for version, state in enumerate(("packed", "sent"), 1):
+            post("/state", state=state, **({"version": version} if "numbered" in mode else {}))
+    elif "looks" in mode:
+        pay_what_is_unpaid(mode)
+    elif "hasty" in mode:
+        pay_hastily(mode)
+    else:
+        for bill in ("a", "b") if "two" in mode else ("a",):
+            for _ in range(1 + ("double" in mode)):
+                pay(bill, mode)
         print("Paid.")
-        return
-    for bill in ("a", "b") if "two" in mode else ("a",):
-        for _ in range(1 + ("double" in mode)):
-            pay(bill, mode)
-    print("Paid.")
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "serve":
         ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), Handler).serve_forever()
     try:
-        (pay_hastily if "hasty" in sys.argv[1] else act)({*sys.argv[1].split()})
+        act({*sys.argv[1].split()})
     except OSError as error:
         print(f"It failed: {type(error).__name__}")
         sys.exit(1)

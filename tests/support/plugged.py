@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bench.cli.command_part import COMMANDS, COMPARISONS, ENGINES, PACK_SOURCES
 from bench.common import registry
+from bench.probe.points import POINTS
 from bench.probe.run.witness.kinds import STORE_KINDS
 from bench.read.analysis.metrics import METRICS
 from bench.read.analysis.rows import FRAMES
@@ -26,7 +27,20 @@ from bench.run.packs.environments import ENVIRONMENTS
 from bench.run.trial.effects import EFFECTS
 
 KINDS = (ARCHITECTURES, EFFECTS, MODELS, METRICS, TABLES, FIGURES, STUDIES, EXPORTS)
-EVERY_KIND = (*KINDS, COMMANDS, COMPARISONS, ENGINES, PACK_SOURCES, CLAIMS, DIALECTS, ENVIRONMENTS, EVENTS, FRAMES, STORE_KINDS)
+EVERY_KIND = (
+    *KINDS,
+    COMMANDS,
+    COMPARISONS,
+    ENGINES,
+    PACK_SOURCES,
+    CLAIMS,
+    DIALECTS,
+    ENVIRONMENTS,
+    EVENTS,
+    FRAMES,
+    STORE_KINDS,
+    POINTS,
+)
 PARROT = Path(__file__).parents[1] / "plugin_package"
 
 

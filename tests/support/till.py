@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 import sys
-from collections.abc import Callable
-from contextlib import closing
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from contextlib import aclosing, closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.probe.run.gateway.subject import McpConfig, McpServer, ModelSource, ProbedAgent, Service, Subject
+from bench.probe.run.probe import Probe
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.place import Place
 from bench.probe.run.witness.stores import Stores
+from bench.probe.run.writing import CellRun
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -68,6 +71,40 @@ def worker_of(subject: Subject, folder: Path) -> Callable[[int], Worker]:
         return Worker(subject, stores, Place(private, "agent"), Secrets(()))
 
     return make
+
+
+@dataclass(frozen=True)
+class MadeProbe:
+    """A probe that was run: where its subject lies, the subject, and the runs."""
+
+    folder: Path
+    subject: Subject
+    runs: Sequence[CellRun]
+
+
+def probed(
+    folder: Path,
+    subject: Subject,
+    *only: str,
+    workers: int = 1,
+    kept: Sequence[CellRun] = (),
+    most: int = 1000,
+    until: str = "",
+    budget: float | None = None,
+) -> list[CellRun]:
+    """Return the runs of a probe, at most `most`, and none after the first of the plan `until`."""
+
+    async def all_runs() -> list[CellRun]:
+        probe = Probe(subject, worker_of(subject, folder), workers=workers, only=only, kept=kept, budget=budget)
+        runs = list[CellRun]()
+        async with aclosing(probe.runs()) as running:
+            async for run in running:
+                runs.append(run)
+                if len(runs) == most or run.plan == until:
+                    break
+        return runs
+
+    return asyncio.run(all_runs())
 
 
 def with_limit(subject: Subject, seconds: float) -> Subject:

@@ -24,7 +24,6 @@ from reliability.kept import write
 
 from bench.record.events import of_kind
 from bench.record.probe.events import CellJudged
-from bench.record.probe.points import StrikePoint
 from bench.record.reading import read_trials
 from bench.run.packs.loading import instances_of, load_pack
 from bench.worlds.run.environment import Environment
@@ -67,7 +66,7 @@ AGENTS: Mapping[str, WorldAgent] = {
 }
 """Three begin anew after a death: `openai_loop`, `ai_sdk` and the small loop that retries. Four keep what they know; of these
 the last small loop sends keys."""
-WORLD_POINTS: Mapping[StrikePoint, str] = {
+WORLD_POINTS: Mapping[str, str] = {
     "killed_before": "process: before",
     "unacknowledged": "process: unacknowledged",
     "acknowledged": "process: unrecorded",
@@ -87,7 +86,7 @@ class Trial:
     agent: str
     pack: str
     plan: str
-    point: StrikePoint | None
+    point: str | None
     probed: Kinds | None
     counted: WorldCount
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from bench.cli.authoring.imported import ImportedStep, step_name, tool_names
+from bench.cli.authoring.imported.telling import key_of
 from bench.cli.scaffold import RENDERED, copy_template, environment_of, made_pack
 from bench.common.errors import PackError, one_line
 from bench.common.paths import CONFIGS
@@ -16,12 +17,15 @@ from bench.common.paths import CONFIGS
 TEMPLATE = Path(__file__).parent / "templates" / "trace"
 
 
-def pack_of_trace(name: str, into: Path, steps: Sequence[ImportedStep], failing: int, source: str) -> list[Path]:
+def pack_of_trace(
+    name: str, into: Path, steps: Sequence[ImportedStep], failing: int, source: str, same: Mapping[int, int] | None = None
+) -> list[Path]:
     """Make a pack in `into/name` from a run recorded elsewhere, and write its configs.
 
     Args:
         failing: The number of the step that fails, from 1.
         source: The name of the file of the steps. It is written into the configs as one line.
+        same: By the number of a step the earlier one whose equal calls it makes again: both make one effect.
 
     Returns:
         The configs: for replies, and, if the failing step changes something, for effects.
@@ -32,8 +36,11 @@ def pack_of_trace(name: str, into: Path, steps: Sequence[ImportedStep], failing:
     named: list[dict[str, Any]] = [
         {"name": step_name(number), **asdict(step), "calls": []} for number, step in enumerate(steps, 1)
     ]
+    effects_of = dict[tuple[int, str, str], str]()
     for number, call, tool in tool_names(steps):
-        named[number - 1]["calls"].append({**asdict(call), "tool": tool})
+        effect = effects_of.get(((same or {}).get(number, 0), *key_of(call.tool, call.arguments)), tool)
+        effects_of[number, *key_of(call.tool, call.arguments)] = effect
+        named[number - 1]["calls"].append({**asdict(call), "tool": tool, "effect": effect})
     changing = [call for call in named[failing - 1]["calls"] if not call["reads"]]
     variants = {"answers": CONFIGS / f"{name}.toml"} | ({"effects": CONFIGS / f"{name}_effects.toml"} if changing else {})
     for path in variants.values():
@@ -42,7 +49,7 @@ def pack_of_trace(name: str, into: Path, steps: Sequence[ImportedStep], failing:
 
     def write(folder: Path) -> None:
         copy_template(TEMPLATE, folder)
-        effects = sum(not call["reads"] for step in named for call in step["calls"])
+        effects = len({call["effect"] for step in named for call in step["calls"] if not call["reads"]})
         values = {
             "name": name,
             "source": one_line(source, 200),

@@ -10,9 +10,9 @@ from typing import Annotated, Literal
 import typer
 
 from bench.cli.command_part import COMPARISONS, Compared, ComparedCase
-from bench.cli.junit import JunitCase, write_junit
+from bench.cli.junit import JunitCase, junit_of_refusal, write_junit
 from bench.cli.terminal import Terminal
-from bench.common.errors import BenchError, ConfigError
+from bench.common.errors import ConfigError
 from bench.common.paths import folder_of, name_of
 from bench.record.reading import are_probes
 
@@ -145,11 +145,8 @@ def _compared(
 def _with_junit(path: Path, of: str, ask: Callable[[], Compared]) -> Compared:
     """Compare, and write a JUnit file: a case for each measure of the gate and for each arm, or one that says why it cannot be
     asked."""
-    try:
+    with junit_of_refusal(path, "bench compare", of, "is no worse"):
         compared = ask()
-    except BenchError as error:
-        write_junit(path, "bench compare", [JunitCase(of, "is no worse", str(error), "error")])
-        raise
     cases = compared.cases or (ComparedCase(of, "is no worse", compared.verdict, "\n".join(compared.lines)),)
     ends = [(case, JUNIT_ENDS.get(EXIT_CODES.get(case.verdict, 0))) for case in cases]
     write_junit(

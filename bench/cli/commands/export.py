@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.filesize import decimal
 
-from bench.cli.authoring.imported import read_trace, summary_of
+from bench.cli.authoring.imported import ImportedRun, read_log, read_trace, summary_of
+from bench.cli.authoring.imported.telling import calls_of, log_of_steps, repeated, told_lines, trials_lines
 from bench.cli.authoring.pack_of_trace import pack_of_trace
 from bench.cli.completion import run_names
 from bench.cli.terminal import Terminal
-from bench.common.errors import ResultsError
+from bench.common.errors import ConfigError, ResultsError
 from bench.common.paths import PACKS, REPORTS, folder_of, name_of, named
 from bench.read.export.address import without_secrets
 from bench.record.archive import archive as write_archive
 from bench.record.verify import require_sound
-from bench.rerun.elsewhere.reading import recorded_run
+from bench.rerun.elsewhere.reading import read_recorded
 from bench.rerun.elsewhere.summary import recorded_lines
+from bench.rerun.elsewhere.trials import MARK
 
 out = Terminal()
 
@@ -61,7 +65,7 @@ def export(
 
 def import_(
     file: Annotated[
-        Path, typer.Argument(help="A trajectory of ATIF, or spans of OpenTelemetry in JSON; without --name, graded trials.")
+        Path, typer.Argument(help="A trace, a trajectory, a session or, without --name, graded trials; the form is recognized.")
     ],
     name: Annotated[str | None, typer.Option(help="The name of the pack to make.")] = None,
     step: Annotated[int | None, typer.Option(min=1, help="The step that fails; else the last that changes something.")] = None,
@@ -69,32 +73,44 @@ def import_(
         list[str] | None,
         typer.Option("--read", metavar="TOOL", help="A tool that changes nothing; may be given more than once."),
     ] = None,
+    same: Annotated[
+        list[str] | None,
+        typer.Option(metavar="STEP=STEP", help="These steps make one effect: the later makes the earlier's call again."),
+    ] = None,
+    both: Annotated[
+        list[str] | None,
+        typer.Option(metavar="STEP=STEP", help="These steps make equal calls, and the task means both."),
+    ] = None,
     trace: Annotated[
         str | None, typer.Option(metavar="ID", help="The trace or trajectory, where the file holds several.")
     ] = None,
     into: Annotated[Path, typer.Option(help="The folder of packs.")] = PACKS[0],
 ) -> None:
-    """Make a pack of a run of others, or count its trials.
+    """Tell what happened in a run of others, or make a pack of it.
 
-    With --name it makes a pack of ATIF or OpenTelemetry: a subtask for each step and an effect for each tool call. Its configs
-    let one step fail. What the file holds and the pack does not is counted.
+    Without --name it says which calls were made again with equal arguments, after what, whether anything shows that the first
+    was not done, what was spent after each error, and what the file cannot say. It reads ATIF, OpenTelemetry, Langfuse,
+    LangSmith, MLflow, the OpenAI Agents SDK's log, sessions of Claude Code and Codex, and graded trials of tau-bench,
+    tau2-bench, SWE-agent, mini-SWE-agent, mcp-chaos, Inspect, Who&When and AgentRx, which are counted too, and never pooled
+    with runs of ours.
 
-    Without --name it counts the trials of tau-bench, tau2-bench, SWE-agent, mini-SWE-agent, mcp-chaos, Inspect, Who&When or
-    AgentRx: calls, tokens, tool errors with what their repair took, and outcomes. These are never pooled with runs of ours.
+    With --name it makes a pack: a subtask for each step and an effect for each tool call. Its configs let one step fail. What
+    the file holds and the pack does not is counted.
 
-    For example: bench import trajectory.json --name yesterday --step 7
+    For example: bench import incident.json, then bench import incident.json --name incident --same 2=3
     """
     if name is None:
-        for line in recorded_lines(file, recorded_run(file)):
+        for line in _told(file, reads or (), trace):
             out.print(line)
         return
     run = read_trace(file, reads or (), trace)
     steps = run.steps
+    again = _equal_steps(run, same or (), both or ())
     changing = [number for number, imported in enumerate(steps, 1) if any(not call.reads for call in imported.calls)]
     failing = step or (changing[-1] if changing else len(steps))
     if failing > len(steps):
         raise ResultsError(f"--step {failing}: {file} has {len(steps)} steps")
-    configs = pack_of_trace(name, into, steps, failing, file.name)
+    configs = pack_of_trace(name, into, steps, failing, file.name, again)
     tools = sum(len(imported.calls) for imported in steps)
     out.print(f"{into / name}: {len(steps)} steps, {tools} calls of tools; step {failing} fails in the configs")
     for line in summary_of(run.left_out):
@@ -104,6 +120,54 @@ def import_(
         out.print(f"step {failing} calls no tool that changes something, so no crash doubles it; steps that do: {where}")
     for config in configs:
         out.print(f"next: bench run {config} --report")
+
+
+def _told(file: Path, reads: Sequence[str], trace: str | None) -> Iterator[str]:
+    """Yield what happened in a file of trials, or of one run."""
+    try:
+        recorded, problem = read_recorded(file), None
+    except ResultsError as error:
+        recorded, problem = None, error
+    if recorded:
+        yield from recorded_lines(file, recorded)
+        yield from trials_lines(recorded.trials)
+        return
+    try:
+        log, left_out = read_log(file, reads, trace)
+    except ResultsError as error:
+        raise problem or error from error
+    yield f"{file}: {MARK}; nothing is run again"
+    yield from told_lines(log)
+    yield from (f"Not read as it stands: {line}." for line in left_out)
+    yield f"next: bench import {file} --name NAME makes a pack of it; bench probe finds such calls in the agent itself"
+
+
+def _equal_steps(run: ImportedRun, same: Sequence[str], both: Sequence[str]) -> dict[int, int]:
+    """Return by the number of each step that makes an effect again the step that made it first.
+
+    Raises:
+        ConfigError: An option names no two steps.
+        ResultsError: Two steps make equal calls that may write, and no option says whether they make one effect.
+    """
+    same_steps, both_steps = ({_steps_in(text, run) for text in texts} for texts in (same, both))
+    asked = [
+        (first.step, again.step) for first, again in repeated(calls_of(log_of_steps(run.steps))) if first.step != again.step
+    ]
+    for first, again in asked:
+        if (first, again) not in same_steps | both_steps:
+            raise ResultsError(
+                f"steps {first} and {again} make equal calls that may write: are they one effect? Give --same {first}={again}, "
+                f"or --both {first}={again} if the task means both, or --read TOOL if it only reads"
+            )
+    return {again: first for first, again in same_steps}
+
+
+def _steps_in(text: str, run: ImportedRun) -> tuple[int, int]:
+    numbers = re.fullmatch(r"(\d{1,4})=(\d{1,4})", text)
+    first, again = (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
+    if not 0 < first < again <= len(run.steps):
+        raise ConfigError(f"'{text[:40]}' names no two steps: give the earlier and the later, such as 2=3")
+    return first, again
 
 
 def archive(

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bench.cli.probed import ProbeProgress, show_probe
+from bench.cli.junit import junit_of_refusal
+from bench.cli.probed import SUITE, ProbeFiles, ProbeProgress, show_probe
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, ResultsError
 from bench.common.paths import REPORTS, RESULTS, named
 from bench.common.signals import Stop, exit_code
 from bench.record.events import of_kind
+from bench.record.files import MANIFEST, holds
 from bench.record.probe.events import CellsPlanned
 
 # What runs a probe is imported when it runs: no other command should wait for it.
@@ -57,6 +59,11 @@ def probe(
         str | None,
         typer.Option(metavar="CELL", help="Write a failing pytest file for this cell, with its tape, into tests/probe."),
     ] = None,
+    as_json: Annotated[Path | None, typer.Option("--json", help="Write the result as JSON too, for a program.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write a case for each cell as a JUnit file too, for a CI server.")] = None,
+    as_markdown: Annotated[
+        Path | None, typer.Option("--markdown", help="Write probe.md to this path too, for a comment on a pull request.")
+    ] = None,
     clean: Annotated[
         bool, typer.Option("--clean", help="Remove what a killed probe left; restore what it used in place.")
     ] = False,
@@ -85,28 +92,32 @@ def probe(
     from bench.probe.run.running import Asked  # noqa: PLC0415
     from bench.probe.run.secrets import Secrets  # noqa: PLC0415
 
-    settings, limit = ProbeSettings(file), _seconds(budget)
-    secrets = Secrets.of(settings.subject, os.environ, settings.secret_addresses)
-    if dry_run:
+    files = ProbeFiles(as_json, junit, as_markdown)
+    with junit_of_refusal(junit, SUITE, str(file), "conclusion"):
+        settings, limit = ProbeSettings(file), _seconds(budget)
+        secrets = Secrets.of(settings.subject, os.environ, settings.secret_addresses)
+        if dry_run:
+            out.print("\n".join(plan_lines(settings)))
+            out.print("nothing was started")
+            return
+        out.print("what is to be run, again and again:")
         out.print("\n".join(plan_lines(settings)))
-        out.print("nothing was started")
-        return
-    out.print("what is to be run, again and again:")
-    out.print("\n".join(plan_lines(settings)))
-    if yes:
-        settings.check_unasked()
-    else:
-        _ask("run it?", "nothing was run")
-    if test:
-        from bench.probe.run.regression import write_test  # noqa: PLC0415
+        if yes:
+            settings.check_unasked()
+        else:
+            _ask("run it?", "nothing was run")
+        if test:
+            from bench.probe.run.regression import write_test  # noqa: PLC0415
 
-        out.print(write_test(file, settings, secrets, test, TESTS))
-        return
-    folder = named(RESULTS, name or f"{settings.subject.name}-probe")
-    asked = Asked(workers, all_forms, tuple(only or ()), limit)
-    writer = _opened(settings, secrets, folder, asked, aside)
-    stopped = _run(settings, secrets, writer, asked) if writer else 0
-    raise typer.Exit(show_probe(out, folder, named(REPORTS, folder.name), stopped))
+            out.print(write_test(file, settings, secrets, test, TESTS))
+            return
+        folder = named(RESULTS, name or f"{settings.subject.name}-probe")
+        asked = Asked(workers, all_forms, tuple(only or ()), limit)
+        writer = _opened(settings, secrets, folder, asked, aside)
+        stopped = _run(settings, secrets, writer, asked) if writer else 0
+        if stopped and not holds(folder, MANIFEST):
+            raise typer.Exit(stopped)
+        raise typer.Exit(show_probe(out, folder, named(REPORTS, folder.name), stopped, files))
 
 
 def _init(file: Path) -> None:

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
+from bench.probe.points import point_of
 from bench.record.probe.events import CellJudged, CellVerdict, GatewayCall, GatewayMend
-from bench.record.probe.points import KILLS, StrikePoint
 
 PARTS: tuple[GatewayMend, ...] = get_args(GatewayMend)
 SUFFICIENT = frozenset[CellVerdict](("same", "absorbed", "compensated"))
@@ -20,6 +20,8 @@ GatewayMends = frozenset[GatewayMend]
 REMEDIES: Mapping[GatewayMend, str] = {
     "key": "give {} a key that stays the same when the call is made again, and let the tool do each key once",
     "memory": "write down before {} that it will be done, and after a restart ask the tool whether it was done",
+    "lease": "let one process at a time go on with the task: take a lease on it before {}",
+    "look": "look again whether {} was done some time after its answer was given up: a request can be done later than that",
     "client": "let no client make {} again by itself, and never take a missing answer for a done call",
     "reply": "check what the model's reply asks for before {} is done: it can be cut off, or ask for what was done",
     "tool": "let the tool do {} once when it gets the same call twice",
@@ -27,6 +29,8 @@ REMEDIES: Mapping[GatewayMend, str] = {
 NOT_ASKED: Mapping[GatewayMend, str] = {
     "key": "no call was made again",
     "memory": "the agent did not die",
+    "lease": "one process at a time went on",
+    "look": "no request was still in flight",
     "client": "no client made a call again, and another part suffices",
     "reply": "no reply of the model came after the fault",
     "tool": "the gateway cannot mend what a tool does with one call",
@@ -101,20 +105,22 @@ def asked_first(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
     struck = _struck(calls)
     if struck is None:
         return ()
-    if struck.point == "twice":
+    point = point_of(struck.point or "")
+    if point.by_tool:
         return ("tool",)
     again = any(call.repeats and call.door_kind != "model" for call in calls)
-    died = struck.point in KILLS
+    died = bool(point.death)
     answered = any(call.door_kind == "model" and call.number >= struck.number for call in calls)
-    asked: dict[GatewayMend, bool] = {"key": again, "memory": died, "reply": answered}
+    twice, flies = point.processes > 1, point.before == "hold"
+    asked: dict[GatewayMend, bool] = {"key": again, "memory": died, "lease": twice, "look": flies, "reply": answered}
     return tuple(part for part in asked if asked[part])
 
 
 def asked_last(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
     """Return the part to mend last, by itself: the client of a struck call, if the agent did not die."""
     struck = _struck(calls)
-    others: frozenset[StrikePoint | None] = frozenset((*KILLS, "twice"))
-    return ("client",) if struck and struck.point not in others else ()
+    point = point_of(struck.point or "") if struck else None
+    return ("client",) if point and not point.death and not point.by_tool else ()
 
 
 def asks_client(calls: Sequence[GatewayCall]) -> bool:

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.probe.points import points_of
 from bench.probe.read import sentences
 from bench.probe.read.run import CellRead, ProbeRead
 from bench.probe.read.steps import MOST_ROWS, TimelineStep, last_words, steps_of
 from bench.read.report.html import rendered, source
 from bench.record.events import of_kind
-from bench.record.probe.events import CellVerdict, GatewayCall, PlannedCall, plan_of
-from bench.record.probe.points import CallClass, StrikePoint, points_of
+from bench.record.probe.events import CallClass, CellVerdict, GatewayCall, PlannedCall, plan_of
 from bench.record.probe.rows import Row, RowDifference
 
 FOLDER = Path(__file__).parent
@@ -55,7 +55,7 @@ class Grid:
     """The calls of one class, and the end of each of their cells."""
 
     title: str
-    points: Sequence[StrikePoint]
+    points: Sequence[str]
     rows: Sequence[tuple[PlannedCall, Sequence[GridCell]]]
 
 
@@ -116,14 +116,14 @@ def _grids(probe: ProbeRead) -> Sequence[Grid]:
     for kind, title in CLASSES.items():
         calls = [call for call in planned if call.call_class == kind]
         struck = {point for cell in probe.cells.values() if (judged := cell.judged) and (point := judged.point)}
-        points = [point for point in points_of(kind) if point in struck or not probe.cells]
+        points = [point.name for point in points_of(kind) if point.name in struck or not probe.cells]
         rows = [(call, [_grid_cell(probe, call, point) for point in points]) for call in calls]
         if rows and points:
             grids.append(Grid(title, points, rows))
     return grids
 
 
-def _grid_cell(probe: ProbeRead, call: PlannedCall, point: StrikePoint) -> GridCell:
+def _grid_cell(probe: ProbeRead, call: PlannedCall, point: str) -> GridCell:
     """Return the gravest cell of a call at a point, over all forms of the answer on the wire."""
     plan = plan_of(call.name, point)
     cells = [cell for name, cell in probe.cells.items() if name == plan or name.startswith(f"{plan}.")]

@@ -10,6 +10,7 @@ from typing import Literal
 
 from bench.common.errors import ResultsError
 from bench.common.numbers import Seconds
+from bench.probe.points import gravity_of
 from bench.probe.read.blame import CellBlame, asked_first, blame_of
 from bench.record.cost import Tariff
 from bench.record.events import Called, Events, of_kind
@@ -24,7 +25,6 @@ from bench.record.probe.events import (
     GatewayCall,
     mended_plan,
 )
-from bench.record.probe.points import POINTS
 from bench.record.probe.probed import Probed
 from bench.record.reading import read_manifest, read_records, read_texts
 from bench.record.record import SessionRecord, TrialRecord, latest
@@ -47,6 +47,8 @@ GRAVITY: Sequence[CellVerdict] = (
     "absorbed",
 )
 UNDECIDED = frozenset[CellVerdict](("no_verdict", "repeated"))
+CellGate = Literal["passed", "damage", "tool", "undecided"]
+"""What a cell means for a gate; `undecided` is a cell that is neither a pass nor damage."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,13 @@ class CellRead:
         return bool(findings) and all(finding.culprit == "tool" for finding in findings)
 
     @property
+    def gate(self) -> CellGate:
+        """What the cell means for a gate."""
+        if self.damaged:
+            return "tool" if self.is_tools else "damage"
+        return "undecided" if self.verdict in {*UNDECIDED, "not_applicable", "did_not_end"} else "passed"
+
+    @property
     def is_proven(self) -> bool:
         """Whether every run of the cell did the damage again."""
         return len(self.runs) > 1 and self.damaged == len(self.runs)
@@ -129,7 +138,7 @@ class ProbeRead:
 
         def order(cell: CellRead) -> tuple[bool, bool, int, int]:
             judged = cell.judged
-            point = POINTS.index(judged.point) if judged and judged.point else len(POINTS)
+            point = gravity_of((judged and judged.point) or "")
             return cell.is_tools, not cell.is_proven, GRAVITY.index(cell.verdict), point
 
         return sorted((cell for cell in self.cells.values() if cell.damaged), key=order)
@@ -158,13 +167,13 @@ class ProbeRead:
     @property
     def conclusion(self) -> Concluded:
         """The conclusion of the probe. The conclusion `none` is a bound: no planned cell is missing, and all cells that ran
-        twice had equal verdicts."""
+        twice had equal verdicts. Where only some cells were asked for, it is one for these."""
         if not self.planned or self.harmed:
             return "cannot"
         race = self.planned.race
         if any(not cell.is_tools for cell in self.damaged) or any(row.before is None or row.after is None for row in race):
             return "damage"
-        without = self.missing or self.probed.only or any(cell.verdict in UNDECIDED for cell in self.cells.values())
+        without = self.missing or any(cell.verdict in UNDECIDED for cell in self.cells.values())
         if without or race or self.planned.again:
             return "undecided"
         if self.damaged:

@@ -10,35 +10,12 @@ from contextlib import suppress
 
 from bench.common.errors import one_line
 from bench.common.wording import plural
+from bench.probe.points import point_of
 from bench.probe.read.run import CELLS_AGAIN, CLEAN_RUNS, UNDECIDED, CellRead, ProbeRead, gravest
 from bench.record.events import of_kind
 from bench.record.probe.events import CellFinding, CellJudged, CellVerdict, GatewayCall, RepeatCause
-from bench.record.probe.points import StrikePoint
 from bench.record.probe.rows import Cell, RowDifference
 
-WHEN: Mapping[StrikePoint, str] = {
-    "in_flight": "the request of {} is still under way when the agent looks",
-    "lost": "the answer of {} is lost",
-    "unacknowledged": "the agent dies after {} is done and before it gets the answer",
-    "acknowledged": "the agent dies right after it gets the answer of {}",
-    "acknowledged_next": "the agent dies at its next request after {}",
-    "late": "the answer of {} comes late",
-    "twice": "{} is delivered twice",
-    "killed_before": "the agent dies before {} is done",
-    "error": "{} fails",
-    "stale": "{} answers with what was true before the last effect",
-    "empty": "{} answers with nothing",
-    "garbled": "{} answers with garbled content",
-    "too_large": "{} answers with more than can be read",
-    "model_lost": "the reply of {} is lost",
-    "model_error": "{} fails",
-    "rate_limit": "{} refuses a request for its rate",
-    "cut_off": "the reply of {} is cut off",
-    "malformed": "the reply of {} is malformed",
-    "stream_before": "the stream of {} breaks before its first event",
-    "stream_half": "the stream of {} breaks after half of it",
-}
-DONE_THEN_ERROR = "{} is done and an error is its answer"
 SIGNS: Mapping[CellVerdict, tuple[str, str]] = {
     "doubled": ("✕", "doubled"),
     "extra": ("✕", "extra"),
@@ -104,7 +81,7 @@ def lines(probe: ProbeRead, page: str, code: int | None = None) -> list[str]:
         page: The file to open.
         code: With what the command exits; None if the conclusion does not decide it.
     """
-    about = list(_worst(probe))
+    about = list(worst(probe))
     limits = " ".join(not_shown(probe)[:2])
     made = [
         sentence(probe),
@@ -182,7 +159,9 @@ def not_shown(probe: ProbeRead) -> list[str]:
     if probe.probed.only:
         each.append(f"Only {', '.join(probe.probed.only)} was struck.")
     if not probe.probed.resumes:
-        each.append("The agent has no command that resumes it: after a death it was started anew.")
+        remembers = any(store.kind == "memory" for store in probe.probed.stores.values())
+        twice = "" if remembers else ", and nobody resumed it twice, since it has no memory either"
+        each.append(f"The agent has no command that resumes it: after a death it was started anew{twice}.")
     return each
 
 
@@ -191,8 +170,8 @@ def when(judged: CellJudged, calls: Iterable[GatewayCall], texts: Mapping[str, s
     if not judged.point:
         return "nothing is struck"
     asked = next((_short_arguments(texts.get(call.arguments, "")) for call in calls if call.number == judged.struck), "")
-    happened = DONE_THEN_ERROR if (judged.point, judged.form) == ("lost", "error") else WHEN[judged.point]
-    return happened.format(f"{judged.call}{f' ({asked})' if asked else ''}")
+    point = point_of(judged.point)
+    return point.when_in.get(judged.form, point.when).format(f"{judged.call}{f' ({asked})' if asked else ''}")
 
 
 def _short_arguments(arguments: str) -> str:
@@ -250,8 +229,6 @@ def row_line(row: RowDifference) -> str:
 
 def _lacking(probe: ProbeRead) -> str:
     """Return what is missing before the conclusion can be a bound."""
-    if probe.probed.only:
-        return "all cells are asked for"
     if probe.missing:
         return f"all cells are run: {len(probe.missing)} are not"
     if without := sum(cell.verdict in UNDECIDED for cell in probe.cells.values()):
@@ -285,7 +262,9 @@ def outcome(probe: ProbeRead) -> str:
     if probe.conclusion == "damage":
         return f"{name} does damage where its calls overlap, without any fault"
     if probe.conclusion == "none":
-        return f"{name} did no damage in any of {plural(cells, 'cell')}, which holds for this task and single faults"
+        of = f"the {plural(cells, 'cell')} that {'was' if cells == 1 else 'were'} asked for" if probe.probed.only else ""
+        which = f"which holds for this task and single faults{', and says nothing of other cells' if of else ''}"
+        return f"{name} did no damage in any of {of or plural(cells, 'cell')}, {which}"
     left = len(probe.missing) + sum(cell.verdict in UNDECIDED for cell in probe.cells.values())
     without = f", and {left} more have no verdict" if left else ""
     return f"It is undecided whether {name} does damage: none in {plural(cells, 'cell')} with a verdict{without}"
@@ -307,7 +286,7 @@ def unseen(probe: ProbeRead) -> str:
     return f"no witness saw what {named} did, so nobody can say whether a repeated call did damage" if calls else ""
 
 
-def _worst(probe: ProbeRead) -> Iterator[str]:
+def worst(probe: ProbeRead) -> Iterator[str]:
     """Yield the worst counterexample: the cell, who repeated the call, the changed rows, and what the agent said."""
     for cell in probe.damaged[:1]:
         judged = cell.judged

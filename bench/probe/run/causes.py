@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from bench.probe.points import point_of
 from bench.probe.run.course import AgentCourse
-from bench.record.probe.events import GatewayCall, PlannedCall, RepeatCause
-from bench.record.probe.points import CallClass
+from bench.record.probe.events import CallClass, GatewayCall, PlannedCall, RepeatCause
 
 CleanCalls = Mapping[tuple[str, int], PlannedCall]
 """The calls of the clean runs, by which call each is and how often it was made so far."""
@@ -75,7 +75,8 @@ def class_of(call: GatewayCall, course: AgentCourse) -> CallClass:
 
 def cause_of(former: GatewayCall, again: GatewayCall, course: AgentCourse) -> RepeatCause:
     """Return why a call was repeated: the agent died, the model replied in between, or a client repeated it."""
-    if again.life > former.life:
+    twice = again.life > 1 and any(point_of(call.point or "").processes > 1 for call in course.calls)
+    if again.life > former.life or twice:
         return "restart"
     replies = (call.given for call in course.calls if call.door_kind == "model" and not call.given_otherwise)
     return "model" if any(given is not None and former.arrived <= given <= again.arrived for given in replies) else "client"

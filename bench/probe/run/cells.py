@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from bench.common.errors import ConfigError, nearest
+from bench.probe.points import IS_ERROR, JSON_RPC, POINTS, DoorKind, StrikePoint, gravity_of, points_of
 from bench.probe.run.clean import Clean
-from bench.probe.run.gateway.gate import DoorKind
-from bench.probe.run.gateway.mcp import IS_ERROR, JSON_RPC
 from bench.probe.run.gateway.striker import CellStrike
 from bench.record.probe.events import GatewayCall, plan_of
-from bench.record.probe.points import POINTS, StrikePoint, points_of
 
-FORMS: dict[StrikePoint, tuple[str, ...]] = {"lost": ("break", "error", "silence"), "model_lost": ("break", "silence")}
-"""The wire forms of a point, the default first. The other points have one, but for an error of MCP. `error`: the call was done,
-and a proxy's error is the answer."""
-ERROR_FORMS = (IS_ERROR, JSON_RPC)
-DOORS: dict[StrikePoint, tuple[DoorKind, ...]] = {"in_flight": ("http",), "twice": ("http", "mcp_http")}
-"""The doors at which a call is struck at a point, if not at all. No pipe delivers a call twice."""
-STREAMED: frozenset[StrikePoint] = frozenset(("stream_before", "stream_half"))
+MCP: frozenset[DoorKind] = frozenset(("mcp_stdio", "mcp_http"))
 
 
 @dataclass(frozen=True)
@@ -30,46 +23,69 @@ class ProbeCell:
 
     plan: str
     call: str
-    point: StrikePoint
+    point: str
     form: str
     strike: CellStrike
 
 
-def cells_of(clean: Clean, *, all_forms: bool = False, only: Sequence[str] = ()) -> list[ProbeCell]:
-    """Return the cells. Cells of calls with an effect that a witness saw come before all others, and in both groups the gravest
-    come first.
+def cells_of(clean: Clean, *, goes_on: bool, all_forms: bool = False, only: Sequence[str] = ()) -> list[ProbeCell]:
+    """Return the cells. Cells of calls with an effect that a witness saw come before all others. In both groups the gravest
+    cell of each call comes first, then the second of each, and so on.
 
     Args:
         clean: What the clean runs show.
+        goes_on: Whether an agent that died can go on: two processes can then do so at the same time.
         all_forms: Whether each wire form of a point is a cell; else its default is.
         only: Words of which a cell's plan must have one, such as a tool or a point; without any, all cells.
     """
-    cells = [cell for made in clean.reference.own_calls() for cell in _of_call(clean, *made, all_forms)]
-    chosen = [cell for cell in cells if not only or any(word in cell.plan for word in only)]
+    cells = [
+        (rank, cell)
+        for made in clean.reference.own_calls()
+        for rank, cell in enumerate(_of_call(clean, *made, goes_on, all_forms))
+    ]
+    chosen = [(rank, cell) for rank, cell in cells if not only or any(word in cell.plan for word in only)]
     seen = {planned.name for planned in clean.calls.values() if planned.call_class == "effect"}
-    return sorted(chosen, key=lambda cell: (cell.call not in seen, POINTS.index(cell.point)))
+    chosen.sort(key=lambda ranked: (ranked[1].call not in seen, ranked[0], gravity_of(ranked[1].point)))
+    return [cell for _, cell in chosen]
 
 
-def _of_call(clean: Clean, call: GatewayCall, identity: str, nth: int, all_forms: bool) -> Iterator[ProbeCell]:
+def require_cells(only: Sequence[str], plans: Sequence[str]) -> None:
+    """Raise ConfigError for a word that none of these cells has in its name. The line names the nearest."""
+    for word in only:
+        if not any(word in plan for plan in plans):
+            known = {part for plan in plans for part in (plan, plan.partition("#")[0], f".{plan.rpartition('.')[2]}")}
+            raise ConfigError(f"--only {word}: no cell has this in its name; {nearest(word, known)}")
+
+
+def possible_plans(names: Iterable[str]) -> list[str]:
+    """Return the names of all cells that calls of these names could have."""
+    return [plan_of(name, point.name, form) for name in names for point in POINTS for form in ("", *point.forms)]
+
+
+def _of_call(clean: Clean, call: GatewayCall, identity: str, nth: int, goes_on: bool, all_forms: bool) -> Iterator[ProbeCell]:
     planned = clean.calls[identity, nth]
     for point in points_of(planned.call_class):
-        if point == "stale" and not _has_earlier(clean, call, identity):
+        if point.after == "stale" and not _has_earlier(clean, call, identity):
             continue
-        if call.door_kind not in DOORS.get(point, (call.door_kind,)):
+        if point.processes > 1 and not goes_on:
             continue
-        if point in STREAMED and not _streams(clean, call):
+        if point.before == "again" and not _has_later(clean, call):
+            continue
+        within = (each.door_kind for each in clean.reference.calls if each.continues == call.number and point.before == "hold")
+        if point.doors and {call.door_kind, *within}.isdisjoint(point.doors):
+            continue
+        if point.streams and not _streams(clean, call):
             continue
         forms = _forms(call, point)
-        usual = 2 if point == "lost" and call.door_kind == "http" else 1
-        for at, form in enumerate(forms if all_forms else forms[:usual]):
-            plan = plan_of(planned.name, point, form if at else "")
-            yield ProbeCell(plan, planned.name, point, form, CellStrike(identity, nth, point, form))
+        for at, form in enumerate(forms if all_forms else forms[: point.usual.get(call.door_kind, 1)]):
+            plan = plan_of(planned.name, point.name, form if at else "")
+            strike = CellStrike(identity, nth, point.name, form, clean.acting)
+            yield ProbeCell(plan, planned.name, point.name, form, strike)
 
 
-def _forms(call: GatewayCall, point: StrikePoint) -> tuple[str, ...]:
-    if point == "error" and call.door_kind in ("mcp_stdio", "mcp_http"):
-        return ERROR_FORMS
-    return FORMS.get(point, ("",))
+def _forms(call: GatewayCall, point: StrikePoint) -> Sequence[str]:
+    """Return the wire forms of a point at the call's door, the default first; "" if it has one."""
+    return [form for form in point.forms if call.door_kind in MCP or form not in (IS_ERROR, JSON_RPC)] or [""]
 
 
 def _has_earlier(clean: Clean, call: GatewayCall, identity: str) -> bool:
@@ -78,6 +94,11 @@ def _has_earlier(clean: Clean, call: GatewayCall, identity: str) -> bool:
     earlier = [made.number for made, same, _ in reference.own_calls() if same == identity and made.number < call.number]
     effects = [made.number for made in reference.calls if made.call_class == "effect" and made.number < call.number]
     return any(number < effect for number in earlier for effect in effects[-1:])
+
+
+def _has_later(clean: Clean, call: GatewayCall) -> bool:
+    """Return whether a call with an effect comes after this one."""
+    return any(made.number > call.number and identity in clean.acting for made, identity, _ in clean.reference.own_calls())
 
 
 def _streams(clean: Clean, call: GatewayCall) -> bool:

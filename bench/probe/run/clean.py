@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from bench.common.errors import ConfigError, one_line
 from bench.common.wording import plural
 from bench.probe.run.causes import CleanCalls, class_of, name_calls, name_of
 from bench.probe.run.course import AgentCourse
+from bench.probe.run.gateway.functions import FUNCTION
 from bench.probe.run.varying import ValueJudge, value_changes
 from bench.probe.run.volatile import ChangedRows, Masks, Varying, masks_of, rows_apart, varying_of
 from bench.record.events import of_kind
@@ -23,6 +25,10 @@ from bench.wire.processes.tail import last_line
 
 FEWEST = 3
 """Clean runs before the first cell: two find what varies, and the third lets calls through one by one."""
+AT_END, MOST_SEARCHED = re.compile(r"\bEOF(?:Error)?\b"), 10_000
+ANSWERS = r'answers = "y\n" in probe.toml'
+ASKS = f"It came to the end of its standard input: {ANSWERS} says what it reads there, and by default that is nothing"
+"""What an agent lacks that asks a person."""
 SHOWN = 3
 LONGEST = 200
 """Characters of an error that are shown."""
@@ -71,6 +77,11 @@ class Clean:
     @property
     def counts(self) -> Counter[str]:
         return Counter(identity for identity, _ in self.calls)
+
+    @property
+    def acting(self) -> frozenset[str]:
+        """The identities of calls that have an effect, or may have one."""
+        return frozenset(identity for (identity, _), call in self.calls.items() if call.call_class in ("effect", "unseen"))
 
     @property
     def varying(self) -> list[str]:
@@ -141,8 +152,13 @@ def objection(course: AgentCourse, number: int, checked: bool) -> str:
         number: Which clean run it is, from 1.
         checked: Whether the owner has a check for what is done. If not, a run without an effect does not count.
     """
-    run, printed = f"clean run {number}", last_line(course.texts.get(course.printed or "", "")) or "nothing"
-    servers = [f"the server {event.door}: {event.what}; " for event in of_kind(course.lives, GatewayNoticed) if event.door]
+    text = course.texts.get(course.printed or "", "")
+    run, printed = f"clean run {number}", last_line(text) or "nothing"
+    if AT_END.search(text, max(0, len(text) - MOST_SEARCHED)):
+        printed += f". {ASKS}"
+    notices = [event for event in of_kind(course.lives, GatewayNoticed) if event.door]
+    servers = [f"the server {event.door}: {event.what}; " for event in notices if event.door != FUNCTION]
+    functions = [f"{event.what}; " for event in notices if event.door == FUNCTION]
     if course.abandoned:
         return (
             f"{run} shows what the probe did: {course.abandoned}. Give the client more time, name only the part of the store "
@@ -153,11 +169,12 @@ def objection(course: AgentCourse, number: int, checked: bool) -> str:
     how = f"the agent ended with exit code {course.code}"
     if all(call.door_kind == "model" for call in course.calls):
         if course.calls and not servers and course.code == 0:
-            asked = plural(len(course.calls), "request")
-            how = f"the agent made {asked} to its model; tools in its own process are not seen: give it these over MCP or HTTP"
-        elif not servers and course.code == 0:
-            how = "the agent ignores the config or the addresses that it was given, or has nothing to do"
-        return f"{run}: no call came through the gateway: {''.join(servers)}{how}. It printed last: {printed}"
+            how = f"the agent made {plural(len(course.calls), 'request')} to its model"
+            how += "" if functions else "; for tools in its own process write functions = []"
+        elif not servers and not functions and course.code == 0:
+            how = "the agent ignores the config or the addresses that it was given, or has nothing to do, or was told nothing: "
+            how += f"its standard input is empty unless {ANSWERS} says what it reads"
+        return f"{run}: no call came through the gateway: {''.join(servers + functions)}{how}. It printed last: {printed}"
     if not course.done:
         how = "the check `done` fails" if checked else how
         return f"{run} failed: {''.join(servers)}{how}. It printed last: {printed}"
@@ -166,7 +183,8 @@ def objection(course: AgentCourse, number: int, checked: bool) -> str:
     if around:
         return (
             f"{run}: {plural(len(around), 'row')} changed without a call, such as {_place(around[0])}: something goes around "
-            f"the gateway, or acts after its answer; give the probe that tool too, leave the table out, or raise `settle`"
+            f"the gateway, or acts after its answer; give the probe that tool too, by `functions` if it is in the agent's own "
+            f"process, leave the table out, or raise `settle`"
         )
     if not checked and not course.rows:
         failed = next((f" The last error: {_error(call, course)}" for call in reversed(course.calls) if call.failed), "")

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from bench.probe.points import point_of
 from bench.probe.run.clean import Clean, CleanEffect
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.journal import RowPlace
@@ -14,13 +15,15 @@ from bench.probe.run.times import added_part, size_grown, times_in_number, times
 from bench.probe.run.varying import ValueChange, ValuePlace, value_changes
 from bench.probe.run.volatile import ChangedRows, StoreColumn, columns_of, key_columns, place_of
 from bench.record.probe.events import CellFinding, Culprit, FindingKind, GatewayCall
-from bench.record.probe.points import StrikePoint
 from bench.record.probe.rows import SEQUENCES, Cell, Row, RowDifference
 
-BY_THE_TOOL = frozenset[StrikePoint | None](("twice",))
-"""The points at which a tool gets one call twice: what it does then is its own."""
 _Label = tuple[str, str, str]
 """Store, table and content of an added row: what stands for its key where another row refers to it."""
+
+
+def is_by_tool(point: str | None) -> bool:
+    """Return whether a call that is struck at this point reaches its tool twice: what the tool does then is its own doing."""
+    return point is not None and point_of(point).by_tool
 
 
 def is_done(call: GatewayCall) -> bool:
@@ -31,7 +34,7 @@ def times_done(course: AgentCourse) -> Counter[str]:
     """Count how often each call was done according to its server's answers. A call that was delivered twice was done twice."""
     times = Counter[str]()
     for call, identity, _ in course.own_calls():
-        times[identity] += is_done(call) * (2 if call.point in BY_THE_TOOL else 1)
+        times[identity] += is_done(call) * (2 if is_by_tool(call.point) else 1)
     return times
 
 
@@ -61,7 +64,7 @@ class CellComparison:
     it refers to.
     """
 
-    def __init__(self, clean: Clean, course: AgentCourse, point: StrikePoint | None):
+    def __init__(self, clean: Clean, course: AgentCourse, point: str | None):
         self._clean, self._course, self._point = clean, course, point
         self._rows = course.rows
         self._steps, self._done = course.steps(), times_done(course)
@@ -84,7 +87,8 @@ class CellComparison:
             if kind == "doubled" and (trace := self._trace(effect, held.rows)):
                 self.unsure.append(trace)
                 continue
-            culprit: Culprit = "tool" if self._point in BY_THE_TOOL and kind != "lost" else "agent"
+            is_tools = is_by_tool(self._point) and (kind != "lost" or point_of(self._point or "").before == "again")
+            culprit: Culprit = "tool" if is_tools else "agent"
             yield CellFinding(kind, effect, held.times, tuple(held.rows), tuple(sorted(held.calls)), culprit)
 
     def _trace(self, effect: str, rows: Sequence[RowDifference]) -> str:
@@ -117,7 +121,7 @@ class CellComparison:
 
     def _compare_varying(self) -> None:
         """Compare how often values that vary were changed."""
-        twice = frozenset(call.number for call in self._course.calls if call.point in BY_THE_TOOL)
+        twice = frozenset(call.number for call in self._course.calls if point_of(call.point or "").before == "twice")
         changes = value_changes(self._course, self._clean.rows_vary)
         for place, times, normal, is_sure in self._clean.values.judged(changes, twice):
             effects, row = self._of_value(place, changes.get(place, ()), times > normal), self._row_of(place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from collections.abc import Iterator, Mapping
@@ -9,17 +10,24 @@ from pathlib import Path
 
 from bench.common.escaping import escape_line
 from bench.common.wording import plural
+from bench.probe.points import point_of, points_of
+from bench.probe.read.run import CELLS_AGAIN, CLEAN_RUNS
 from bench.probe.run.addresses import Address, is_here
 from bench.probe.run.clean import FEWEST
+from bench.probe.run.probe import CONTROL_EVERY
 from bench.probe.run.probe_file import ProbeSettings
 from bench.probe.run.secrets import NAMED, Secrets
 from bench.probe.run.witness.kinds import is_address
 from bench.probe.run.writing import CellRun
 from bench.record.model_parameters import ModelParameters
 from bench.record.probe.events import CellsPlanned, GatewayCall
-from bench.record.probe.points import points_of
 
 MINUTE = 60
+TWICE_AS_LONG, SLOWER = 2.0, 1.2
+"""How long a run takes in which the agent lives twice, or a client waits before it makes the call again, and any other cell, as
+a multiple of a clean run."""
+DAMAGED, RUNS_OF_DAMAGE = 0.25, 3
+"""The share of damaged cells that an estimate is ready for, and the further runs of each: once more, and with parts mended."""
 
 
 def plan_lines(settings: ProbeSettings, environment: Mapping[str, str] = os.environ) -> Iterator[str]:
@@ -44,6 +52,8 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
     for program in settings.programs():
         names = f", with the variables {', '.join(program.sets)}" if program.sets else ""
         yield f"  {program.who}: {shlex.join(program.words)}{names}"
+    given = json.dumps(subject.agent.answers.decode()) if subject.agent.answers else "nothing"
+    yield f"  the agent reads on its standard input what `answers` says: {given}"
     if queries := [check for check in subject.checks if check.sql]:
         yield "asked at the end of each run:"
         yield from (f"  the copy of store {check.store}: {check.sql}" for check in queries)
@@ -81,12 +91,18 @@ def _address_line(address: Address) -> str:
 
 
 def estimate(cell: CellRun, planned: CellsPlanned, model: ModelParameters | None, workers: int) -> str:
-    """Return in one line what the cells will take, estimated from the clean run in which they were planned."""
+    """Return in one line what the cells will take, estimated from the clean runs: each cell once, with the second life of an
+    agent that is killed, and then controls, and either the runs of a bound, or what a quarter of damaged cells needs."""
     cells = len(planned.cells)
-    seconds = cells * planned.seconds / workers
+    points = [point_of(plan.rpartition("#")[2].split(".")[1]) for plan in planned.cells]
+    twice = sum(bool(point.death) or point.before == "hold" or point.after == "late" for point in points)
+    lives = (twice * TWICE_AS_LONG + (cells - twice) * SLOWER) / max(1, cells)
+    further = (min(CELLS_AGAIN, cells) + CLEAN_RUNS - FEWEST + DAMAGED * RUNS_OF_DAMAGE * cells) / 2
+    times = (cells + further) * lives + (cells + further) / (CONTROL_EVERY - 1)
+    seconds = times * planned.seconds / workers
     took = f"{seconds:.0f} s" if seconds < MINUTE else f"{seconds / MINUTE:.1f} minutes"
     calls = [event for event in cell.events if isinstance(event, GatewayCall)]
-    read, written = (cells * sum(getattr(call, name) for call in calls) for name in ("tokens_in", "tokens_out"))
+    read, written = (round(times * sum(getattr(call, name) for call in calls)) for name in ("tokens_in", "tokens_out"))
     tokens = f", about {read + written:,} tokens" if read + written else ""
     dollars = model.cost(read, written) if model else None
     cost = f", about ${dollars:,.2f}" if dollars is not None and tokens else ""

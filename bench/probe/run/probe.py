@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -12,12 +13,13 @@ from functools import partial
 from itertools import pairwise
 from time import monotonic
 
-from bench.common.errors import ConfigError, OriginalChanged, nearest
+from bench.common.errors import ConfigError, OriginalChanged
 from bench.common.minimal_sets import minimal_sets
+from bench.probe.points import point_of
 from bench.probe.read.blame import SUFFICIENT, asked_first, asked_last, asks_client
 from bench.probe.read.run import CELLS_AGAIN, CLEAN_RUNS
 from bench.probe.run.causes import name_calls
-from bench.probe.run.cells import ProbeCell, cells_of
+from bench.probe.run.cells import ProbeCell, cells_of, possible_plans, require_cells
 from bench.probe.run.clean import FEWEST, Clean, clean_of, identified, objection, planned_calls
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.mends import Mends
@@ -81,9 +83,13 @@ class Probe:
     ):
         if workers > 1 and (shared := _shared(subject)):
             raise ConfigError(f"{shared} would serve {workers} workers at once; let the probe start it at {{port}}, or use one")
+        for word in only:
+            if call := re.match(r"(.+#\d+)\.", word):  # of a point it is known before anything is run
+                require_cells([word], possible_plans([call[1]]))
         self.clean: Clean | None = None
         self.cells: Sequence[ProbeCell] = ()
         self._subject, self._worker, self._count = subject, worker, workers
+        self._cells_of = partial(cells_of, goes_on=subject.goes_on)
         self._all_forms, self._only, self._budget = all_forms, tuple(only), budget
         self._kept = [run for run in kept if run.judged]
         self._judged = dict[str, list[CellJudged]]()
@@ -128,7 +134,7 @@ class Probe:
         runs differ in everything that belongs to a worker."""
         kept = [run for run in self._kept if run.plan == CLEAN][:FEWEST]
         courses = [_course_of(run) for run in kept]
-        checked = self._subject.agent.done is not None
+        checked, walls = self._subject.agent.done is not None, list[float]()
         for number in range(len(courses), FEWEST):
             began = monotonic()
             worker = workers[number % 2 % len(workers)]
@@ -139,13 +145,16 @@ class Probe:
                 raise
             courses.append(course)
             clean_run = name_calls(course, planned_calls(course))
+            walls.append(monotonic() - began)
             if why := objection(course, number + 1, checked):
                 yield replace(run_of(CLEAN, number, clean_run, _same(clean_run)), problem=why)
                 raise ConfigError(why)
+            if number == 0:
+                require_cells(self._only, possible_plans(call.name for call in clean_run.calls if not call.continues))
             events: list[OfAKind] = []
             if number == FEWEST - 1:
                 self._plan(courses)
-                events.append(self._planned(courses[0].seconds))
+                events.append(self._planned(sum(walls) / len(walls)))
                 assert self.clean
                 clean_run = self.clean.reference if self.clean.one_by_one else clean_run
             else:
@@ -157,19 +166,15 @@ class Probe:
 
     def _plan(self, courses: Sequence[AgentCourse]) -> None:
         self.clean = clean_of(courses)
-        self.cells = cells_of(self.clean, all_forms=self._all_forms, only=self._only)[:MOST_CELLS]
-        every = [cell.plan for cell in cells_of(self.clean, all_forms=True)]
-        for word in self._only:
-            if not any(word in plan for plan in every):
-                known = {part for plan in every for part in (plan, plan.partition("#")[0], f".{plan.rpartition('.')[2]}")}
-                raise ConfigError(f"--only {word}: no cell has this in its name; {nearest(word, known)}")
+        self.cells = self._cells_of(self.clean, all_forms=self._all_forms, only=self._only)[:MOST_CELLS]
+        require_cells(self._only, [cell.plan for cell in self._cells_of(self.clean, all_forms=True)])
 
     def _planned(self, seconds: float) -> CellsPlanned:
         assert self.clean
         return CellsPlanned(
             calls=tuple(self.clean.calls.values()),
             cells=tuple(cell.plan for cell in self.cells),
-            left_out=len(cells_of(self.clean, all_forms=True)) - len(self.cells),
+            left_out=len(self._cells_of(self.clean, all_forms=True)) - len(self.cells),
             volatile=tuple(self.clean.varying),
             one_by_one=self.clean.one_by_one,
             again=tuple(call for call in self.clean.again if not self._is_meant(call)),
@@ -259,9 +264,8 @@ class Probe:
         assert self.clean
         began, plan = monotonic(), mended_plan(cell.plan, mended)
         strike = None if {"client", "tool"} & {*mended} else cell.strike
-        kinds = {identity: call.call_class for (identity, _), call in self.clean.calls.items()}
-        effects = {identity for identity, kind in kinds.items() if kind in ("effect", "unseen")}
-        mends = Mends(mended, self.clean.counts, effects, self._replies) if mended else None
+        together = 1 if "lease" in mended else point_of(cell.point).processes
+        mends = Mends(mended, self.clean.counts, self.clean.acting, self._replies, together) if mended else None
         try:
             half_way = partial(is_half_way, self.clean)
             course = await worker.run(self.clean.masks, strike, mends=mends, half_way=half_way, name=plan)

@@ -9,9 +9,10 @@ import shlex
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
@@ -20,12 +21,13 @@ from bench.common.bounds import Lookup, Many
 from bench.common.digests import digest_of, digest_of_file
 from bench.common.errors import ConfigError, nearest, one_line
 from bench.common.files import opened
-from bench.common.paths import NAME
+from bench.common.paths import NAME, expanded_path
 from bench.common.toml import read_toml
 from bench.common.wording import first_violation
 from bench.probe.run.addresses import Address, host_of, is_here
 from bench.probe.run.agent_code import CODE, Copied, StartedProgram, code_in, fixed_names, places_in
 from bench.probe.run.gateway.agent_config import expanded, read_config
+from bench.probe.run.gateway.functions import FUNCTION
 from bench.probe.run.gateway.gateway import NOT_HANDED, replacement, with_copy
 from bench.probe.run.gateway.subject import CommandWords, McpConfig, ModelSource, OwnersCheck, ProbedAgent, Service, Subject
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings, is_address
@@ -37,15 +39,22 @@ from bench.record.probe.probed import Probed, ProbedStore
 FILE = Path("probe.toml")
 CommandText = str | Many[str]
 """A command as one text, which is taken apart as a shell does, or as a list of its words."""
+VariableName = Annotated[str, Field(pattern=r"^[^=]*$")]
+"""The name of a variable: no system takes one with an equals sign."""
 LONGEST_NAME = 90
 PROVIDERS = {
     "chat": "https://api.openai.com/v1",
     "responses": "https://api.openai.com/v1",
     "anthropic": "https://api.anthropic.com",
 }
-UNREAD = frozenset(("mysql", "mariadb", "redis", "mongodb", "mongo", "mssql", "oracle", "dynamodb", "elasticsearch"))
-"""Kinds of databases that a user can have, and that no witness reads."""
+UNREAD = (
+    "no witness reads {0}, and nothing resets it. (1) If the tools can, let them use SQLite or PostgreSQL for the probe: "
+    "sqlite = FILE or postgres = ADDRESS. (2) Else write memory = FILE here: calls are struck and counted, nobody sees what "
+    "they did, and `agent` must begin by loading the same data into {0}. (3) Or a package of yours reads it: docs/own_parts.md"
+)
+"""What a user can do whose store no witness reads."""
 MODEL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+PLACES = "sqlite = FILE, postgres = ADDRESS, folder = PATH, file = FILE, memory = PATH"
 OURS = ("sqlite", "postgres", "folder", "file", "memory")
 """The kinds of stores that have a key of their own here."""
 REFERENCE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
@@ -72,7 +81,7 @@ class StoreEntry(ConfigEntry):
     text."""
     name: str = ""
     """Its name in the verdicts; by default that of the file, the folder or the database."""
-    variable: str = ""
+    variable: VariableName = ""
     """A variable that gets the path or address of the copy, besides."""
     in_place: bool = False
     """Whether the probe works on the store itself, instead of a copy. It makes a backup first, tests that it can be restored,
@@ -92,7 +101,10 @@ class StoreEntry(ConfigEntry):
     @model_validator(mode="after")
     def _one_kind(self) -> StoreEntry:
         if len(self._places) != 1:
-            raise ValueError("a store is one of: sqlite = FILE, postgres = ADDRESS, folder = PATH, file = FILE, memory = PATH")
+            raise ValueError(f"a store is one of: {PLACES}")
+        scheme = re.match(r"(\w+)(?:\+\w+)?://", self.place)
+        if self.kind in OURS and scheme and scheme[1] not in ("postgres", "postgresql", self.kind):
+            raise ValueError(UNREAD.format(scheme[1]))
         if self.kind not in STORE_KINDS:
             raise ValueError(STORE_KINDS.unknown(self.kind))
         takes = {"name", "variable", *STORE_KINDS[self.kind].takes}
@@ -120,7 +132,7 @@ class ServiceEntry(ConfigEntry):
 
     name: str
     """Its name in the verdicts."""
-    variable: str
+    variable: VariableName
     """The variable in which the agent finds its address."""
     url: str
     """Where it listens. `{port}` stands for a free port, if the probe starts it; `$NAME` for what a variable holds."""
@@ -154,7 +166,7 @@ class CheckEntry(ConfigEntry):
 class ModelSourceEntry(ConfigEntry):
     """Where the agent's requests to its model go. The agent gets the address of the probe's gateway in variables."""
 
-    variables: Many[str] = ("OPENAI_BASE_URL",)
+    variables: Many[VariableName] = ("OPENAI_BASE_URL",)
     """The variables in which the agent finds the address."""
     suffix: str = "/v1"
     """What follows the gateway's address in these variables."""
@@ -185,7 +197,7 @@ class McpEntry(ConfigEntry):
 
     path: str
     """The file: `.mcp.json`, `claude_desktop_config.json`, or an editor's."""
-    variable: str = ""
+    variable: VariableName = ""
     """The variable that hands the copy's path over. By default the copy's path stands for the file's, or for `{mcp}`, in the
     agent's command."""
 
@@ -211,7 +223,7 @@ class ProbeFile(ConfigEntry):
     """The command that goes on with the task after a death; by default the same as `agent`."""
     folder: str = "."
     """Where the agent is started."""
-    environment: Lookup[str, str] = Field(default_factory=dict)
+    environment: Lookup[VariableName, str] = Field(default_factory=dict)
     """Variables for the agent, beside your own; `$NAME` in a value is what your variable holds. Their values are in no
     output, unless they are plain words, numbers or paths."""
     done: CommandText = ()
@@ -219,6 +231,8 @@ class ProbeFile(ConfigEntry):
     said_done: CommandText = ()
     """How the agent says that it is done: a pattern that its output holds, as a text, or a command, as a list of words. By
     default it says so by its exit code 0."""
+    answers: str = ""
+    """What the agent reads on its standard input, in each of its lives, such as `"y\\n"`. By default that is empty."""
     limit: float = Field(300.0, gt=0.0)
     """Seconds that all lives of the agent in one run may take together."""
     settle: float = Field(0.1, gt=0.0, le=600.0)
@@ -236,10 +250,22 @@ class ProbeFile(ConfigEntry):
     takes_copies: bool = False
     """Whether agent and servers take each path from what the probe hands over, even where their code has the name of an MCP
     config or a store. Without it, `--yes` is refused for such code."""
+    functions: Many[str] | None = Field(None, max_length=MOST)
+    """Tools that are functions in the agent's own process (Python), beside those of known frameworks: `MODULE:FUNCTION`, such
+    as `shop.payments:refund`. A script's module is its file's name. By default those of frameworks are sought where the file
+    has neither `mcp` nor `service`; `[]` seeks them beside these."""
     meant: Many[str] = ()
     """Tools that the task is meant to call more than once with the same arguments: `SERVER.TOOL`; `*` is any text."""
     check: Many[CheckEntry] = Field((), max_length=MOST)
     """What is asked at the end of each run, each with its table `[[check]]`."""
+
+    @field_validator("functions")
+    @classmethod
+    def _are_functions(cls, functions: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        for each in functions or ():
+            if not re.fullmatch(r"[^\W\d]\w*(\.\w+)*:[^\W\d]\w*(\.\w+)*", each):
+                raise ValueError(f'{each!r} is no MODULE:FUNCTION, such as "shop.payments:refund"')
+        return functions
 
     @field_validator("name")
     @classmethod
@@ -257,15 +283,17 @@ def read_probe_file(path: Path) -> ProbeFile:
         return ProbeFile.model_validate(read_toml(path))
     except ValidationError as error:
         first = first_violation(error, "extra_forbidden")
+        if first.place == "store":
+            raise ConfigError(
+                f"{path}: store: {first.words}; write what the agent changes under [[store]], in two brackets: {PLACES}. If no "
+                f"witness reads it: memory = FILE, a file that the agent keeps; then calls are counted and nobody sees effects"
+            ) from error
         if first.kind != "extra_forbidden":
             raise ConfigError(f"{path}: {first.line}") from error
-        *_, table, _, key = ("", "", *first.place.split("."))
-        if table == "store" and key.lower() in UNREAD:
-            raise ConfigError(
-                f"{path}: {first.place}: no witness reads {key}; name a store that it reads, or the agent's files as `memory`, "
-                f"and let `done` and a `[[check]]` command ask {key}; nothing resets it between runs"
-            ) from error
         known = _keys_beside(first.place)
+        *_, table, _, key = ("", "", *first.place.split("."))
+        if table == "store" and not get_close_matches(key.lower(), known):
+            raise ConfigError(f"{path}: {first.place}: {UNREAD.format(key)}") from error
         raise ConfigError(f"{path}: unknown key '{first.place}'; {nearest(first.place.rpartition('.')[2], known)}") from error
 
 
@@ -306,6 +334,8 @@ class ProbeSettings:
             hide=frozenset(file.hide),
             reads=file.reads,
             meant=file.meant,
+            remembers=any(entry.memory for entry in file.store),
+            functions=file.functions if file.mcp or file.service else file.functions or (),
             checks=tuple(
                 OwnersCheck(entry.store or _first_store(file), entry.sql, self._words("check.command", entry.command))
                 for entry in file.check
@@ -330,6 +360,7 @@ class ProbeSettings:
         servers = [server for config in subject.configs for server in config.servers]
         doors = {server.name: "mcp_http" if server.url else "mcp_stdio" for server in servers}
         doors |= dict.fromkeys((service.name for service in subject.services), "http")
+        doors |= {FUNCTION: "function"} if subject.functions is not None else {}
         doors |= {"model": "model"} if subject.model else {}
         return Probed(
             subject=self._digest(),
@@ -385,6 +416,7 @@ class ProbeSettings:
             environment={name: self._filled(f"environment.{name}", value) for name, value in file.environment.items()},
             done=self._words("done", file.done) or None,
             said_done=(claim if isinstance(claim, str) else tuple(claim)) or None,
+            answers=file.answers.encode(),
             limit=file.limit,
         )
 
@@ -536,7 +568,7 @@ class ProbeSettings:
             raise ConfigError(f"{self._path}: {key}: {error}; close the quotation, or give a list of words") from error
 
     def _existing(self, key: str, written: str, *, is_folder: bool = False) -> Path:
-        path = Path(written).expanduser()
+        path = expanded_path(written)
         if not (path.is_dir() if is_folder else path.is_file()):
             raise ConfigError(f"{self._path}: {key}: {path} is no {'folder' if is_folder else 'file'} here; name another")
         return path

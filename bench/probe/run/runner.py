@@ -9,7 +9,9 @@ import os
 import re
 import shutil
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping
+import subprocess
+import tempfile
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -22,7 +24,9 @@ from pydantic import JsonValue
 
 from bench.common.digests import Texts, digest_of
 from bench.common.errors import ConfigError, one_line
+from bench.probe.points import point_of
 from bench.probe.run.course import AgentCourse
+from bench.probe.run.gateway.functions import FUNCTION
 from bench.probe.run.gateway.gateway import Gateway
 from bench.probe.run.gateway.journal import Journal, JournaledCall
 from bench.probe.run.gateway.mends import Mends
@@ -172,19 +176,21 @@ class Worker:
                     abandoned=striker.abandoned,
                 )
 
-            async def live_again() -> None:
+            async def live_again(together: int = 1) -> None:
                 agent, words = self._subject.agent, self._subject.agent.resume
                 if mends and strike and mends.forgets_after(strike.point):
                     await self._stores.forget()
                     words = agent.start
-                striker.start_again()
+                striker.start_again(together=together > 1)
                 self._gateway.life += 1
-                await self._live(words, environment, life, journal, texts)
+                await self._live(words, environment, life, journal, texts, striker, together)
 
             try:
-                await self._live(self._subject.agent.start, environment, life, journal, texts)
+                await self._live(self._subject.agent.start, environment, life, journal, texts, striker)
                 if striker.dead and life.in_time:
-                    await live_again()
+                    twice = point_of(strike.point).processes if strike else 1
+                    await live_again(mends.together if mends else twice)
+                await striker.end_delivery()
                 made = await course()
                 again = bool(half_way and half_way(made)) or (striker.holds and life.in_time and not made.said_done)
                 if again:
@@ -205,27 +211,50 @@ class Worker:
         return self._gateway.handshakes
 
     async def _live(
-        self, words: CommandWords, environment: Mapping[str, str], life: _Lives, journal: Journal, texts: Texts
+        self,
+        words: CommandWords,
+        environment: Mapping[str, str],
+        life: _Lives,
+        journal: Journal,
+        texts: Texts,
+        striker: Striker,
+        together: int = 1,
     ) -> None:
-        """Run the agent's process to its end, and record its start and its end."""
+        """Run the agent's process to its end, or as many at the same time, and record their starts and ends. Of several the
+        calls are those of the first one's life, and one that says that it is done speaks for all."""
         number = self._gateway.life
         command, variables = self._gateway.launch(words, environment)
-        life.records.append(ProcessStarted(number, journal.now()))
-        calls = self._gateway.calls
-        process = self._started(command, self._subject.agent.folder, variables, "the agent")
-        await life.live(process)
-        await self._gateway.end_servers()
-        ended = process.ended.result()
-        if ended.failed:
-            raise ConfigError(f"the agent cannot be started: {os.strerror(ended.failed)}; {hint(ended.failed)}")
-        text = self._shown(process.output.text)
-        life.code, life.text = ended.code, text
-        asked, printed, written = self._gateway.calls - calls, texts.keep(text), process.output.written
-        life.records.append(
-            ProcessEnded(number, ended.code, ended.signal, process.seconds, life.why, asked, printed, written, None)
-        )
+        calls, processes = self._gateway.calls, list[AgentProcess]()
+        for nth in range(together):
+            life.records.append(ProcessStarted(number + nth, journal.now()))
+            with tempfile.TemporaryFile() as answers:
+                answers.write(self._subject.agent.answers)
+                answers.seek(0)
+                started = self._started(command, self._subject.agent.folder, variables, "the agent", answers.fileno())
+            started.ended.add_done_callback(lambda _: striker.part())
+            processes.append(started)
+        await life.live(processes)
+        await self._gateway.end_servers(busy=False)
+        self._gateway.life += together - 1
+        texts_shown = [self._shown(process.output.text) for process in processes]
+        life.text = "\n".join(texts_shown)
+        if self._gateway.functions.refused:
+            raise ConfigError(f"functions: {self._gateway.functions.refused[0]}")
+        if self._subject.functions is not None and all(entry.call.kind == "model" for entry in journal.calls):
+            journal.notice(FUNCTION, self._gateway.functions.unentered())
+        for nth, (process, text) in enumerate(zip(processes, texts_shown, strict=True)):
+            ended = process.ended.result()
+            if ended.failed:
+                raise ConfigError(f"the agent cannot be started: {os.strerror(ended.failed)}; {hint(ended.failed)}")
+            life.code = ended.code if not nth or ended.code == 0 else life.code
+            asked, printed, written = self._gateway.calls - calls, texts.keep(text), process.output.written
+            life.records.append(
+                ProcessEnded(number + nth, ended.code, ended.signal, process.seconds, life.why, asked, printed, written, None)
+            )
 
-    def _started(self, words: CommandWords, folder: Path, environment: Mapping[str, str], who: str) -> AgentProcess:
+    def _started(
+        self, words: CommandWords, folder: Path, environment: Mapping[str, str], who: str, reads: int = subprocess.DEVNULL
+    ) -> AgentProcess:
         place, path = self._placed(folder), environment.get("PATH", os.defpath)
         program = shutil.which(words[0], path=path) if os.sep not in words[0] else str(place / words[0])
         if program is None or not os.path.exists(program):  # noqa: PTH110  `Path.exists` raises without permission
@@ -233,7 +262,7 @@ class Worker:
         if why := why_not(program, path):
             raise ConfigError(f"{who} cannot be started: {words[0]!r} {why}")
         try:
-            return AgentProcess((program, *words[1:]), place, environment, LARGEST)
+            return AgentProcess((program, *words[1:]), place, environment, LARGEST, reads=reads)
         except OSError as error:
             raise ConfigError(f"{who} cannot be started in {place}: {error.strerror}; correct its folder") from error
 
@@ -347,32 +376,33 @@ def owners_names(replaces: Mapping[str, str], folder: Path) -> Mapping[str, str]
 
 
 class _Lives:
-    """The lives of the agent in one course: the running process, the time that is left, and how the last life ended."""
+    """The lives of the agent in one course: the running processes, the time that is left, and how the last life ended."""
 
     def __init__(self, seconds: float):
-        self._left, self._process = seconds, None
+        self._left = seconds
+        self._processes: Sequence[AgentProcess] = ()
         self.in_time, self.code, self.text, self.why = True, None, "", ""
         self.records: list[ProcessStarted | ProcessEnded] = []
 
-    _process: AgentProcess | None
     code: int | None
 
     async def kill(self) -> None:
         self.why = "crash"
-        if self._process:
-            self._process.kill()
+        for process in self._processes:
+            process.kill()
 
-    async def live(self, process: AgentProcess) -> None:
-        """Wait until the process has ended, and end it if its time is over."""
-        self._process, self.why = process, ""
+    async def live(self, processes: Sequence[AgentProcess]) -> None:
+        """Wait until the processes have ended, and end them if their time is over."""
+        self._processes, self.why = processes, ""
         try:
             async with asyncio.timeout(max(0.0, self._left)):
-                await asyncio.shield(process.ended)
+                await asyncio.wait([process.ended for process in processes])
         except TimeoutError:
             self.in_time, self.why = False, "time limit"
         finally:
-            await process.close()
-            self._left -= process.seconds
+            for process in processes:
+                await process.close()
+            self._left -= max(process.seconds for process in processes)
 
 
 def call_of(entry: JournaledCall, texts: Texts) -> GatewayCall:

@@ -19,6 +19,7 @@ from bench.common.bounds import BoundedTable, Lookup, Many
 from bench.common.digests import Texts
 from bench.common.errors import ConfigError, nearest
 from bench.common.files import content_of, new_file
+from bench.probe.points import point_of
 from bench.probe.run.causes import name_calls
 from bench.probe.run.cells import cells_of
 from bench.probe.run.clean import FEWEST, clean_of, objection
@@ -103,9 +104,13 @@ async def record_tapes(settings: ProbeSettings, hidden: Secrets, plan: str) -> l
             if why := objection(each, number, subject.agent.done is not None):
                 raise ConfigError(why)
         clean = clean_of(courses)
-        cells = {cell.plan: cell for cell in cells_of(clean, all_forms=True)}
+        cells = {cell.plan: cell for cell in cells_of(clean, goes_on=subject.goes_on, all_forms=True)}
         if plan not in cells:
             raise ConfigError(f"--test {plan}: there is no such cell; {nearest(plan, list(cells))}")
+        if point_of(cells[plan].point).by_tool:
+            raise ConfigError(
+                f"--test {plan}: the tool gets one call twice there, and a tape has no tool; test the tool itself"
+            )
         half_way = partial(is_half_way, clean)
         plans = dict.fromkeys((plan, plan_of(cells[plan].call, "killed_before")))
         struck = [
@@ -169,7 +174,8 @@ async def play(settings: ProbeSettings, tape: CellTape) -> CellRun:
         ConfigError: The agent cannot be started, or the tape does not hold the cell.
     """
     clean = clean_of(tape.courses())
-    cell = next((each for each in cells_of(clean, all_forms=True) if each.plan == tape.plan), None)
+    cells = cells_of(clean, goes_on=settings.subject.goes_on, all_forms=True)
+    cell = next((each for each in cells if each.plan == tape.plan), None)
     if cell is None:
         raise ConfigError(f"the tape of {tape.plan} does not hold this cell; record it anew by: bench probe --test {tape.plan}")
     stores = TapedStores.of(settings.stores, work_folder(), settings.subject.settle, frozenset(), b"")
@@ -222,7 +228,7 @@ def _answer(call: GatewayCall, raw: bytes, hidden: Secrets) -> str:
     def blot(text: bytes) -> bytes:
         return hidden.blot(text.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
-    if call.door_kind.startswith("mcp"):
+    if call.door_kind != "http":
         return blot(raw).decode("latin-1")
     at = raw.index(b"\r\n\r\n") + 4
     head = head_of(blot(raw[:at]))

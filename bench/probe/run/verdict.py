@@ -7,19 +7,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bench.common.wording import plural
+from bench.probe.points import POINTS
 from bench.probe.run.clean import Clean
-from bench.probe.run.comparison import BY_THE_TOOL, CellComparison, is_done, times_done
+from bench.probe.run.comparison import CellComparison, is_by_tool, is_done, times_done
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.volatile import place_of
 from bench.record.probe.events import CellFinding, CellJudged, CellVerdict, FindingKind, GatewayCall
-from bench.record.probe.points import StrikePoint
 
 _GRAVEST: tuple[FindingKind, ...] = ("doubled", "extra", "changed", "lost")
 _KEY = re.compile(r'"[^"]*(?:idempot|request_?id|client_?token|dedup|(?:^|_)key)[^"]*":', re.IGNORECASE)
 """An argument that can be a key by which a tool knows a call again."""
 
 
-def judge(clean: Clean, course: AgentCourse, call: str = "", point: StrikePoint | None = None, form: str = "") -> CellJudged:
+def judge(clean: Clean, course: AgentCourse, call: str = "", point: str | None = None, form: str = "") -> CellJudged:
     """Return the verdict on a cell. Without a point it is the verdict on a control. The calls of the course have their
     names."""
     struck = next((made for made in course.calls if made.number == course.struck), None)
@@ -94,16 +94,18 @@ def _same_key(course: AgentCourse, made: Sequence[GatewayCall]) -> str:
     return "its arguments differed"
 
 
-def _not_applicable(struck: GatewayCall | None, point: StrikePoint, findings: Sequence[CellFinding]) -> str:
+def _not_applicable(struck: GatewayCall | None, point: str, findings: Sequence[CellFinding]) -> str:
     if struck is None:
         return "the call, its answer or the request after it did not come, so nothing was struck"
     if struck.went == "waits_longer":
         return "it waits longer for its answer than the probe does"
-    if point == "in_flight" and struck.passed_on is None:
+    if POINTS[point].before == "hold" and struck.passed_on is None:
         return "the call that was held could not be delivered any more"
-    if point in BY_THE_TOOL and struck.call_class == "unseen" and not findings:
+    if is_by_tool(point) and struck.call_class == "unseen" and not findings:
         return "no witness sees what this call does, so nobody can tell whether its tool did it twice"
-    return "this read had no earlier answer in this run" if point == "stale" and not struck.given_otherwise else ""
+    return (
+        "this read had no earlier answer in this run" if POINTS[point].after == "stale" and not struck.given_otherwise else ""
+    )
 
 
 def _undecided(clean: Clean, course: AgentCourse, findings: Sequence[CellFinding]) -> str:
@@ -137,7 +139,7 @@ def _unseen(clean: Clean, course: AgentCourse, struck: GatewayCall | None) -> It
     for identity in dict.fromkeys(same for _, same, _ in course.own_calls()):
         made = [call for call, same, _ in course.own_calls() if same == identity]
         is_struck = struck in made
-        if made[0].call_class != "unseen" or (is_struck and struck and struck.point in BY_THE_TOOL):
+        if made[0].call_class != "unseen" or (is_struck and struck and is_by_tool(struck.point)):
             continue
         times, normal = done[identity], counts[identity]
         if (is_struck and times != normal) or (made[0].reads is False and times > normal > 0):

@@ -14,9 +14,16 @@ from bench.common.bounds import Many
 from bench.common.numbers import Count, Seconds
 from bench.common.values import dataclass
 from bench.record.events import EventPart
-from bench.record.probe.points import CallClass, StrikePoint
 from bench.record.probe.rows import RowDifference
 
+CallClass = Literal["effect", "read", "unseen", "model"]
+"""Of a call, not of a tool.
+
+effect   a witness saw a difference
+read     no witness saw a difference, and the call claims to read
+unseen   no witness saw a difference, and the call claims to write or claims nothing: repeated, it is no damage and no pass
+model    a request to the model
+"""
 CLEAN, CONTROL = "clean", "control"
 """The plans of trials in which nothing is struck: the first ones, and those among the cells."""
 Went = Literal["", "disconnected", "cancelled", "asked_again", "waits_longer"]
@@ -62,11 +69,13 @@ no_verdict      `why` says what kept it from one
 """
 DAMAGE = frozenset[CellVerdict](("doubled", "extra", "changed", "lost"))
 JudgedBy = Literal["witness", "journal"]
-GatewayMend = Literal["key", "memory", "client", "reply", "tool"]
+GatewayMend = Literal["key", "memory", "lease", "look", "client", "reply", "tool"]
 """What the gateway can mend while a cell is run again.
 
 key     a repeated call gets its first answer
 memory  after a restart the journal answers for what was done before
+lease   one process at a time goes on
+look    a call whose answer was given up is done before the agent looks
 client  the answer arrives, so that no client has to ask again
 reply   the model's reply is the one of the clean run
 tool    a call that is delivered twice is done once
@@ -99,7 +108,7 @@ class GatewayCall:
     number: Count
     name: str
     door: str
-    door_kind: Literal["mcp_stdio", "mcp_http", "http", "model"]
+    door_kind: Literal["mcp_stdio", "mcp_http", "http", "function", "model"]
     tool: str
     call_class: CallClass
     reads: bool | None
@@ -112,7 +121,7 @@ class GatewayCall:
     answered: Seconds | None
     given: Seconds | None
     failed: bool = False
-    point: StrikePoint | None = None
+    point: str | None = None
     form: str = ""
     given_otherwise: bool = False
     went: Went = ""
@@ -195,7 +204,7 @@ class CellJudged:
     """
 
     call: str
-    point: StrikePoint | None
+    point: str | None
     form: str
     call_class: CallClass | None
     struck: Count | None
@@ -262,7 +271,7 @@ class CellsPlanned:
     kind: Literal["cells_planned"] = "cells_planned"
 
 
-def plan_of(call: str, point: StrikePoint, form: str = "") -> str:
+def plan_of(call: str, point: str, form: str = "") -> str:
     """Return the plan of the cell that strikes a call at this point; `form` if it is not the point's first."""
     return f"{call}.{point}.{form}" if form else f"{call}.{point}"
 

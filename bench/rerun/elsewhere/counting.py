@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 
 from bench.rerun.elsewhere.trials import RecordedCall, RecordedTrial
 
@@ -47,13 +48,24 @@ class ErrorRepair:
 
 def repairs(trial: RecordedTrial) -> Iterator[ErrorRepair]:
     """Yield what followed each tool error of a trial, in order."""
-    for place, call in enumerate(trial.calls):
-        if not call.failed or call.answered is None:
-            continue
-        later = trial.calls[place + 1 :]
-        good = [(n, other) for n, other in enumerate(later, 1) if other.tool == call.tool and other.failed is False]
-        steps, same = (next((n for n, other in good if not alike or other.key == call.key), None) for alike in (False, True))
-        end = good[0][1].answered if good else None
-        tokens = None if end is None else sum(turn.tokens for turn in trial.turns[call.answered : end])
-        whole = None if end is None else sum(turn.tokens for turn in trial.turns[call.answered + 1 : end + 1])
-        yield ErrorRepair(call, kind_of(call), steps, same, tokens, whole, bool(later) and later[0].key == call.key)
+    tools, calls, all_repairs = dict[str, int](), dict[tuple[str, str], int](), list[ErrorRepair]()
+    tokens = (0, *accumulate(turn.tokens for turn in trial.turns))
+    for place in reversed(range(len(trial.calls))):
+        call = trial.calls[place]
+        if call.failed and call.answered is not None:
+            good, same = tools.get(call.tool), calls.get(call.key)
+            end = None if good is None else trial.calls[good].answered
+            all_repairs.append(
+                ErrorRepair(
+                    call,
+                    kind_of(call),
+                    None if good is None else good - place,
+                    None if same is None else same - place,
+                    None if end is None else tokens[max(end, call.answered)] - tokens[call.answered],
+                    None if end is None else tokens[max(end, call.answered) + 1] - tokens[call.answered + 1],
+                    place + 1 < len(trial.calls) and trial.calls[place + 1].key == call.key,
+                )
+            )
+        elif call.failed is False:
+            tools[call.tool] = calls[call.key] = place
+    yield from reversed(all_repairs)

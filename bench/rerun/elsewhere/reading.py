@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import lzma
+import sys
 import zipfile
+import zlib
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -17,6 +22,7 @@ from bench.common.bounds import Many, crowded, is_too_deep
 from bench.common.errors import ResultsError, one_line
 from bench.common.files import content_of
 from bench.common.wording import first_violation
+from bench.record.archive import BLOCK, unpacked
 from bench.rerun.elsewhere.formats import labels, sessions, shells, tau
 from bench.rerun.elsewhere.trials import RecordedRun
 
@@ -116,6 +122,8 @@ def _value(where: str, content: bytes) -> Any:
         raise ResultsError(f"{where}: is not read: it is nested too deeply") from error
     except json.JSONDecodeError as error:
         whole, lines = error, text.splitlines()
+    except ValueError as error:
+        raise ResultsError(f"{where}: is not read: a number has more than {sys.get_int_max_str_digits():,} digits") from error
     try:
         values = [json.loads(line) for line in lines if line.strip()]
     except (ValueError, RecursionError):
@@ -141,15 +149,15 @@ def _of_archive(where: str, content: bytes) -> RecordedRun | None:
             header = sessions.InspectHeader.model_validate(_member(where, archive, "header.json"))
             wanted = sorted(name for name in names if name.startswith("samples/") and name.endswith(".json"))
             samples = [sessions.InspectSample.model_validate(_member(where, archive, name)) for name in wanted]
-    except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError, OSError, EOFError) as error:
         raise ResultsError(f"{where}: the archive is cut or packed in an unknown way: {one_line(str(error), 120)}") from error
     return sessions.inspect_run(where, header, samples)
 
 
 def _member(where: str, archive: zipfile.ZipFile, name: str) -> Any:
-    with archive.open(name) as file:
-        content = file.read(LARGEST + 1)
-    if len(content) > LARGEST or crowded(content, SPARSE):
+    with closing(unpacked(archive, archive.getinfo(name))) as file:
+        content = b"".join(iter(partial(file.read1, BLOCK), b""))
+    if crowded(content, SPARSE):
         raise ResultsError(f"{where}: {name} is too large")
     value = _value(f"{where}: {name}", content)
     if is_too_deep(value):

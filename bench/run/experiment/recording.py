@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bench.common.digests import Texts
-from bench.common.errors import CallFailed, ConfigError, ResultsError, failures_by_kind, nearest
+from bench.common.errors import CallFailed, ConfigError, ResultsError, failures_by_kind, nearest, one_line
 from bench.record.extra_fields import extra_in, extra_text
 from bench.record.files import RESPONSES, TEXTS, opened
 from bench.record.history import History
@@ -20,12 +20,15 @@ from bench.record.reading import read_manifest, read_records, read_responses, re
 from bench.record.record import ResponseRecord, SessionRecord, TrialRecord, latest
 from bench.record.tool_calls import calls_in, text_of
 from bench.run.models.base import Reply, Request, RequestContext, Response, Usage
+from bench.run.models.cached import ResponsesBefore
 from bench.run.models.recording import Recording
 
 RECORDED = "recorded:"
 """The prefix of a run's name on the command line, if its recorded models are to answer."""
 DECIDING = ("kind", "model", "temperature", "max_tokens", "top_p", "response_format", "weights", "extra_body", "omit")
 """The parameters of a model that determine its replies."""
+ADDRESSED = ("base_url", "api_version", "organization", "project")
+"""The parameters of a model that say who answers."""
 ASKED = ("answer_format", "draft_tags")
 """Keys of a manifest's model that are no parameters: how it is asked, and how its replies are read."""
 
@@ -95,24 +98,39 @@ def responses_of(folder: Path, wanted: Callable[[ResponseRecord], bool]) -> Iter
             yield response_of(record, texts, folder)
 
 
-def responses_before(folders: Sequence[Path], parameters: Mapping[str, object]) -> tuple[list[Response], list[dict[str, str]]]:
-    """Return the replies of models with these parameters, the address included, in the runs in `folders`, and these runs' names
-    and digests.
+def responses_before(folders: Sequence[Path], parameters: Mapping[str, object], name: str) -> ResponsesBefore:
+    """Return the replies of models with these parameters, the address included, in the runs in `folders`.
 
-    A run without such a model contributes nothing. Raises ResultsError if a folder holds no run.
+    A run without such a model contributes nothing but the reason. Raises ResultsError if a folder holds no run.
     """
     settings = settings_digest(parameters)
-    responses, runs = list[Response](), list[dict[str, str]]()
+    before = ResponsesBefore()
     for folder in folders:
         manifest = read_manifest(folder)
         models = {**dict(pair for model in manifest.models.values() for pair in model.models.items()), **manifest.models}
-        elsewhere = {name for name, model in models.items() if model.base_url != parameters.get("base_url")}
+        shown = {each: model.shown for each, model in models.items()}
+        elsewhere = {each for each, theirs in shown.items() if any(_differing(theirs, parameters, ADDRESSED))}
         replies = [
             each for each in responses_of(folder, lambda response: response.settings == settings) if each.model not in elsewhere
         ]
-        responses += replies
-        runs += [{"name": manifest.name, "digest": _digest(folder)}] if replies else []
-    return responses, runs
+        before.responses.extend(replies)
+        if replies:
+            before.runs.append({"name": manifest.name, "digest": _digest(folder)})
+        elif differing := list(_differing(shown.get(name) or next(iter(shown.values())), parameters, (*ADDRESSED, *DECIDING))):
+            before.others.append(f"{manifest.name}, where {' and '.join(differing)}")
+    return before
+
+
+def _differing(theirs: Mapping[str, Any], ours: Mapping[str, object], keys: Iterable[str]) -> Iterator[str]:
+    """Yield each of these parameters in which a model there differs from the one here, with both values."""
+    for key in keys:
+        there, here = theirs.get(key), ours.get(key)
+        if (there or None) != (here or None):
+            yield f"{key} is {_short(there)} and here {_short(here)}"
+
+
+def _short(value: object) -> str:
+    return "not given" if value is None else one_line(str(value), 80)
 
 
 def settings_digest(parameters: Mapping[str, object]) -> str:

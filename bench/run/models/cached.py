@@ -10,8 +10,8 @@ it had paid for them alone.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter_ns
 
@@ -44,24 +44,38 @@ class CacheSettings(BaseModel):
         return self
 
 
+@dataclass(frozen=True)
+class ResponsesBefore:
+    """What earlier runs answer for a model.
+
+    responses   the responses of models with its parameters
+    runs        the names and digests of the runs that hold them
+    others      the other runs, each with what differs there
+    """
+
+    responses: list[Response] = field(default_factory=list)
+    runs: list[dict[str, str]] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+
+
 class CachedModel:
     """Implements `bench.run.models.base.Model` on another model. A failed call is made again each time it is asked for.
 
     shared   whether arms get each other's replies; otherwise each arm finds only its own
-    runs     names and digests of the earlier runs that the replies in `before` come from; they are among the parameters
+    before   what earlier runs answer; the names and digests of these runs are among the parameters
     """
 
-    def __init__(self, model: Model, shared: bool, before: Iterable[Response] = (), runs: Sequence[Mapping[str, str]] = ()):
-        self._model, self.shared, self.runs = model, shared, list(runs)
+    def __init__(self, model: Model, shared: bool, before: ResponsesBefore | None = None):
+        self._model, self.shared, self.before = model, shared, before or ResponsesBefore()
         self._known: dict[CacheKey, Reply] = {}
         self._asked: dict[CacheKey, asyncio.Event] = {}
         self.name, self.endpoint, self.concurrency = model.name, model.endpoint, model.concurrency
         self.timing: Timing = model.timing
-        self.know(before)
+        self.know(self.before.responses)
 
     @property
     def parameters(self) -> dict[str, object]:
-        return {**self._model.parameters, **({"cache_from": self.runs} if self.runs else {})}
+        return {**self._model.parameters, **({"cache_from": self.before.runs} if self.before.runs else {})}
 
     def know(self, responses: Iterable[Response]) -> None:
         """Add the replies of earlier responses; the first reply to a request stays."""

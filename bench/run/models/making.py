@@ -8,7 +8,8 @@ from pathlib import Path
 
 from bench.record.formats import AnswerFormat
 from bench.run.models.bank import Bank
-from bench.run.models.base import Model, Response
+from bench.run.models.base import Model
+from bench.run.models.cached import ResponsesBefore
 from bench.run.models.erring import Learning
 from bench.run.models.recording import Recording
 from bench.scenario import Scenario
@@ -23,7 +24,7 @@ class Making:
     scenarios        the experiment's scenarios, by their keys
     others           the models to which it passes requests on
     recording        (run, model, calls at a time) -> what that model did there, and its parameters
-    answered_before  (runs, parameters) -> the responses of models with these parameters there, and the runs' names and digests
+    answered_before  (runs, parameters, name) -> the responses of models with these parameters there
     bank             run -> its replies to judgments
     learning         run -> how often a judgment there was right after a rejection
     """
@@ -33,6 +34,6 @@ class Making:
     scenarios: Mapping[str, Scenario]
     others: Mapping[str, Model]
     recording: Callable[[Path, str, int | None], tuple[Recording, dict[str, object]]]
-    answered_before: Callable[[Sequence[Path], Mapping[str, object]], tuple[list[Response], list[dict[str, str]]]]
+    answered_before: Callable[[Sequence[Path], Mapping[str, object], str], ResponsesBefore]
     bank: Callable[[str], Bank]
     learning: Callable[[str], Learning]

@@ -188,4 +188,4 @@ class OpenAIModel:
 def made(settings: OpenAISettings, of: Making) -> CachedModel:
     held = settings.response_format or "json_schema" if of.answer_format == "schema" else None
     model = OpenAIModel(of.name, settings.model_copy(update={"response_format": held}))
-    return CachedModel(model, settings.cache, *of.answered_before(settings.cache_from, model.parameters))
+    return CachedModel(model, settings.cache, of.answered_before(settings.cache_from, model.parameters, of.name))

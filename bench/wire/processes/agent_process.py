@@ -42,7 +42,7 @@ class AgentProcess:
 
     Call `kill`, or await `ended`; then await `close`. `patience` is the number of seconds to wait after a kill for the
     supervisor's report. An agent can stop or replace its supervisor; the report is then given up. `streams` are open files for
-    its stdin, stdout and stderr, which stay the caller's. Without them it reads nothing, and its output is kept.
+    its stdin, stdout and stderr, which stay the caller's. Without them its output is kept, and it reads the open file `reads`.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class AgentProcess:
         largest: int,
         patience: float = PATIENCE,
         streams: tuple[int, int, int] | None = None,
+        reads: int = subprocess.DEVNULL,
     ):
         self._loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[Ended] = self._loop.create_future()
@@ -63,7 +64,7 @@ class AgentProcess:
         self._status, status = os.pipe()
         control, self._control = os.pipe()
         self._output, output = os.pipe()
-        stdin, stdout, stderr = streams or (subprocess.DEVNULL, output, output)
+        stdin, stdout, stderr = streams or (reads, output, output)
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(SUPERVISOR), str(status), str(control), str(largest), *words],

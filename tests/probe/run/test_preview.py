@@ -75,7 +75,7 @@ def test_what_is_called_for_real_is_said_with_its_address(tmp_path: Path, monkey
         "  the database of store shop: db.example: NOT on this machine; copies are made on that server",
         "  the model: http://model.example/attacker",
     ]
-    assert any(line.startswith("runs of the agent: 3 undisturbed, then up to 13 for each call") for line in lines)
+    assert any(line.startswith("runs of the agent: 3 undisturbed, then up to 15 for each call") for line in lines)
     assert not any("hidden-word" in line for line in lines)
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from till import ROOT, desk, till, worker_of
+from till import ROOT, MadeProbe, desk, probed, till, worker_of
 
 from bench.common.errors import ConfigError, OriginalChanged
 from bench.probe.run.gateway.subject import Subject
@@ -27,30 +27,6 @@ from bench.record.probe.events import CellsPlanned, GatewayCall
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the probe's processes are watched on Linux")
 
 
-def probed(
-    folder: Path,
-    subject: Subject,
-    *only: str,
-    workers: int = 1,
-    kept: Sequence[CellRun] = (),
-    most: int = 1000,
-    budget: float | None = None,
-) -> list[CellRun]:
-    """Return the runs of a probe, at most `most`."""
-
-    async def all_runs() -> list[CellRun]:
-        probe = Probe(subject, worker_of(subject, folder), workers=workers, only=only, kept=kept, budget=budget)
-        runs, iterator = list[CellRun](), probe.runs()
-        async for run in iterator:
-            runs.append(run)
-            if len(runs) == most:
-                await iterator.aclose()
-                break
-        return runs
-
-    return asyncio.run(all_runs())
-
-
 def damaged(runs: Sequence[CellRun]) -> Mapping[str, int]:
     """Return how many runs of each cell did damage, with nothing mended."""
     return Counter(run.plan for run in runs if run.judged and run.judged.is_damage and "+" not in run.plan)
@@ -60,16 +36,14 @@ def verdicts(runs: Sequence[CellRun]) -> dict[tuple[str, int], str]:
     return {(run.plan, run.repetition): run.judged.verdict if run.judged else run.problem for run in runs}
 
 
-def test_an_agent_that_asks_again_pays_twice_and_a_key_keeps_it_from_that(tmp_path: Path) -> None:
-    (tmp_path / "bare").mkdir()
-    (tmp_path / "keyed").mkdir()
-    bare = probed(tmp_path / "bare", till(tmp_path / "bare", "again"), "charge#1.lost")
-    keyed = probed(tmp_path / "keyed", till(tmp_path / "keyed", "again keyed"), "charge#1.lost")
-    assert verdicts(bare)["till.charge#1.lost", 0] == verdicts(bare)["till.charge#1.lost", 1] == "doubled"
-    assert damaged(bare) == {"till.charge#1.lost": 2}
-    assert verdicts(keyed)["till.charge#1.lost", 0] == "absorbed"
+def test_an_agent_that_asks_again_pays_twice_and_a_key_keeps_it_from_that(tmp_path: Path, asks_again: MadeProbe) -> None:
+    bare, plan = asks_again.runs, "till.charge#1.lost"
+    keyed = probed(tmp_path, till(tmp_path, "again keyed"), "charge#1.lost")
+    assert verdicts(bare)[plan, 0] == verdicts(bare)[plan, 1] == "doubled"
+    assert damaged(bare) == {plan: 2}
+    assert verdicts(keyed)[plan, 0] == "absorbed"
     assert not damaged(keyed)
-    struck = next(run for run in bare if run.plan == "till.charge#1.lost")
+    struck = next(run for run in bare if run.plan == plan)
     first, again = (call for call in of_kind(struck.events, GatewayCall) if call.arguments == call_of(struck).arguments)
     assert (first.point, first.given_otherwise, again.repeats, again.cause) == ("lost", True, first.number, "client")
 
@@ -78,25 +52,17 @@ def call_of(run: CellRun) -> GatewayCall:
     return next(call for call in of_kind(run.events, GatewayCall) if call.point)
 
 
-def test_a_killed_agent_that_begins_anew_pays_twice_and_one_that_looks_does_not(tmp_path: Path) -> None:
-    (tmp_path / "bare").mkdir()
-    (tmp_path / "looks").mkdir()
-    bare = probed(tmp_path / "bare", till(tmp_path / "bare", ""), "charge#1.unack")
-    looks = probed(tmp_path / "looks", till(tmp_path / "looks", "looks"), "charge#1.unack")
-    assert verdicts(bare)["till.charge#1.unacknowledged", 0] == "doubled"
-    again = next(call for call in of_kind(bare[3].events, GatewayCall) if call.repeats)
+def test_a_killed_agent_that_begins_anew_pays_twice_and_one_that_looks_does_not(tmp_path: Path, begins_anew: MadeProbe) -> None:
+    plan = "till.charge#1.unacknowledged"
+    looks = probed(tmp_path, till(tmp_path, "looks"), "charge#1.unack", until=plan)
+    assert verdicts(begins_anew.runs)[plan, 0] == "doubled"
+    again = next(call for call in of_kind(begins_anew.runs[3].events, GatewayCall) if call.repeats)
     assert again.cause == "restart"
-    assert verdicts(looks)["till.charge#1.unacknowledged", 0] == "same"
+    assert verdicts(looks)[plan, 0] == "same"
 
 
-def test_an_agent_whose_model_asks_again_pays_twice_over_http(tmp_path: Path) -> None:
-    only = (
-        "shop.POST /payments#1.lost",
-        "shop.POST /payments#1.unacknowledged",
-        "shop.POST /payments#1.twice",
-        "#1.model_lost",
-    )
-    runs = probed(tmp_path, desk(tmp_path), *only, workers=2)
+def test_an_agent_whose_model_asks_again_pays_twice_over_http(over_http: MadeProbe) -> None:
+    runs = over_http.runs
     planned = next(iter(of_kind(runs[2].events, CellsPlanned)))
     assert {call.name: call.call_class for call in planned.calls} == {
         "model./v1/chat/completions#1": "model",
@@ -147,10 +113,50 @@ def test_a_clean_run_that_does_not_count_is_said_in_one_line(tmp_path: Path, mod
     assert not list((tmp_path / "worker-0" / "stores").iterdir())
 
 
+def asking(folder: Path, answers: bytes) -> Subject:
+    """A subject whose agent asks a person before it pays."""
+    subject = till(folder, "again keyed")
+    program, *words = subject.agent.start[1:]
+    again = f"sys.argv[0] = {program!r}; runpy.run_path({program!r}, run_name='__main__')"
+    asks = f"import runpy, sys; input('sure? ') == 'y' or sys.exit(6); {again}"
+    start = (subject.agent.start[0], "-c", asks, *words)
+    return replace(subject, agent=replace(subject.agent, start=start, resume=start, answers=answers))
+
+
+def test_an_agent_that_asks_a_person_gets_the_answers_and_without_any_is_told_that_its_input_is_empty(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"EOFError: .*the end of its standard input: answers = \"y\\n\" in probe.toml says"):
+        probed(tmp_path, asking(tmp_path, b""))
+    (tmp_path / "answered").mkdir()
+    (run,) = probed(tmp_path / "answered", asking(tmp_path / "answered", b"y\n"), most=1)
+    assert run.judged and run.judged.verdict == "same"
+
+
+@pytest.mark.parametrize(("word", "near"), [("till.charge#1.lsot", "'till.charge#1.lost'"), ("till.chrage", "'till.charge'")])
+def test_a_cell_that_cannot_be_is_refused_with_the_nearest_names_by_the_first_clean_run(
+    tmp_path: Path, word: str, near: str
+) -> None:
+    ended = list[CellRun]()
+
+    subject = till(tmp_path, "again")
+
+    async def first_runs() -> None:
+        async for run in Probe(subject, worker_of(subject, tmp_path), only=(word,)).runs():
+            ended.append(run)
+
+    with pytest.raises(ConfigError, match=f"--only {word}: no cell has this in its name; did you mean {near}"):
+        asyncio.run(first_runs())
+    assert not ended and (tmp_path / "worker-0").exists() == (word == "till.chrage")
+
+
 @pytest.mark.parametrize(
     ("variable", "path", "method", "says"),
     [
-        ("OPENAI_BASE_URL", "/chat/completions", "POST", r"no call .*made 1 request to its model; tools in its own process"),
+        (
+            "OPENAI_BASE_URL",
+            "/chat/completions",
+            "POST",
+            r"no call .*made 1 request to its model; for tools in its own process write",
+        ),
         (
             "SHOP_URL",
             "/refunds",
@@ -273,3 +279,13 @@ def commands() -> list[str]:
         except OSError:
             continue
     return lines
+
+
+@pytest.mark.parametrize(("mode", "verdict"), [("again", "doubled"), ("again keyed", "absorbed")])
+def test_over_a_pipe_a_call_is_still_in_flight_when_the_agent_makes_it_again(tmp_path: Path, mode: str, verdict: str) -> None:
+    runs = probed(tmp_path, till(tmp_path, mode), "charge#1.in_flight", most=4)
+    assert verdicts(runs)["till.charge#1.in_flight", 0] == verdict
+    held = call_of(runs[3])
+    others = [call for call in of_kind(runs[3].events, GatewayCall) if call.given is not None]
+    assert held.given is None and held.answered is not None and held.went == "disconnected"
+    assert held.passed_on is not None and any(call.given is not None and call.given < held.passed_on for call in others)

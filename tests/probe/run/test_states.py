@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import sys
-from contextlib import closing
+from contextlib import aclosing, closing
 from dataclasses import replace
 from pathlib import Path
 
 import payer
 import pytest
 
+from bench.common.errors import ConfigError
 from bench.probe.read.blame import blame_of
 from bench.probe.run.gateway.subject import OwnersCheck, ProbedAgent, Service, Subject
 from bench.probe.run.probe import Probe
@@ -23,6 +24,7 @@ from bench.probe.run.witness.stores import Stores
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
 from bench.record.probe.events import CellJudged, CellsPlanned, GatewayCall
+from bench.record.worlds.process_events import ProcessStarted
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the probe's processes are watched on Linux")
 
@@ -34,10 +36,13 @@ def payer_of(folder: Path, mode: str) -> Subject:
     serve = (*program, "serve", "{port}", str(folder / "shop.db"))
     service = Service("pay", "PAY_URL", "http://127.0.0.1:{port}", serve)
     words = (*program, mode)
-    return Subject("payer", ProbedAgent(words, words, folder, limit=60.0), services=(service,), settle=0.02, patience=6.0)
+    agent = ProbedAgent(words, words, folder, limit=60.0)
+    return Subject("payer", agent, services=(service,), settle=0.02, patience=6.0, remembers=True)
 
 
-def probed(folder: Path, subject: Subject, *only: str) -> list[CellRun]:
+def probed(folder: Path, subject: Subject, *only: str, until: str = "") -> list[CellRun]:
+    """Return the runs of a probe; `until`: up to the first run of this plan, which cost a third of what all cost."""
+
     def worker(number: int) -> Worker:
         private = folder / f"worker-{number}"
         shop = StoreSettings("shop", "sqlite", str(folder / "shop.db"))
@@ -45,10 +50,16 @@ def probed(folder: Path, subject: Subject, *only: str) -> list[CellRun]:
         stores = Stores.of([shop, memory], private / "stores", subject.settle, subject.hide, b"of this test")
         return Worker(subject, stores, Place(private, "agent"), Secrets(()))
 
-    async def all_runs() -> list[CellRun]:
-        return [run async for run in Probe(subject, worker, only=only).runs()]
+    async def runs() -> list[CellRun]:
+        made = list[CellRun]()
+        async with aclosing(Probe(subject, worker, only=only).runs()) as running:
+            async for run in running:
+                made.append(run)
+                if run.plan == until:
+                    break
+        return made
 
-    return asyncio.run(all_runs())
+    return asyncio.run(runs())
 
 
 def first(runs: list[CellRun], plan: str) -> CellJudged:
@@ -61,21 +72,21 @@ def planned(runs: list[CellRun]) -> CellsPlanned:
     return next(iter(of_kind(runs[2].events, CellsPlanned)))
 
 
-LOST = "pay.POST /pay#1.lost"
+LOST, FAILS = "pay.POST /pay#1.lost", "pay.POST /pay#1.error"
 
 
 def test_an_agent_that_gives_up_half_way_is_started_once_more_and_judged_then(tmp_path: Path) -> None:
-    judged = first(probed(tmp_path, payer_of(tmp_path, "two keyed"), "#1.lost"), LOST)
+    judged = first(probed(tmp_path, payer_of(tmp_path, "two keyed"), "#1.lost", until=LOST), LOST)
     assert (judged.verdict, judged.half_way) == ("absorbed", True)
 
 
 def test_the_second_start_from_a_half_paid_state_pays_twice(tmp_path: Path) -> None:
-    judged = first(probed(tmp_path, payer_of(tmp_path, "two"), "#1.lost"), LOST)
+    judged = first(probed(tmp_path, payer_of(tmp_path, "two"), "#1.lost", until=LOST), LOST)
     assert (judged.verdict, judged.half_way) == ("doubled", True)
 
 
 def test_an_agent_that_gives_up_before_anything_is_not_started_again(tmp_path: Path) -> None:
-    judged = first(probed(tmp_path, payer_of(tmp_path, "two"), "#1.error"), "pay.POST /pay#1.error")
+    judged = first(probed(tmp_path, payer_of(tmp_path, "two"), "#1.error", until=FAILS), FAILS)
     assert (judged.verdict, judged.half_way) == ("gave_up", False)
 
 
@@ -91,17 +102,19 @@ def test_an_error_that_is_answered_after_the_payment_was_done_makes_the_client_p
 )
 def test_rows_that_differ_are_no_damage_where_the_owners_check_answers_as_ever(tmp_path: Path, sql: str, verdict: str) -> None:
     subject = replace(payer_of(tmp_path, "again regrets"), checks=(OwnersCheck("shop", sql),))
-    assert first(probed(tmp_path, subject, "#1.lost.error"), f"{LOST}.error").verdict == verdict
+    plan = f"{LOST}.error"
+    assert first(probed(tmp_path, subject, "#1.lost.error", until=plan), plan).verdict == verdict
 
 
 def test_a_call_that_each_clean_run_makes_twice_is_named_unless_it_is_meant(tmp_path: Path) -> None:
     subject = payer_of(tmp_path, "double")
-    assert planned(probed(tmp_path, subject, "#1.error")).again == ("pay.POST /pay#2",)
-    assert not planned(probed(tmp_path, replace(subject, meant=("pay.POST /pay",)), "#1.error")).again
+    assert planned(probed(tmp_path, subject, "#1.error", until=FAILS)).again == ("pay.POST /pay#2",)
+    meant = replace(subject, meant=("pay.POST /pay",))
+    assert not planned(probed(tmp_path, meant, "#1.error", until=FAILS)).again
 
 
 def test_calls_in_parallel_that_lose_an_update_are_a_race(tmp_path: Path) -> None:
-    [row] = planned(probed(tmp_path, payer_of(tmp_path, "notes"), "#1.error")).race
+    [row] = planned(probed(tmp_path, payer_of(tmp_path, "notes"), "#1.error", until="pay.POST /add#1.error")).race
     assert row.before and row.after
     assert [len(str(side["text"]).split()) for side in (row.before, row.after)] == [1, 2]
 
@@ -114,8 +127,8 @@ def test_an_agent_that_takes_an_intent_for_a_payment_is_blamed_for_its_memory(tm
 
 
 def test_of_two_equal_payments_the_one_that_is_made_again_after_a_restart_is_the_restarts(tmp_path: Path) -> None:
-    runs = probed(tmp_path, payer_of(tmp_path, "equal"), "#1.unacknowledged")
-    cell = next(run for run in runs if run.plan == "pay.POST /pay#1.unacknowledged")
+    plan = "pay.POST /pay#1.unacknowledged"
+    cell = probed(tmp_path, payer_of(tmp_path, "equal"), "#1.unacknowledged", until=plan)[-1]
     calls = [(call.life, call.repeats, call.cause) for call in of_kind(cell.events, GatewayCall)]
     assert calls == [(1, None, ""), (2, 1, "restart"), (2, None, "")]
 
@@ -128,8 +141,8 @@ IN_FLIGHT = "pay.POST /pay#1.in_flight"
     [("hasty", "doubled"), ("hasty blind", "doubled"), ("hasty keyed", "absorbed"), ("one", "not_applicable")],
 )
 def test_a_request_still_in_flight_is_paid_after_the_agent_has_looked(tmp_path: Path, mode: str, verdict: str) -> None:
-    runs = probed(tmp_path, payer_of(tmp_path, mode), "#1.in_flight")
-    assert (first(runs, IN_FLIGHT).verdict, first(runs, IN_FLIGHT).why) == (verdict, "")
+    runs = probed(tmp_path, payer_of(tmp_path, mode), "#1.in_flight", until=IN_FLIGHT)
+    assert first(runs, IN_FLIGHT).verdict == verdict, first(runs, IN_FLIGHT).why
     cell = next(run for run in runs if run.plan == IN_FLIGHT)
     held, *later = of_kind(cell.events, GatewayCall)
     assert held.passed_on is not None and held.answered is not None
@@ -138,4 +151,41 @@ def test_a_request_still_in_flight_is_paid_after_the_agent_has_looked(tmp_path: 
 
 
 def test_an_agent_that_looks_pays_once_where_the_answer_alone_is_lost(tmp_path: Path) -> None:
-    assert first(probed(tmp_path, payer_of(tmp_path, "hasty"), "#1.lost"), LOST).verdict == "same"
+    assert first(probed(tmp_path, payer_of(tmp_path, "hasty"), "#1.lost", until=LOST), LOST).verdict == "same"
+
+
+RESUMED_TWICE = "pay.POST /pay#1.resumed_twice"
+
+
+def test_two_processes_that_go_on_together_pay_twice_what_neither_saw_the_other_pay(tmp_path: Path) -> None:
+    runs = probed(tmp_path, payer_of(tmp_path, "looks"), "#1.resumed_twice", "#1.unacknowledged")
+    cell = next(run for run in runs if run.plan == RESUMED_TWICE)
+    assert first(runs, RESUMED_TWICE).verdict == "doubled"
+    assert [event.life for event in of_kind(cell.events, ProcessStarted)] == [1, 2, 3]
+    assert first(runs, "pay.POST /pay#1.unacknowledged").verdict == "same"
+    blame = blame_of("pay.POST /pay", [run.judged for run in runs if run.judged and run.judged.mended])
+    assert blame and set(blame.minimal) == {frozenset({"key"}), frozenset({"lease"})}
+
+
+@pytest.mark.parametrize(("mode", "verdict"), [("looks lease", "same"), ("looks keyed", "absorbed")])
+def test_two_processes_that_go_on_together_pay_once_under_a_lease_or_a_key(tmp_path: Path, mode: str, verdict: str) -> None:
+    runs = probed(tmp_path, payer_of(tmp_path, mode), "#1.resumed_twice", until=RESUMED_TWICE)
+    assert first(runs, RESUMED_TWICE).verdict == verdict
+
+
+def test_nobody_resumes_twice_an_agent_without_a_command_that_resumes_it_and_without_a_memory(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="--only resumed_twice: no cell has this in its name"):
+        probed(tmp_path, replace(payer_of(tmp_path, "looks"), remembers=False), "resumed_twice")
+
+
+@pytest.mark.parametrize(
+    ("mode", "point", "verdict"),
+    [("ships", "redelivered", "lost"), ("ships", "twice", "absorbed"), ("ships numbered", "redelivered", "absorbed")],
+)
+def test_a_request_that_is_delivered_again_later_finds_more_than_one_that_comes_twice_at_once(
+    tmp_path: Path, mode: str, point: str, verdict: str
+) -> None:
+    plan = f"pay.POST /state#1.{point}"
+    judged = first(probed(tmp_path, payer_of(tmp_path, mode), f"#1.{point}", until=plan), plan)
+    assert judged.verdict == verdict
+    assert all(finding.culprit == "tool" for finding in judged.findings)

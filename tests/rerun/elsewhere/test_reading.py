@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import tempfile
+import tracemalloc
 import zipfile
 from collections.abc import Callable
+from contextlib import closing
 from itertools import combinations, pairwise
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -17,9 +20,10 @@ from hypothesis import strategies as st
 from recorded_decisions import decisions, parting, repeated
 
 from bench.common.errors import ResultsError
+from bench.record.archive import unpacked
 from bench.rerun.elsewhere.counting import repairs
 from bench.rerun.elsewhere.reading import read_recorded, recorded_run
-from bench.rerun.elsewhere.trials import Blame, RecordedRun
+from bench.rerun.elsewhere.trials import AskedCall, Blame, RecordedCall, RecordedRun, RecordedTrial, RecordedTurn, trial_of
 
 
 def tau_call(id_: str, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -343,6 +347,90 @@ def test_an_error_that_no_success_of_the_tool_follows_is_never_repaired(tmp_path
     assert (repair.calls, repair.tokens, repair.again) == (None, None, False)
 
 
+def definition(trial: RecordedTrial) -> list[tuple[Any, ...]]:
+    """Return what followed each error, as `ErrorRepair` says it, by looking at all later calls."""
+    followed = []
+    for place, call in enumerate(trial.calls):
+        if call.failed and call.answered is not None:
+            later = list(enumerate(trial.calls[place + 1 :], 1))
+            good = [(n, other) for n, other in later if other.tool == call.tool and other.failed is False]
+            same = [n for n, other in good if (other.tool, other.arguments) == (call.tool, call.arguments)]
+            messages = None if not good else trial.turns[call.answered : good[0][1].answered]
+            whole = None if not good else trial.turns[call.answered + 1 : (good[0][1].answered or 0) + 1]
+            counts = [None if some is None else sum(turn.tokens for turn in some) for some in (messages, whole)]
+            again = bool(later) and (later[0][1].tool, later[0][1].arguments) == (call.tool, call.arguments)
+            followed.append((good[0][0] if good else None, same[0] if same else None, *counts, again))
+    return followed
+
+
+@given(calls=st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 1), st.booleans()), max_size=12), parallel=st.booleans())
+def test_what_followed_each_error_is_what_its_definition_says(calls: list[tuple[str, int, bool]], *, parallel: bool) -> None:
+    asked = [RecordedTurn("assistant", "hm", (AskedCall(str(n), tool, {"n": k}),)) for n, (tool, k, _) in enumerate(calls)]
+    answers = [RecordedTurn("tool", "yes " * n, answers=str(n), failed=failed) for n, (_, _, failed) in enumerate(calls)]
+    if parallel:
+        every = [RecordedTurn("assistant", "hm", tuple(turn.asked[0] for turn in asked)), *reversed(answers)]
+    else:
+        every = [turn for pair in zip(asked, answers, strict=True) for turn in pair]
+    trial = trial_of("here", every, "t", "0")
+    followed = [(each.calls, each.same, each.tokens, each.whole, each.again) for each in repairs(trial)]
+    assert followed == definition(trial)
+
+
+@pytest.mark.parametrize("ends_well", [False, True])
+def test_twice_as_many_errors_take_about_twice_as_long(*, ends_well: bool) -> None:
+    def seconds(count: int) -> float:
+        calls = [
+            RecordedCall("pay", {"n": n}, "assistant", 2 * n, 2 * n + 1, "503", failed=n < count - ends_well)
+            for n in range(count)
+        ]
+        trial = RecordedTrial("t", "0", (RecordedTurn("tool", "503"),) * (2 * count), tuple(calls))
+        began = process_time()
+        assert len(list(repairs(trial))) == count - ends_well
+        return process_time() - began
+
+    assert min(seconds(4_000) for _ in range(3)) < 8 * min(seconds(1_000) for _ in range(3))  # the square takes 16 times
+
+
+def test_a_log_whose_list_lies_about_its_size_is_unpacked_no_further(tmp_path: Path) -> None:
+    path, size = tmp_path / "bomb.eval", 2**23
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("header.json", b" " * size)
+    path.write_bytes(path.read_bytes().replace(size.to_bytes(4, "little"), (100).to_bytes(4, "little")))
+    with pytest.raises(ResultsError, match="its sum is another"):
+        recorded_run(path)
+    with zipfile.ZipFile(path) as archive:
+        tracemalloc.start()
+        with closing(unpacked(archive, archive.getinfo("header.json"))) as file, pytest.raises(zipfile.BadZipFile):
+            file.read1(size)
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert most < size / 8
+
+
+def test_a_log_packed_in_a_way_that_is_unpacked_in_one_piece_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("header.json", "{}")
+    with pytest.raises(ResultsError, match="packing of the kind 12 is not read"):
+        recorded_run(path)
+
+
+def test_a_log_packed_by_lzma_is_read(tmp_path: Path) -> None:
+    path = logged(tmp_path, SAMPLE)
+    packed = tmp_path / "packed.eval"
+    with zipfile.ZipFile(path) as read_from, zipfile.ZipFile(packed, "w", zipfile.ZIP_LZMA) as archive:
+        for name in read_from.namelist():
+            archive.writestr(name, read_from.read(name))
+    assert recorded_run(packed).trials == recorded_run(path).trials
+
+
+def test_a_number_of_many_digits_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps([tau_trial(0)]).replace('"trial": 0', '"trial": ' + "9" * 6_000))
+    with pytest.raises(ResultsError, match="has more than 4,300 digits"):
+        recorded_run(path)
+
+
 def test_two_trials_part_at_the_first_call_that_differs(tmp_path: Path) -> None:
     look = (tau_call("c", "look"), tau_answer("c", "look", "seven"))
     trials = read(
@@ -383,8 +471,8 @@ def test_import_counts_trials_and_says_that_they_were_recorded_elsewhere(tmp_pat
     assert "2 calls of tools, 1 answered by an error (50.0%)" in out
 
 
-def test_import_of_a_trace_without_a_name_says_what_to_do(tmp_path: Path) -> None:
+def test_import_of_a_run_without_a_call_of_a_tool_says_that_there_is_nothing_to_tell(tmp_path: Path) -> None:
     written(tmp_path, {"steps": []})
     code, _, err = bench(tmp_path, "import", "run.json")
     assert (code, err.count("\n")) == (2, 1)
-    assert "--name" in err
+    assert "holds no call of a tool" in err

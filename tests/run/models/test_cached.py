@@ -27,7 +27,7 @@ from bench.record.reading import read_manifest, read_trials
 from bench.record.record import TrialRecord
 from bench.run.experiment.matrix import build_matrix
 from bench.run.models.base import Model, Reply, Request, RequestContext, Response, Sleep
-from bench.run.models.cached import CachedModel
+from bench.run.models.cached import CachedModel, ResponsesBefore
 
 SECONDS = 0.02
 """What the server takes over a reply at least: far more than looking one up."""
@@ -94,7 +94,9 @@ def test_only_what_was_never_answered_is_sent(tmp_path: Path) -> None:
 def test_a_reply_that_an_earlier_run_was_given_takes_just_the_seconds_that_it_took_there() -> None:
     hello = (Message("user", "hello"),)
     request = Request(hello, 7, RequestContext("tiny", ("total",), repetition=1, attempt=1))
-    model = CachedModel(ScriptedModel({}), shared=True, before=[Response("small", request, Reply("hi", by="small"), 12.5)])
+    model = CachedModel(
+        ScriptedModel({}), shared=True, before=ResponsesBefore([Response("small", request, Reply("hi", by="small"), 12.5)])
+    )
     given = asyncio.run(model.reply(request, asyncio.sleep))
     assert given == Reply("hi", took=12.5, reused=True)
 
@@ -155,7 +157,26 @@ def test_what_a_model_at_another_address_answered_is_asked_for_again(folder: Pat
     entry = {"kind": "openai", "base_url": "http://127.0.0.1:1/v1", "cache": True, "cache_from": [str(folder)]}
     matrix = build_matrix(config(entry, models=["small"], model={"small": entry}), ROOTS, "code")
     [line] = whose_replies(matrix)
-    assert line == "'small' takes over no reply: no run has its settings at http://127.0.0.1:1/v1."
+    [model] = read_manifest(folder).models.values()
+    there = f"none of {read_manifest(folder).name}, where base_url is {model.base_url} and here http://127.0.0.1:1/v1"
+    assert line == f"'small' takes over no reply; {there}."
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ({"temperature": 0.5}, "temperature is not given and here 0.5"),
+        ({"project": "other"}, "project is not given and here other"),
+        ({"model": "large", "max_tokens": 9}, "model is small and here large and max_tokens is not given and here 9"),
+    ],
+)
+def test_what_a_model_of_other_settings_answered_is_asked_for_again_and_the_line_names_them(
+    folder: Path, setting: dict[str, Any], words: str
+) -> None:
+    [model] = read_manifest(folder).models.values()
+    entry = {"kind": "openai", "base_url": model.base_url, "cache": True, "cache_from": [str(folder)], **setting}
+    [line] = whose_replies(build_matrix(config(entry, models=["small"], model={"small": entry}), ROOTS, "code"))
+    assert line == f"'small' takes over no reply; none of {read_manifest(folder).name}, where {words}."
 
 
 def test_a_model_that_runs_itself_and_behind_a_routed_one_is_introduced_once(folder: Path) -> None:

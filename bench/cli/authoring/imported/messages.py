@@ -119,7 +119,7 @@ def _kind(part: Any) -> str:
         return ""
     if part.get("thought") is True:
         return "reasoning"
-    return first_text(part, "type") or next((kind for kind in GEMINI if kind in part), "")
+    return first_text(part, "type") or next((kind for kind in GEMINI if part.get(kind) is not None), "")
 
 
 def _text(part: Any, kind: str, left_out: Counter[str]) -> str:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from bench.cli.authoring.imported.coding_sessions import add_session, is_claude_line, is_codex_line
 from bench.cli.authoring.imported.messages import SPARSE
-from bench.cli.authoring.imported.spans import hex_id, holds_spans, spans_of
-from bench.cli.authoring.imported.steps import ImportedRun, RunInMaking
+from bench.cli.authoring.imported.platforms import is_of_platform, platform_spans
+from bench.cli.authoring.imported.spans import TracedSpan, hex_id, holds_spans, spans_of
+from bench.cli.authoring.imported.steps import ImportedRun, OpenCall, RunInMaking, StepCost, summary_of
 from bench.cli.authoring.imported.traces import add_traces
 from bench.cli.authoring.imported.trajectories import Trajectory, add_trajectory
 from bench.common.bounds import crowded
@@ -22,6 +24,8 @@ from bench.common.errors import ResultsError, nearest, one_line
 from bench.common.files import content_of
 from bench.common.wording import first_violation
 
+MOST_TOLD = 20
+"""How many times the steps of a pack are read of a run that is only told."""
 LARGEST = 2**26
 """Bytes of the largest file."""
 _value_begins = re.compile(r"[^ \t\r\n\x1e,]")
@@ -40,7 +44,36 @@ def read_trace(path: Path, reading_tools: Sequence[str] = (), trace: str | None 
     Raises:
         ResultsError: The file is in no such form, it is damaged or too large, or it has no step with text.
     """
-    run = RunInMaking(str(path))
+    return _marked(_read(path, trace, RunInMaking(str(path))).ended(), reading_tools, path)
+
+
+def read_log(
+    path: Path, reading_tools: Sequence[str] = (), trace: str | None = None
+) -> tuple[list[OpenCall | StepCost], list[str]]:
+    """Read a recorded run as the log of its calls, which may lack all words of its models.
+
+    Args:
+        path: As for `read_trace`.
+        reading_tools: The tools that change nothing.
+        trace: The id of the trace or trajectory.
+
+    Returns:
+        The calls of tools and of models in order, and lines on what was not read.
+
+    Raises:
+        ResultsError: As for `read_trace`, and if there is no call of a tool.
+    """
+    run = _read(path, trace, RunInMaking(str(path), MOST_TOLD))
+    calls = [entry for entry in run.log if isinstance(entry, OpenCall)]
+    if not calls:
+        raise ResultsError(f"{path}: holds no call of a tool, so there is nothing to tell")
+    _require_known(reading_tools, {call.tool for call in calls}, path)
+    for call in calls:
+        call.reads = call.reads or call.tool in reading_tools
+    return run.log, summary_of(run.left_out)
+
+
+def _read(path: Path, trace: str | None, run: RunInMaking) -> RunInMaking:
     try:
         content = content_of(path, LARGEST)
         if why := crowded(content, SPARSE):
@@ -52,7 +85,7 @@ def read_trace(path: Path, reading_tools: Sequence[str] = (), trace: str | None 
         raise ResultsError(f"{path}: is not a trace: {one_line(first_violation(error).line, 200)}") from error
     except (ValueError, RecursionError) as error:
         raise ResultsError(f"{path}: is not JSON in the form of ATIF or OTLP: {one_line(str(error), 200)}") from error
-    return _marked(run.ended(), reading_tools, path)
+    return run
 
 
 def _values(content: bytes) -> Iterator[Any]:
@@ -68,7 +101,9 @@ def _add(values: Sequence[Any], trace: str | None, run: RunInMaking) -> None:
     values = [value["trace"] if isinstance(value, dict) and holds_spans(value.get("trace")) else value for value in values]
     trajectories = [value for value in values if isinstance(value, dict) and "steps" in value]
     traces = [value for value in values if holds_spans(value)]
-    if others := len(values) - len(trajectories or traces):
+    platforms = [value for value in values if is_of_platform(value)] if not (trajectories or traces) else []
+    sessions = [value for value in values if is_claude_line(value) or is_codex_line(value)] if not platforms else []
+    if not sessions and (others := len(values) - len(trajectories or traces or platforms)):
         run.left_out["value in another form"] += others
     if trajectories:
         read = [Trajectory.model_validate(value) for value in trajectories]
@@ -76,15 +111,25 @@ def _add(values: Sequence[Any], trace: str | None, run: RunInMaking) -> None:
         often = Counter(names)
         names = [f"{name}#{number}" if often[name] > 1 else name for number, name in enumerate(names, 1)]
         add_trajectory(read[names.index(_chosen(names, trace, "trajectories", run.name))], run)
-    elif traces:
-        spans = spans_of(traces, run.left_out)
+    elif sessions:
+        add_session([value for value in values if isinstance(value, dict)], run)
+    elif traces or platforms:
+        spans = spans_of(traces, run.left_out) if traces else sorted_spans(platforms)
         chosen = _chosen(list(dict.fromkeys(span.trace for span in spans)), trace, "traces", run.name) if spans else ""
         add_traces([span for span in spans if span.trace == chosen], run)
     else:
         keys = ", ".join(list(values[0])[:6]) if values and isinstance(values[0], dict) else "no table"
         raise ResultsError(
-            f"{run.name}: is not a trace: it has neither steps (ATIF) nor spans (OTLP), but {one_line(keys, 120) or 'nothing'}"
+            f"{run.name}: is not a trace: it has neither steps (ATIF) nor spans (OTLP, Langfuse, LangSmith, MLflow, the Agents "
+            f"SDK) nor lines of a session (Claude Code, Codex), but {one_line(keys, 120) or 'nothing'}"
         )
+
+
+def sorted_spans(values: Sequence[Any]) -> list[TracedSpan]:
+    """Return the spans of values of platforms, in the order of their time. A span that stands twice is read once."""
+    spans = [span for value in values for span in platform_spans(value)]
+    unique = {(span.trace, span.id or str(number)): span for number, span in enumerate(spans)}
+    return sorted(unique.values(), key=lambda span: span.start)
 
 
 def _chosen(ids: Sequence[str], wanted: str | None, what: str, name: str) -> str:
@@ -97,12 +142,15 @@ def _chosen(ids: Sequence[str], wanted: str | None, what: str, name: str) -> str
 
 
 def _marked(run: ImportedRun, reading_tools: Sequence[str], path: Path) -> ImportedRun:
-    known = {call.tool for step in run.steps for call in step.calls}
-    for tool in reading_tools:
-        if tool not in known:
-            raise ResultsError(f"{path}: calls no tool '{tool}'; {nearest(tool, sorted(known))}")
+    _require_known(reading_tools, {call.tool for step in run.steps for call in step.calls}, path)
     steps = (
         replace(step, calls=tuple(replace(call, reads=call.reads or call.tool in reading_tools) for call in step.calls))
         for step in run.steps
     )
     return replace(run, steps=tuple(steps))
+
+
+def _require_known(tools: Sequence[str], known: Collection[str], path: Path) -> None:
+    for tool in tools:
+        if tool not in known:
+            raise ResultsError(f"{path}: calls no tool '{tool}'; {nearest(tool, sorted(known))}")

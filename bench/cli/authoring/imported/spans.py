@@ -31,7 +31,8 @@ class SpanEvent:
 
 @dataclass(frozen=True)
 class TracedSpan:
-    """A span, with its attributes by name. `start` is a number that orders the spans of a file."""
+    """A span, with its attributes by name. `start` and `end` are nanoseconds, 0 if not known; `failed` is what its status
+    says, None if it says nothing."""
 
     trace: str
     id: str
@@ -40,6 +41,8 @@ class TracedSpan:
     start: int
     attributes: Mapping[str, Any]
     events: list[SpanEvent] = field(default_factory=list)
+    end: int = 0
+    failed: bool | None = None
 
 
 SOME = BeforeValidator(lambda value: [] if value is None else value)
@@ -52,6 +55,7 @@ def _any(*names: str, default: Any = "") -> Any:
 
 Rows = Annotated[Listed[BoundedTable[str, Any]], SOME]
 Pairs = Annotated[Listed[BoundedTable[str, Any]] | BoundedTable[str, Any], SOME]
+Status = Annotated[BoundedTable[str, Any], BeforeValidator(lambda value: value if isinstance(value, dict) else {})]
 Id = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
 
 
@@ -66,6 +70,8 @@ class OtlpSpan(BaseModel):
     parent: Id = _any("parentSpanId", "parent_span_id")
     name: Id = ""
     start: int = _any("startTimeUnixNano", "start_time_unix_nano", default=0)
+    end: int = _any("endTimeUnixNano", "end_time_unix_nano", default=0)
+    status: Status = {}
     attributes: Pairs = []
     events: Annotated[Listed[OtlpEvent], SOME] = []
 
@@ -114,6 +120,7 @@ class JaegerSpan(BaseModel):
     id: Id = _any("spanID")
     name: Id = _any("operationName")
     start: int = _any("startTime", default=0)
+    duration: int = 0
     references: Annotated[Listed[JaegerReference], SOME] = []
     tags: Rows = []
     logs: Annotated[Listed[JaegerLog], SOME] = []
@@ -140,6 +147,9 @@ class WrittenSpan(BaseModel):
     context: WrittenContext
     parent: Id = _any("parent_id")
     start: datetime | None = _any("start_time", default=None)
+    end: datetime | None = _any("end_time", default=None)
+    status: Status = {}
+    status_code: Id = ""
     attributes: BoundedTable[str, Any] = {}
     events: Annotated[Listed[OtlpEvent], SOME] = []
 
@@ -197,9 +207,10 @@ def _spans(value: dict[str, Any], logs: defaultdict[tuple[str, str], list[SpanEv
 
 def _of_otlp(span: OtlpSpan) -> TracedSpan:
     events = [SpanEvent(event.name, attributes_of(event.attributes)) for event in span.events]
-    return TracedSpan(
-        hex_id(span.trace), hex_id(span.id), hex_id(span.parent), span.name, span.start, attributes_of(span.attributes), events
-    )
+    trace, id_, parent = hex_id(span.trace), hex_id(span.id), hex_id(span.parent)
+    attributes = attributes_of(span.attributes)
+    failed = failed_by(span.status.get("code"), attributes)
+    return TracedSpan(trace, id_, parent, span.name, span.start, attributes, events, span.end, failed)
 
 
 def _of_log(log: OtlpLog) -> SpanEvent:
@@ -213,17 +224,34 @@ def _of_jaeger(span: JaegerSpan) -> TracedSpan:
     events = [attributes_of(log.fields) for log in span.logs]
     named = [SpanEvent(str(fields.get("event", "")), fields) for fields in events]
     parent = span.references[0].span if span.references else ""
-    return TracedSpan(span.trace, span.id, parent, span.name, span.start * 1000, attributes_of(span.tags), named)
+    tags, start = attributes_of(span.tags), span.start * 1000
+    failed = failed_by(tags.get("otel.status_code") or ("ERROR" if tags.get("error") in (True, "true") else ""), tags)
+    return TracedSpan(span.trace, span.id, parent, span.name, start, tags, named, start + span.duration * 1000, failed)
 
 
 def _of_written(span: WrittenSpan) -> TracedSpan:
     attributes = flat(span.attributes)
     if span.kind.isupper():
         attributes.setdefault("openinference.span.kind", span.kind)
-    start = span.start.replace(tzinfo=span.start.tzinfo or UTC) if span.start else datetime(1970, 1, 1, tzinfo=UTC)
-    since = (start - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
     events = [SpanEvent(event.name, attributes_of(event.attributes)) for event in span.events]
-    return TracedSpan(span.context.trace, span.context.span, span.parent, span.name, since * 1000, attributes, events)
+    failed = failed_by(span.status.get("status_code") or span.status_code, attributes)
+    ids = span.context.trace, span.context.span, span.parent
+    return TracedSpan(*ids, span.name, nanoseconds(span.start), attributes, events, nanoseconds(span.end), failed)
+
+
+def nanoseconds(at: datetime | None) -> int:
+    """Return a time in nanoseconds since 1970, and 0 for none."""
+    if at is None:
+        return 0
+    return (at.replace(tzinfo=at.tzinfo or UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1000
+
+
+def failed_by(code: Any, attributes: Mapping[str, Any]) -> bool | None:
+    """Return whether a span failed, by its status and its attributes; None if neither says so."""
+    word = str(code or "").upper().removeprefix("STATUS_CODE_")
+    if word in ("2", "ERROR") or attributes.get("error.type"):
+        return True
+    return False if word in ("1", "OK") else None
 
 
 def attributes_of(pairs: list[dict[str, Any]] | dict[str, Any]) -> dict[str, Any]:

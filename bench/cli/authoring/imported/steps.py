@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from bench.common.errors import ResultsError, one_line, whole_text
@@ -82,7 +82,12 @@ def summary_of(left_out: Counter[str]) -> list[str]:
 
 @dataclass
 class OpenCall:
-    """A tool call whose result may come later. `ran`: a record of its own says that it ran."""
+    """A tool call whose result may come later.
+
+    ran      whether a record of its own says that it ran
+    failed   whether the file says that it failed; None if it says nothing
+    began, ended   seconds since some time, 0 if not known; `answered` whether it has a result, or a record of its own
+    """
 
     id: str
     tool: str
@@ -90,6 +95,22 @@ class OpenCall:
     result: str = ""
     reads: bool = False
     ran: bool = False
+    failed: bool | None = None
+    began: float = 0.0
+    ended: float = 0.0
+    answered: bool = False
+
+
+@dataclass(frozen=True)
+class StepCost:
+    """What a call of a model took: its tokens and dollars, None where the file has none, and when it began and ended, 0 if not
+    known. `words` are those that it was the first to be shown, and its reply."""
+
+    tokens: int | None = None
+    dollars: float | None = None
+    began: float = 0.0
+    ended: float = 0.0
+    words: str = ""
 
 
 @dataclass
@@ -97,9 +118,13 @@ class RunInMaking:
     """A run that a reader adds to, step by step. `name` begins the lines of errors."""
 
     name: str
+    most: int = 1
+    """How many times the steps of a pack may be read."""
     left_out: Counter[str] = field(default_factory=Counter)
     steps: list[ImportedStep] = field(default_factory=list)
     calls: list[list[OpenCall]] = field(default_factory=list)
+    log: list[OpenCall | StepCost] = field(default_factory=list)
+    """Calls of tools and of models in order, those without words too."""
     _homes: dict[tuple[str, int], int] = field(default_factory=dict)
     _sizes: Counter[int] = field(default_factory=Counter)
     _replies: Counter[str] = field(default_factory=Counter)
@@ -111,8 +136,8 @@ class RunInMaking:
     def expect(self, steps: int, calls: int = 0) -> None:
         """Raise ResultsError if there are too many steps or tool calls. A reader counts them before it makes any."""
         for count, what, most in ((steps, "steps", MOST_STEPS), (calls, "calls of tools", MOST_CALLS)):
-            if count > most:
-                raise ResultsError(f"{self.name}: has {count} {what}, and at most {most} are read; shorten it")
+            if count > most * self.most:
+                raise ResultsError(f"{self.name}: has {count} {what}, and at most {most * self.most:,} are read; shorten it")
 
     def repeated(self, prompt: Sequence[str]) -> tuple[Ranges, list[int]]:
         """Return the pieces that a prompt repeats as a whole, and the places of its parts that stand in none of these.
@@ -133,13 +158,17 @@ class RunInMaking:
             self._homes.setdefault(parts[place], piece)
         return ranges_of(sorted(whole)), new
 
-    def add(self, shown: Sequence[str], before: Ranges, reply: str, calls: Sequence[OpenCall] = ()) -> None:
+    def add(
+        self, shown: Sequence[str], before: Ranges, reply: str, calls: Sequence[OpenCall] = (), cost: StepCost | None = None
+    ) -> None:
         """Add a step.
 
         Args:
             shown: The parts of its prompt that `before` does not cover.
             calls: The tool calls of the reply. `answer` gives them their results.
+            cost: What it took.
         """
+        self.log += [replace(cost or StepCost(), words="\n".join((*shown, reply))), *calls]
         text = as_shown("assistant", reply)
         self._replies[text] += 1
         while (text, self._replies[text]) in self._homes:
@@ -158,11 +187,12 @@ class RunInMaking:
         self._calls += calls
         self.expect(0, self._calls)
 
-    def answer(self, id_: str, result: str) -> None:
+    def answer(self, id_: str, result: str, failed: bool | None = None, at: float = 0.0) -> None:
         """Give the result to the tool call with this id. If several calls have it, the first call without a result gets it."""
         if self._waiting[id_]:
             call = self._waiting[id_].popleft()
-            call.result = call.result or result
+            call.result, call.answered = call.result or result, True
+            call.failed, call.ended = failed if call.failed is None else call.failed, call.ended or at
 
     def ran(self, call: OpenCall) -> None:
         """Complete a tool call by the record of its execution. If no reply asked for the call, add it to the present step."""
@@ -175,11 +205,13 @@ class RunInMaking:
         else:
             asked.arguments, asked.result = call.arguments or asked.arguments, call.result or asked.result
             asked.reads = call.reads
-        (asked or call).ran = True
+            asked.failed, asked.began, asked.ended = call.failed, call.began, call.ended
+        (asked or call).ran = (asked or call).answered = True
 
     def happened(self, call: OpenCall) -> None:
         """Add a tool call that no reply asked for: to the last step, or else to the first."""
         (self.calls[-1] if self.calls else self._early).append(call)
+        self.log.append(call)
         self._count(1)
 
     def ended(self) -> ImportedRun:

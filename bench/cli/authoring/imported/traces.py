@@ -21,7 +21,7 @@ from bench.cli.authoring.imported.messages import (
     value_of,
 )
 from bench.cli.authoring.imported.spans import SpanEvent, TracedSpan, nested
-from bench.cli.authoring.imported.steps import OpenCall, RunInMaking, as_shown
+from bench.cli.authoring.imported.steps import OpenCall, RunInMaking, StepCost, as_shown
 
 PROMPTS = (
     "gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt", "llm.prompts", "ai.prompt.messages",
@@ -43,6 +43,12 @@ TOOL_RESULTS = (
     "gen_ai.tool.call.result", "gen_ai.tool.call.response", "ai.toolCall.result", "gcp.vertex.agent.tool_response",
     "traceloop.entity.output", "output.value", "output",
 )  # fmt: skip
+TOKENS = (
+    ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt", "ai.usage.promptTokens"),
+    ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion", "ai.usage.completionTokens"),
+)
+DOLLARS = ("gen_ai.usage.cost", "llm.cost.total")
+LARGEST_COUNT = 1e12
 CALLS = (
     "chat", "generate_content", "text_completion", "completion", "llm", "ai.generatetext.dogenerate", "ai.streamtext.dostream",
     "ai.generateobject.dogenerate", "ai.streamobject.dostream",
@@ -146,6 +152,7 @@ def _add_call(span: TracedSpan, run: RunInMaking) -> None:
     prompt, replies = _words(span, run.left_out)
     if not (replies and replies[0].words):
         run.left_out["call of a model without a recorded reply"] += 1
+        run.log.append(_cost(span))
         return
     if more := len(replies) - 1:
         run.left_out["further choice of a reply"] += more
@@ -154,7 +161,17 @@ def _add_call(span: TracedSpan, run: RunInMaking) -> None:
     for place in new:
         for id_, result in prompt[place].results:
             run.answer(id_, result)
-    run.add([parts[place] for place in new], before, replies[0].words, replies[0].calls)
+    run.add([parts[place] for place in new], before, replies[0].words, replies[0].calls, _cost(span))
+
+
+def _cost(span: TracedSpan) -> StepCost:
+    counted = [_number(_first(span.attributes, names)) for names in TOKENS]
+    tokens = None if all(count is None for count in counted) else int(sum(filter(None, counted)))
+    return StepCost(tokens, _number(_first(span.attributes, DOLLARS)), span.start / 1e9, span.end / 1e9)
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and 0 <= value < LARGEST_COUNT else None
 
 
 def _words(span: TracedSpan, left_out: Counter[str]) -> tuple[list[ImportedMessage], list[ImportedMessage]]:
@@ -277,4 +294,7 @@ def _tool_call(span: TracedSpan) -> OpenCall:
         "" if arguments is None else as_text(arguments),
         "" if result is None else text_of_result(result),
         reads,
+        failed=span.failed,
+        began=span.start / 1e9,
+        ended=span.end / 1e9,
     )

@@ -155,6 +155,7 @@ def _answer(calls: Sequence[OpenCall], results: Sequence[AtifResult], texts: Seq
     for result, text in zip(results, texts, strict=True):
         if turn := waiting[result.call]:
             given[id(turn[0])].append(text)
+            turn[0].answered = True
             if len(turn) > 1:
                 turn.popleft()
     for call in calls:

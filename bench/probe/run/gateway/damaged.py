@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import JsonValue
+
+from bench.probe.points import AnswerFate
+
+DAMAGES = frozenset[AnswerFate](("empty", "garbled", "too_large"))
+TAG, LISTS = "$type", ("tuple", "set", "frozenset", "dict")
+"""What marks a value of a function that JSON has no form for, and the kinds of it that hold a list."""
+GARBAGE = "\ufffd\x1a\ufffd"
 
 LARGE = 2**21
 """Bytes, about, of an answer that is too large: half a million tokens."""
@@ -35,3 +44,19 @@ def enlarged(value: JsonValue) -> JsonValue:
 def garbled(data: bytes) -> bytes:
     """Return the first half of an answer and bytes that are neither JSON nor text in UTF-8."""
     return data[: len(data) // 2] + b"\x00\xff\xfe"
+
+
+def damaged(value: Any, after: AnswerFate) -> Any:
+    """Return what is given in place of a function's value: of the same type if it holds texts, names or items."""
+    if isinstance(value, dict) and TAG in value:
+        return {**value, "value": damaged(value.get("value"), after)} if value[TAG] in LISTS else value
+    return emptied(value) if after == "empty" else enlarged(value) if after == "too_large" else with_garbage(value)
+
+
+def with_garbage(value: Any) -> Any:
+    """Return a value in which the second half of each text is garbage."""
+    if isinstance(value, list):
+        return [with_garbage(item) for item in value]
+    if isinstance(value, dict):
+        return damaged(value, "garbled") if TAG in value else {name: with_garbage(item) for name, item in value.items()}
+    return value[: len(value) // 2] + GARBAGE if isinstance(value, str) else value

@@ -6,41 +6,14 @@ A door (stdio, HTTP, the model's) relays bytes and knows the wire forms. A gate 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from pydantic import JsonValue
 
-DoorKind = Literal["mcp_stdio", "mcp_http", "http", "model"]
-CallFate = Literal["pass", "twice", "hold", "error", "malformed", "rate_limit", "answer", "drop"]
-"""What becomes of a call that has arrived.
-
-pass       it is passed on as it came
-twice      it is passed on twice, the second time under a new id; the second answer is dropped
-hold       it is kept from the server under silence. If the client gives up, `went` delivers it later by `LiveCall.deliver`.
-           If it waits longer than `patience`, the door awaits `passes`, and passes it on as it came
-error      it is not passed on, and the door's error is the answer (`isError`, a JSON-RPC error, HTTP 503, as `form` says)
-malformed, rate_limit   the same of a model's request: a reply that is no reply; HTTP 429
-answer     it is not passed on, and `LiveCall.instead` is the answer
-drop       it is not passed on, and nothing is answered: the agent was killed
-"""
-AnswerFate = Literal[
-    "give", "break", "silence", "error", "late", "stale", "empty", "garbled", "too_large", "cut_off", "half", "drop"
-]
-"""What becomes of an answer that the server gave.
-
-give       it is given as it came
-break      the connection is broken instead
-silence    nothing is given until the client disconnects, cancels, or asks again, or until `patience` ends. Then, if it still
-           waits, the door notes "it waits longer" (`Gate.waits_longer`) and gives the answer
-error      an error stands in its place, as a proxy or a broken server answers after the call was done (HTTP 504, `isError`)
-late       as silence, and then the answer is given if the connection still stands
-stale      the answer that this read had before the last effect is given (`LiveCall.instead`)
-empty, garbled, too_large   what stands for the answer of a read
-cut_off    a model's reply ends in the middle; `half`: a stream ends after half of its events, `break` before the first
-drop       nothing is given: the agent was killed
-"""
+from bench.probe.points import AnswerFate, CallFate, DoorKind
 
 WaitEnd = Literal["disconnected", "cancelled", "asked_again", "waits_longer"]
 """How a client's wait for an answer ended, or that it did not end within `patience`."""
@@ -55,8 +28,8 @@ class LiveCall:
     """One call at a proxy of the gateway, from its arrival on.
 
     number     its place in the journal, from 1
-    door       the name of the server or service as the owner's config has it; "model" for the model
-    tool       the MCP tool, `METHOD /path` of a service, or the path of the model's API
+    door       the name of the server or service as the owner's config has it; "model" for the model, "function" for functions
+    tool       the MCP tool, `METHOD /path` of a service, the name of a function, or the path of the model's API
     arguments  what it was called with, parsed: MCP arguments; query and body of a service; the body of a model's request
     reads      whether the tool claims to read: `readOnlyHint`, GET and HEAD; None if it claims nothing
     idempotent whether its method, or its server's claim, says that a repeated call does no more; `key` is its `Idempotency-Key`
@@ -89,8 +62,10 @@ class LiveCall:
     failed: bool = False
     continues: int | None = None
     deliver: Callable[[], Awaitable[bytes]] | None = None
-    """Delivers a held call without its client, sets `answer` and `failed`, and returns the answer's bytes. Raises
-    Undelivered."""
+    """Delivers a held call without its client, sets `answer` and `failed`, and returns the answer's bytes; of a call that was
+    answered before it sets nothing. Raises Undelivered."""
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once its server has answered, or it is known that it never will."""
     kept: dict[str, Any] = field(default_factory=dict)
     """What the door keeps with it."""
 

@@ -23,7 +23,9 @@ from bench.common.errors import ConfigError
 from bench.common.files import new_file
 from bench.common.wording import plural
 from bench.probe.run.gateway.agent_config import expanded, rewritten
+from bench.probe.run.gateway.functions import VARIABLE, FunctionDoor
 from bench.probe.run.gateway.gate import CallGate
+from bench.probe.run.gateway.http import Desk
 from bench.probe.run.gateway.listener import AgentListener
 from bench.probe.run.gateway.mcp import KnownServer
 from bench.probe.run.gateway.server_errors import ServerErrors
@@ -52,6 +54,7 @@ class Gateway:
 
     gate    decides at each call; set it before the agent is started
     life    in which process of the agent calls come, from 1
+    functions   the door of tools in the agent's own process
     calls   how many calls have arrived, over all doors; set it to 0 for a new journal
     """
 
@@ -64,6 +67,7 @@ class Gateway:
         self.life, self.calls = 1, 0
         self._doors = [{server.name: KnownServer(server.name, "mcp_stdio") for server in c.servers} for c in subject.configs]
         self._listener = AgentListener(lambda: self.gate, self.number, lambda: self.life)
+        self.functions = FunctionDoor(Desk(lambda: self.gate, self.number, lambda: self.life), subject.functions or ())
         self._addresses: dict[str, str] = {}
         """Variables of the agent -> addresses of the gateway."""
         self._urls: list[dict[str, str]] = [{} for _ in subject.configs]
@@ -77,6 +81,7 @@ class Gateway:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             exits.callback(self._remove_files)
             await exits.enter_async_context(self._listener)
+            await exits.enter_async_context(self.functions)
             self._add_doors()
             self._socket = exits.enter_context(socket.socket(socket.AF_UNIX))
             self._listen()
@@ -137,6 +142,8 @@ class Gateway:
         """
         replaced, variables = self.replaced(words, environment)
         changed, variables = list(replaced), variables | self._addresses
+        if self._subject.functions is not None:
+            variables |= self.functions.variables(variables)
         for index, config in enumerate(self._subject.configs):
             if config.path == NO_FILE:
                 for server in config.servers:
@@ -157,12 +164,14 @@ class Gateway:
         """Return words and variables in which the copies replace the owner's stores."""
         return tuple(map(self._replaces, words)), {name: self._replaces(value) for name, value in environment.items()}
 
-    async def end_servers(self) -> None:
-        """Kill all servers over stdio, as they end with their agent. Nothing of them runs once this returns, and nothing that
-        the agent wrote arrives any more. A gate can await this at a call. Raises what the gate has raised at a call."""
+    async def end_servers(self, *, busy: bool = True) -> None:
+        """Kill all servers over stdio, as they end with their agent, and the `busy` ones too. Nothing of them runs once this
+        returns, and nothing that the agent wrote arrives any more. A gate can await this at a call. Raises what the gate has
+        raised at a call."""
         self._accept()
-        running = dict(self._running)
-        ending = {task for task in self._serving if task not in {serving for _, serving in running.values()}}
+        await self.functions.end()
+        ending = self._serving - {serving for _, serving in self._running.values()}
+        running = {relay: held for relay, held in self._running.items() if busy or not relay.is_busy}
         for task in ending:
             task.cancel()
         for relay, (process, serving) in running.items():
@@ -221,6 +230,7 @@ class Gateway:
     async def _relay(self, connection: socket.socket, files: list[int], header: dict[str, Any], door: KnownServer) -> int:
         """Return the exit code of the server."""
         (program, *words), environment = self.replaced(header["words"], header["environment"])
+        environment.pop(VARIABLE, None)  # a server's functions are no tools of the agent
         cwd = Path(self._replaces(header["cwd"]))
         located = shutil.which(program, path=environment.get("PATH")) if os.sep not in program else str(cwd / program)
         their_input, our_output = os.pipe()
@@ -255,6 +265,10 @@ class Gateway:
         line: str | None = None
         try:
             await asyncio.wait({relaying, left}, return_when=asyncio.FIRST_COMPLETED)
+            if relay.is_busy and not relaying.done():
+                finishing = asyncio.ensure_future(relay.finish())
+                await asyncio.wait({relaying, finishing}, return_when=asyncio.FIRST_COMPLETED)
+                finishing.cancel()
             if relaying.done():
                 relaying.result()
             if await _ended_by_itself(process, relay, left):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from ssl import create_default_context
@@ -19,9 +19,10 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from bench.common.errors import ConfigError
+from bench.probe.points import AnswerFate, CallFate, DoorKind
 from bench.probe.run.gateway.bodies import IN_MEMORY, LARGEST_PARSED, Body, BodyTooLarge, fields_of, json_of, parsed
 from bench.probe.run.gateway.damaged import emptied, enlarged, garbled
-from bench.probe.run.gateway.gate import AnswerFate, CallFate, CallGate, DoorKind, LiveCall, Undelivered, WaitEnd
+from bench.probe.run.gateway.gate import CallGate, LiveCall, Undelivered, WaitEnd
 from bench.probe.run.gateway.http_wire import BadMessage, Head, Wire, chunk, framing_of, head_of, made_head
 from bench.probe.run.gateway.mcp import asks_again
 from bench.probe.run.gateway.server_sent import events_of
@@ -312,21 +313,23 @@ class HttpDoor:
         before = await gate.arrived(call)
         if before == "drop":
             return _hang_up(request)
-        if before not in ("pass", "twice", "hold"):
+        if before not in ("pass", "twice", "again", "hold"):
             return await self._give(gate, call, request, call.instead or self._refusal(call, before))
-        body, request = Body(self.longest), replace(request, taped=call.taped)
+        body = Body(self.longest)
         try:
+            if before in ("again", "hold"):
+                call.deliver = self._late(call, request)
             if before == "hold" and not await self._hold(gate, call, request):
                 return False
-            return await self._relay(gate, call, request, before, body)
+            return await self._relay(gate, call, replace(request, taped=call.taped), before, body)
         except (ClientGone, Broken, BodyTooLarge, OSError) as error:
             await leave(gate, call, isinstance(error, ClientGone))
             raise
         finally:
             body.close()
 
-    async def _hold(self, gate: CallGate, call: LiveCall, request: ServiceRequest) -> bool:
-        """Keep a call from the service while its agent waits. Return whether the agent waits longer than `patience`."""
+    def _late(self, call: LiveCall, request: ServiceRequest) -> Callable[[], Awaitable[bytes]]:
+        """Return what delivers a call without its client."""
         pieces = list(request.body.pieces())  # the body is closed when the agent leaves
 
         async def deliver() -> bytes:
@@ -336,7 +339,8 @@ class HttpDoor:
             try:
                 async with self._passed_on(replace(request, client=LeftWire(), body=sent), True) as incoming:
                     answer = await incoming.whole(body)
-                self._read(call, request, answer)
+                if not call.over.is_set():
+                    self._read(call, request, answer)
                 return answer.raw
             except (Broken, BodyTooLarge, OSError) as error:
                 raise Undelivered(str(error)) from None
@@ -344,7 +348,10 @@ class HttpDoor:
                 sent.close()
                 body.close()
 
-        call.deliver = deliver
+        return deliver
+
+    async def _hold(self, gate: CallGate, call: LiveCall, request: ServiceRequest) -> bool:
+        """Keep a call from the service while its agent waits. Return whether the agent waits longer than `patience`."""
         if not await self._wait(gate, call, request, "silence"):
             return False
         await gate.passes(call)
@@ -353,7 +360,7 @@ class HttpDoor:
     async def _relay(self, gate: CallGate, call: LiveCall, request: ServiceRequest, before: CallFate, body: Body) -> bool:
         """Pass a call on, and pass its answer back."""
         async with self._passed_on(request, call.struck) as incoming:
-            if incoming.kind in STREAMS and not call.struck and before == "pass":
+            if incoming.kind in STREAMS and not call.struck:
                 return await self._pass_stream(gate, call, request, incoming, body)
             try:
                 answer = await incoming.whole(body)

@@ -16,7 +16,6 @@ from pydantic import JsonValue
 from bench.common.digests import digest_of
 from bench.probe.run.gateway.gate import LiveCall
 from bench.record.probe.events import GatewayNoticed, StoresRead, Went
-from bench.record.probe.points import StrikePoint
 from bench.record.probe.rows import RowDifference, StoreReading
 
 LONGEST = 2**20
@@ -66,7 +65,7 @@ class JournaledCall:
     answered: float | None = None
     given: float | None = None
     answer: str | None = None
-    point: StrikePoint | None = None
+    point: str | None = None
     given_otherwise: bool = False
     went: Went = ""
     raw: bytes = b""

@@ -7,16 +7,16 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from bench.probe.run.gateway.gate import AnswerFate, LiveCall
+from bench.probe.points import JSON_RPC, AnswerFate
+from bench.probe.run.gateway.damaged import GARBAGE
+from bench.probe.run.gateway.gate import LiveCall
 from bench.wire.json_rpc import Object, RpcMessage, key_of, messages_of, object_in, text_of
 
 MOST_KEPT = 10_000
 """The most tasks, and the most tools, that are remembered of a server."""
 LARGE = 2**20
 """Bytes of text in an answer that is too large."""
-GARBAGE = "\ufffd\x1a\ufffd"
 REFUSED = "The service is not available."
-IS_ERROR, JSON_RPC = "is_error", "json_rpc"
 """The wire forms of an error: a result with `isError`, which is the default, and an error of JSON-RPC."""
 INTERNAL_ERROR = -32603
 _META_VERSION = "io.modelcontextprotocol/protocolVersion"

@@ -8,14 +8,25 @@ id of its request, whether it comes as JSON, among the events of its own stream,
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from typing import Literal
 
+from bench.probe.points import DoorKind
 from bench.probe.run.gateway.bodies import Body, BodyTooLarge, Unpacking
-from bench.probe.run.gateway.gate import CallGate, DoorKind, LiveCall
-from bench.probe.run.gateway.http import Broken, ClientGone, Desk, HttpDoor, Incoming, ServiceAnswer, ServiceRequest, leave
+from bench.probe.run.gateway.gate import CallGate, LiveCall, Undelivered
+from bench.probe.run.gateway.http import (
+    Broken,
+    ClientGone,
+    Desk,
+    HttpDoor,
+    Incoming,
+    LeftWire,
+    ServiceAnswer,
+    ServiceRequest,
+    leave,
+)
 from bench.probe.run.gateway.http_wire import LAST_CHUNK, chunk, made_head
 from bench.probe.run.gateway.mcp import KnownServer, changed_answer, error_answer, joined, second_delivery
 from bench.probe.run.gateway.server_sent import EventCutter, data_of, with_data
@@ -92,14 +103,25 @@ class McpDoor(HttpDoor):
             return "pass"
         self._end_waits(call)
         before = await exchange.gate.arrived(call)
-        if before == "drop":
+        if before in ("again", "hold"):
+            call.deliver = self._late_call(exchange, call)
+        if before == "drop" or (before == "hold" and not await self._holds_out(exchange, call)):
             return "drop"
-        if before in ("pass", "twice"):
+        if before in ("pass", "twice", "again", "hold"):
             call.kept["twice"] = before == "twice"
             self._await(exchange, call)
             return "pass"
         call.failed, made[call] = before != "answer", error_answer(call)
         return "made"
+
+    async def _holds_out(self, exchange: _ToolExchange, call: LiveCall) -> bool:
+        """Keep a call from the server while its agent waits. Return whether the agent waits longer than `patience`."""
+        self._open[exchange.session, call.wire] = call
+        try:
+            return await self._hold(exchange.gate, call, exchange.request)
+        except ClientGone:
+            await leave(exchange.gate, call, has_left=True)
+            raise
 
     def _text(self, request: ServiceRequest) -> bytes:
         return request.body.plain(request.head.get("content-encoding")) or b""
@@ -263,29 +285,49 @@ class McpDoor(HttpDoor):
         return True
 
     async def _deliver_again(self, exchange: _ToolExchange, call: LiveCall) -> None:
-        """Deliver a call a second time under another id, and drop the answer."""
+        """Deliver a call a second time, and drop the answer."""
         call.kept["twice"] = False
-        token = f"again-{token_hex(8)}"
-        request = _with_body(exchange.request, second_delivery(call, token))
-        body = Body(LONGEST)
         try:
-            async with asyncio.timeout(exchange.gate.patience), self._passed_on(request, True) as incoming:
-                await self._until_answered(incoming, body, key_of(token))
-        except (Broken, TimeoutError):
+            await asyncio.wait_for(self._late_call(exchange, call)(), exchange.gate.patience)
+        except (Undelivered, TimeoutError):
             self._notice(f"it did not answer the second delivery of call {call.number}")
-        finally:
-            body.close()
-            request.body.close()
 
-    async def _until_answered(self, incoming: Incoming, body: Body, key: str) -> None:
+    def _late_call(self, exchange: _ToolExchange, call: LiveCall) -> Callable[[], Awaitable[bytes]]:
+        """Return what delivers a call without its client, under another id."""
+
+        async def deliver() -> bytes:
+            token = f"again-{token_hex(8)}"
+            request = replace(_with_body(exchange.request, second_delivery(call, token)), client=LeftWire())
+            body = Body(LONGEST)
+            try:
+                async with self._passed_on(request, True) as incoming:
+                    async for message in self._messages(incoming, body):
+                        if message.kind == "answer" and message.key == key_of(token):
+                            break
+                    else:
+                        raise Undelivered("its answer is none")
+            except (Broken, BodyTooLarge, OSError) as error:
+                raise Undelivered(str(error)) from None
+            finally:
+                body.close()
+                request.body.close()
+            if not call.over.is_set():
+                self._server.answer(call, message)
+            return text_of({**message.body, "id": call.kept["request"].body["id"]})
+
+        return deliver
+
+    async def _messages(self, incoming: Incoming, body: Body) -> AsyncIterator[RpcMessage]:
+        """Yield the messages of an answer as they come."""
         if incoming.kind != EVENT_STREAM:
-            await incoming.whole(body)
+            for message in messages_of((await incoming.whole(body)).plain or b""):
+                yield message
             return
         events = EventCutter()
         async for _, data in incoming.pieces():
             for event in events.add(data):
-                if any(message.kind == "answer" and message.key == key for message in messages_of(data_of(event))):
-                    return
+                for message in messages_of(data_of(event)):
+                    yield message
 
 
 def _with_body(request: ServiceRequest, text: bytes) -> ServiceRequest:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from bench.probe.points import POINTS
 from bench.probe.run.gateway.journal import JournaledCall
 from bench.record.probe.events import GatewayMend
-from bench.record.probe.points import StrikePoint
 
 
 class Mends:
@@ -17,6 +17,7 @@ class Mends:
         counts: How often the clean run made each call, by its identity.
         effects: The identities of calls that are no reads.
         replies: The model's replies of a clean run, each with how long its request was.
+        together: How many processes of the agent go on at the same time: each knows what was done before.
     """
 
     def __init__(
@@ -25,13 +26,20 @@ class Mends:
         counts: Mapping[str, int],
         effects: Collection[str],
         replies: Sequence[tuple[int, bytes]] = (),
+        together: int = 1,
     ):
         self._parts, self._counts, self._effects, self._replies = frozenset(parts), counts, effects, replies
+        self.together = together
 
-    def forgets_after(self, point: StrikePoint) -> bool:
+    @property
+    def lets_land(self) -> bool:
+        """Whether a call whose answer was given up is done before the agent's next call."""
+        return "look" in self._parts
+
+    def forgets_after(self, point: str) -> bool:
         """Return whether the agent loses what it knows when it is started again. The journal then is its whole memory: an agent
         that notes a call before it is done remembers what nobody did."""
-        return point == "killed_before" and "memory" in self._parts
+        return POINTS[point].death == "arrived" and "memory" in self._parts
 
     def answer_to(self, entry: JournaledCall, calls: Sequence[JournaledCall]) -> bytes:
         """Return the answer to a call that is not passed on; b"" if the call is passed on.
@@ -40,11 +48,12 @@ class Mends:
             entry: A call that has just arrived.
             calls: All calls of the course until now.
         """
-        same = [call for call in calls if call.identity == entry.identity and call.call.continues is None]
+        is_own = entry.call.continues is None
+        same = [call for call in calls if call.identity == entry.identity and (call.call.continues is None) == is_own]
         done = [call for call in same if call.is_done]
         if "memory" in self._parts:
             former = [call for call in done if call.call.life < entry.call.life]
-            nth = sum(call.call.life == entry.call.life for call in same)
+            nth = -(-sum(call.call.life == entry.call.life for call in same) // self.together)
             if nth <= len(former) and former[nth - 1].raw:
                 return former[nth - 1].raw
         if entry.call.kind == "model":

@@ -14,8 +14,9 @@ from dataclasses import replace
 
 from bench.common.errors import ConfigError
 from bench.common.tokens import count_tokens
+from bench.probe.points import AnswerFate, CallFate, DoorKind
 from bench.probe.run.gateway.bodies import Body, json_of
-from bench.probe.run.gateway.gate import AnswerFate, CallFate, CallGate, DoorKind, LiveCall, WaitEnd
+from bench.probe.run.gateway.gate import CallGate, LiveCall, WaitEnd
 from bench.probe.run.gateway.http import Desk, HttpDoor, ServiceAnswer, ServiceRequest, as_json
 from bench.probe.run.gateway.http_wire import made_head
 from bench.probe.run.gateway.replies import ModelApi, ModelReply, api_of, cut_stream, fields_in, texts_in

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from secrets import token_hex
 from time import monotonic
 from typing import Any
 
-from bench.probe.run.gateway.gate import CallGate, LiveCall, WaitEnd
+from bench.probe.run.gateway.gate import CallGate, LiveCall, Undelivered, WaitEnd
 from bench.probe.run.gateway.mcp import KnownServer, asks_again, changed_answer, error_answer, is_call, joined, second_delivery
 from bench.wire.json_rpc import Pipe, PipeClosed, RpcMessage, is_batch, key_of, messages_of, text_of
 
@@ -49,8 +50,10 @@ class StdioRelay:
         """Calls whose answer is held."""
         self._at_gate: dict[str, LiveCall] = {}
         """Calls that wait for what the gate decides."""
-        self._again: dict[str, asyncio.Future[None]] = {}
-        """Second deliveries that the server has not answered."""
+        self._again: dict[str, asyncio.Future[RpcMessage | None]] = {}
+        """Second and late deliveries that the server has not answered."""
+        self._late = set[LiveCall]()
+        """Held calls that were not passed on, and may still be."""
         self._cancelled: set[str] = set()
         self._began: dict[str, float] = {}
         self._group = asyncio.TaskGroup()
@@ -78,12 +81,23 @@ class StdioRelay:
         call. Return whether a task of the relay calls this."""
         self.is_stopped = True
         current = asyncio.current_task()
+        self._late.clear()
         for task in self._tasks - {current}:
             task.cancel()
         self._disconnect()
         for pipe in (self._to_agent, self._from_agent, self._from_server, self._to_server):
             pipe.close()
         return current in self._tasks
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the server may still get a call that is held: a process that works on a request lives on."""
+        return bool(self._late)
+
+    async def finish(self) -> None:
+        """Return once no call is held any more whose agent has left."""
+        self._disconnect()
+        await asyncio.gather(*(call.over.wait() for call in self._late))
 
     def unanswered(self, longer: float = 0.0) -> list[LiveCall]:
         """Return the calls that the server left unanswered for at least so many seconds."""
@@ -116,11 +130,13 @@ class StdioRelay:
                 else:
                     for message in messages:
                         self._watch_server(message)
-                    await self._to_agent.write(piece, is_whole)
+                    with suppress(*([PipeClosed] if self.is_busy else [])):
+                        await self._to_agent.write(piece, is_whole)
         self._to_agent.end_line()
         self._disconnect()
         for answered in self._again.values():
-            answered.set_result(None)
+            if not answered.done():
+                answered.set_result(None)
         self._again.clear()
         while self._tasks:
             await asyncio.wait(self._tasks)
@@ -193,7 +209,9 @@ class StdioRelay:
             before = await self._gate().arrived(call)
         finally:
             del self._at_gate[call.wire]
-        if before in ("pass", "twice"):
+        if before == "hold" and not await self._holds_out(call):
+            return False
+        if before in ("pass", "twice", "hold"):
             call.kept["twice"] = before == "twice"
             self._calls[call.wire], self._began[call.wire] = call, monotonic()
             return True
@@ -202,6 +220,39 @@ class StdioRelay:
             await self._to_agent.write(error_answer(call) + b"\n")
             await self._gate().given(call)
         return False
+
+    async def _holds_out(self, call: LiveCall) -> bool:
+        """Keep a call from the server while its agent waits. Return whether the agent waits longer than `patience`. If it does
+        not, this lasts until the call was delivered late, or never will be."""
+        call.deliver = partial(self._deliver_late, call)
+        self._late.add(call)
+        try:
+            if await self._silence(call) == "waits_longer":
+                await self._gate().passes(call)
+                return True
+            await call.over.wait()
+            return False
+        finally:
+            self._late.discard(call)
+
+    async def _deliver_late(self, call: LiveCall) -> bytes:
+        """Deliver a call that the agent does not wait for any more, and return its answer. Raises Undelivered."""
+        try:
+            message = await self._delivered(call)
+        except PipeClosed:
+            message = None
+        if message is None:
+            raise Undelivered("the server has ended")
+        self._known.answer(call, message)
+        return text_of({**message.body, "id": call.kept["request"].body["id"]})
+
+    async def _delivered(self, call: LiveCall) -> RpcMessage | None:
+        """Deliver a call under another id. Return the answer; None if the server ended without one. Raises PipeClosed."""
+        key = key_of(token := f"again-{token_hex(8)}")
+        answered: asyncio.Future[RpcMessage | None] = asyncio.get_running_loop().create_future()
+        self._again[key] = answered
+        await self._to_server.write(second_delivery(call, token) + b"\n")
+        return await answered
 
     def _concerns(self, message: RpcMessage) -> bool:
         """Return whether a server's message is an answer to a call, or belongs to a second delivery."""
@@ -223,7 +274,8 @@ class StdioRelay:
         given = []
         for message in messages:
             if message.key in self._again and message.kind == "answer":
-                self._again.pop(message.key).set_result(None)
+                if not (answered := self._again.pop(message.key)).done():
+                    answered.set_result(message)
             elif message.kind == "answer" and (call := self._calls.pop(message.key, None)):
                 raw = text_of(message.body) if len(messages) > 1 else piece.strip()
                 if (answer := await self._answer(call, message, raw)) is not None:
@@ -261,16 +313,20 @@ class StdioRelay:
 
     async def _deliver_again(self, call: LiveCall) -> None:
         """Deliver a call a second time after its first answer, and wait for the server's second answer."""
-        key = key_of(token := f"again-{token_hex(8)}")
-        answered = self._again[key] = asyncio.get_running_loop().create_future()
-        await self._to_server.write(second_delivery(call, token) + b"\n")
         try:
-            await asyncio.wait_for(answered, self._gate().patience)
+            await asyncio.wait_for(self._delivered(call), self._gate().patience)
         except TimeoutError:
             self._notice(f"it did not answer the second delivery of call {call.number} within {self._gate().patience:g} s")
 
     async def _hold(self, call: LiveCall, answer: bytes, gives_late: bool) -> None:
         """Hold an answer until the agent's wait ends, and then give it if it is late or the agent waits on."""
+        how = await self._silence(call)
+        if how == "waits_longer" or (gives_late and how != "disconnected"):
+            await self._to_agent.write(answer + b"\n")
+            await self._gate().given(call)
+
+    async def _silence(self, call: LiveCall) -> WaitEnd:
+        """Give no answer to a call until its agent's wait ends, or `patience` does."""
         waits: asyncio.Future[WaitEnd] = asyncio.get_running_loop().create_future()
         self._silent[call.wire] = call, waits
         if self._has_ended:
@@ -279,10 +335,7 @@ class StdioRelay:
             self._end_wait(call.wire, "cancelled")
         await asyncio.wait({waits}, timeout=self._gate().patience)
         self._end_wait(call.wire, "waits_longer")
-        how = waits.result()
-        if how == "waits_longer" or (gives_late and how != "disconnected"):
-            await self._to_agent.write(answer + b"\n")
-            await self._gate().given(call)
+        return waits.result()
 
     def _end_wait(self, key: str, how: WaitEnd) -> None:
         if held := self._silent.pop(key, None):

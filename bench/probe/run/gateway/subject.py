@@ -18,6 +18,7 @@ class ProbedAgent:
     folder          where it is started; `environment` is added to the owner's own variables
     done            a command that exits with 0 if the task is done; None: exit code 0 of the agent, and at least one effect
     said_done       a command, or a pattern in what it printed, by which it said that it was done; None: its exit code is 0
+    answers         what it reads on its standard input, in each life
     limit           seconds that all its lives together may take
     """
 
@@ -27,6 +28,7 @@ class ProbedAgent:
     environment: Mapping[str, str] = field(default_factory=dict)
     done: CommandWords | None = None
     said_done: CommandWords | str | None = None
+    answers: bytes = b""
     limit: float = 300.0
 
 
@@ -113,6 +115,8 @@ class Subject:
     reads      patterns of `DOOR.TOOL` for what only reads, as the owner says
     meant      patterns of `DOOR.TOOL` for calls that the task makes more than once with the same arguments
     checks     what the owner asks at the end of each run
+    remembers  whether one of its stores is the agent's memory
+    functions  `MODULE:FUNCTION` of tools in the agent's own process, besides those of frameworks; None: none are sought
     """
 
     name: str
@@ -126,3 +130,10 @@ class Subject:
     reads: tuple[str, ...] = ()
     meant: tuple[str, ...] = ()
     checks: tuple[OwnersCheck, ...] = ()
+    remembers: bool = False
+    functions: tuple[str, ...] | None = None
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the agent can go on with a task after a death: it has a command for that, or a memory."""
+        return self.remembers or self.agent.resume != self.agent.start

@@ -17,6 +17,7 @@ from typing import Literal
 
 from bench.common.digests import digest_of
 from bench.common.errors import ConfigError
+from bench.common.paths import expanded_path
 from bench.common.values import dataclass
 from bench.probe.run.witness.documents import LARGEST, SUFFIXES, Objects, objects_in, without
 from bench.probe.run.witness.folder_watch import FolderWatch
@@ -426,7 +427,7 @@ def _opened(path: Path) -> Iterator[int]:
 
 
 def _of(store: StoreSettings, folder: Path, encoding: Encoding) -> FolderStore:
-    where, ignores = Path(store.where).expanduser(), Ignored(store.ignore)
+    where, ignores = expanded_path(store.where), Ignored(store.ignore)
     return FolderStore(store.name, where, folder, encoding, store.variables, store.in_place, ignores)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from bench.common.paths import expanded_path
 from bench.probe.run.witness.folder import check_links, restore
 from bench.probe.run.witness.kinds import StoreKind, StoreSettings
 from bench.probe.run.witness.path_store import PathStore
@@ -55,7 +56,7 @@ def copy_with_journals(path: Path, folder: Path) -> None:
 
 def _of(store: StoreSettings, folder: Path, encoding: Encoding) -> MemoryStore:
     del encoding  # it is not read
-    return MemoryStore(store.name, Path(store.where).expanduser(), folder, store.variables)
+    return MemoryStore(store.name, expanded_path(store.where), folder, store.variables)
 
 
 KIND = StoreKind("memory", _of)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from bench.common.digests import digest_of
 from bench.common.errors import ConfigError
+from bench.common.paths import expanded_path
 from bench.probe.run.witness.ignored import NOTHING, Ignored
 from bench.probe.run.witness.kinds import StoreKind, StoreSettings
 from bench.probe.run.witness.path_store import PathStore
@@ -239,7 +240,7 @@ def _back_up(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
 
 
 def _of(store: StoreSettings, folder: Path, encoding: Encoding) -> SqliteStore:
-    where, ignores = Path(store.where).expanduser(), Ignored(store.ignore)
+    where, ignores = expanded_path(store.where), Ignored(store.ignore)
     return SqliteStore(store.name, where, folder, encoding, store.variables, store.in_place, ignores)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from bench.common.errors import ConfigError, OriginalChanged, nearest, one_line
+from bench.common.paths import expanded_path
 from bench.probe.run.witness import folder, sqlite
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings, is_address
 from bench.probe.run.witness.memory import MemoryStore, copy_with_journals
@@ -277,7 +278,7 @@ def orphans(settings: Iterable[StoreSettings]) -> Iterator[Orphan]:
         ConfigError: A server of a named database cannot be asked.
     """
     settings = tuple(settings)
-    named = {(store.kind, str(Path(store.where).expanduser().resolve())) for store in settings if not is_address(store)}
+    named = {(store.kind, str(expanded_path(store.where).resolve())) for store in settings if not is_address(store)}
     databases = {}
     for note in notes():
         if note.kind in STORE_KINDS and STORE_KINDS[note.kind].is_address:

@@ -21,8 +21,9 @@ from mcp.client.stdio import stdio_client
 from stdio_agents import STDIO_SERVER, client_of, gateway_of, launched, subject_of
 
 from bench.common.errors import ConfigError
+from bench.probe.points import AnswerFate
 from bench.probe.run.gateway.agent_config import read_config
-from bench.probe.run.gateway.gate import AnswerFate, LiveCall
+from bench.probe.run.gateway.gate import LiveCall
 from bench.probe.run.gateway.gateway import Gateway
 from bench.probe.run.gateway.subject import McpConfig, McpServer, ModelSource, ProbedAgent, Service, Subject
 

@@ -9,7 +9,8 @@ import json
 import pytest
 from gates import ScriptedGate, exchanged, listening, raw_server
 
-from bench.probe.run.gateway.gate import AnswerFate, LiveCall
+from bench.probe.points import AnswerFate
+from bench.probe.run.gateway.gate import LiveCall
 from bench.probe.run.gateway.subject import Service
 
 OK = (

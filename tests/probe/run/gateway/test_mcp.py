@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.probe.run.gateway.gate import AnswerFate, LiveCall
-from bench.probe.run.gateway.mcp import IS_ERROR, JSON_RPC, LARGE, KnownServer, changed_answer, error_answer, second_delivery
+from bench.probe.points import IS_ERROR, JSON_RPC, AnswerFate
+from bench.probe.run.gateway.gate import LiveCall
+from bench.probe.run.gateway.mcp import LARGE, KnownServer, changed_answer, error_answer, second_delivery
 from bench.wire.json_rpc import LONGEST, LineCutter, RpcMessage, key_of, messages_of, text_of
 
 VALUES = st.recursive(

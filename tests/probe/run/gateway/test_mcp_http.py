@@ -20,7 +20,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequestParams, ElicitResult, TextContent, ToolAnnotations
 from pydantic import BaseModel
 
-from bench.probe.run.gateway.gate import AnswerFate
+from bench.probe.points import AnswerFate
 from bench.probe.run.gateway.subject import McpServer
 
 MODES = {
@@ -145,6 +145,28 @@ def test_a_call_delivered_twice_is_done_twice_and_answered_once(mode: str) -> No
     gate = ScriptedGate(before={1: "twice"})
     assert called(gate, mode, PAY, READ) == (["paid ann", "balance 2"], ["ann", "ann"])
     assert not gate.notes
+
+
+@each_mode
+def test_a_call_in_flight_is_done_after_its_client_has_looked(mode: str) -> None:
+    gate = ScriptedGate(before={1: "hold"})
+    results, done = called(gate, mode, PAY, READ, times=0.5)
+    assert results == ["raised -32001", "balance 0"] and done == ["ann"]
+    assert ("delivered", 1) in gate.course and b"paid ann" in gate.answers[1]
+    assert (gate.calls[0].failed, "paid ann" in json.dumps(gate.calls[0].answer)) == (False, True)
+
+
+def test_a_call_in_flight_is_done_and_answered_where_its_client_waits_longer() -> None:
+    gate = ScriptedGate(before={1: "hold"}, patience=0.1)
+    assert called(gate, "session", PAY, READ) == (["paid ann", "balance 1"], ["ann"])
+    assert gate.course[:4] == [("arrived", 1), ("waits_longer", 1), ("passes", 1), ("answered", 1)]
+
+
+@each_mode
+def test_a_call_can_be_delivered_again_later(mode: str) -> None:
+    gate = ScriptedGate(before={1: "again"})
+    assert called(gate, mode, PAY, READ) == (["paid ann", "balance 1"], ["ann", "ann"])
+    assert ("delivered", 1) in gate.course
 
 
 @each_mode

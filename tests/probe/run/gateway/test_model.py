@@ -10,7 +10,7 @@ import pytest
 from gates import ScriptedGate, exchanged, listening, raw_server
 
 from bench.common.tokens import count_tokens
-from bench.probe.run.gateway.gate import AnswerFate, CallFate
+from bench.probe.points import AnswerFate, CallFate
 from bench.probe.run.gateway.replies import api_of, fields_in
 from bench.probe.run.gateway.server_sent import events_of
 from bench.probe.run.gateway.subject import ModelSource

@@ -12,8 +12,8 @@ import pytest
 from gates import ScriptedGate
 from stdio_agents import Client, client_of, gateway_of
 
-from bench.probe.run.gateway.gate import AnswerFate, CallFate, LiveCall
-from bench.probe.run.gateway.mcp import JSON_RPC
+from bench.probe.points import JSON_RPC, AnswerFate, CallFate
+from bench.probe.run.gateway.gate import LiveCall
 from bench.wire.json_rpc import LONGEST
 
 CALL = b'{"method":"tools/call" , "params":{"name":"pay","arguments":{"amount":5}},"jsonrpc":"2.0","id":%s}\n'
@@ -186,6 +186,56 @@ def test_silence_lasts_until_the_agent_ends_its_wait(tmp_path: Path, after: Answ
     run(work())
     assert (how, 1) in gate.course
     assert (("given", 1) in gate.course) == (gives and how != "disconnected")
+
+
+@pytest.mark.parametrize("how", ["cancelled", "asked_again", "disconnected", "killed"])
+def test_a_call_in_flight_is_done_after_its_client_has_left_and_another_one_was_answered(tmp_path: Path, how: str) -> None:
+    gate = ScriptedGate(before={1: "hold"}, patience=30)
+
+    async def work() -> None:
+        async with gateway_of(tmp_path, gate) as gateway, client_of(gateway) as client:
+            await client.call(1, "pay", amount=5)
+            assert await client.hears_nothing()
+            if how == "cancelled":
+                await client.send(CANCEL)
+                assert await client.message() == CANCEL  # the server, which does not know the call, sends it back
+            elif how == "disconnected":
+                client.stdin.close()
+            elif how == "killed":
+                client.process.kill()
+            if how in ("cancelled", "asked_again"):
+                await client.call(2, "pay", amount=5 if how == "asked_again" else 6)
+                assert (await client.message())["id"] == 2
+            else:  # the next life of the agent
+                await gateway.end_servers(busy=False)
+                async with client_of(gateway) as later:
+                    await later.call(2, "pay", amount=6)
+                    assert (await later.message())["id"] == 2
+
+    run(work())
+    gone = "disconnected" if how == "killed" else how
+    assert {("arrived", 1), (gone, 1), ("delivered", 1)} <= {*gate.course} and ("given", 1) not in gate.course
+    assert [json.loads(line) for line in (tmp_path / "paid").read_bytes().splitlines()][1:] == [{"amount": 5}]
+    assert json.loads(gate.answers[1])["id"] == 1 and not gate.calls[0].failed
+    assert not runs(tmp_path)
+
+
+def test_parallel_calls_go_on_while_one_is_in_flight_and_its_client_waits_for_ever(tmp_path: Path) -> None:
+    gate = ScriptedGate(before={1: "hold"}, patience=0.5)
+
+    async def work() -> None:
+        async with gateway_of(tmp_path, gate) as gateway, client_of(gateway) as client:
+            for number in range(1, 8):
+                await client.call(number, "pay", amount=number)
+            assert [(await client.message())["id"] for _ in range(7)] == [*range(2, 8), 1]
+
+    run(work())
+    assert [each for each in gate.course if each[1] == 1][1:] == [
+        ("waits_longer", 1),
+        ("passes", 1),
+        ("answered", 1),
+        ("given", 1),
+    ]
 
 
 def test_another_request_does_not_end_the_silence(tmp_path: Path) -> None:

@@ -43,7 +43,9 @@ PIECES = [text for step in STEPS for text in (step["shown"], f"[assistant]\n{ste
 shown again."""
 NAMES = [name for step in STEPS for name in (f"{step['name']}.md", step["name"])]
 """The same, as a subtask names them: a document, and the reply of a step."""
-EFFECTS = [tool for tool, call in CALLS.items() if not call["reads"]]
+WRITERS = [tool for tool, call in CALLS.items() if not call["reads"]]
+EFFECTS = list(dict.fromkeys(CALLS[tool]["effect"] for tool in WRITERS))
+"""Each is named after the first call that makes it; a call that makes it again makes no other."""
 VARIANTS = ("answers", "effects") if EFFECTS else ("answers",)
 
 
@@ -106,7 +108,7 @@ def _effects(folder: PackFolder) -> Scenario:
 def _tool(name: str) -> Tool:
     if CALLS[name]["reads"]:
         return Tool(name, "read", Nothing, Result, partial(_answer, name))
-    return Tool(name, "final", Nothing, Result, partial(_act, name), effect=lambda _: name)
+    return Tool(name, "final", Nothing, Result, partial(_act, name), effect=lambda _: CALLS[name]["effect"])
 
 
 def _answer(name: str, _: Db, __: Nothing, ___: Moment) -> Result:
@@ -114,7 +116,7 @@ def _answer(name: str, _: Db, __: Nothing, ___: Moment) -> Result:
 
 
 def _act(name: str, db: Db, _: Nothing, __: Moment) -> Result:
-    db.write("INSERT INTO effects VALUES (?)", name)
+    db.write("INSERT INTO effects VALUES (?)", CALLS[name]["effect"])
     return Result(result=CALLS[name]["result"])
 
 
@@ -125,10 +127,10 @@ def _step(number: int) -> ProcedureStep:
         step["name"],
         after=(STEPS[number - 1]["name"],) if number else (),
         on="" if number else "begun",
-        reads=lambda _: {tool: call for tool, call in calls.items() if tool not in EFFECTS},
+        reads=lambda _: {tool: call for tool, call in calls.items() if tool not in WRITERS},
         judgment="act",
         documents=lambda _: {"shown": _prompt(step)},
-        effects=partial(_called, [call for tool, call in calls.items() if tool in EFFECTS]),
+        effects=partial(_called, [call for tool, call in calls.items() if tool in WRITERS]),
     )
 
 

@@ -1,0 +1,145 @@
+"""The result of a probe for other programs: as JSON, and as Markdown for a comment on a pull request."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import TypeAdapter
+
+from bench.common.bounds import Many
+from bench.common.wording import plural
+from bench.probe.read import sentences
+from bench.probe.read.run import EXIT_CODES, CellGate, CellRead, Concluded, ProbeRead
+from bench.probe.read.sentences import SIGNS
+from bench.read.render.escaping import escape_markdown
+from bench.read.render.table import Table, markdown
+from bench.record.events import of_kind
+from bench.record.probe.events import CellVerdict, GatewayCall
+from bench.record.probe.rows import RowDifference
+
+VERSION: Literal[1] = 1
+"""The version of the JSON. It changes when a field changes its meaning or is removed; new fields can be added."""
+TITLES = {
+    "damage": "✕ damage",
+    "none": "✓ no damage",
+    "tool": "✕ a tool does damage when it gets one call twice",
+    "undecided": "? undecided",
+    "cannot": "✕ it could not be probed",
+}
+ORDER: tuple[CellGate, ...] = ("damage", "tool", "undecided", "passed")
+MOST_CELLS = 100
+"""The most cells in a comment, which GitHub and GitLab bound."""
+
+
+@dataclass(frozen=True)
+class CellSummary:
+    """A cell that was run.
+
+    cell     its plan, as `--only` and `--test` take it
+    gate     what it means for a gate: passed, damage, a tool's damage, or undecided
+    runs     how many runs of it have a verdict, and `damaged` how many of these did damage
+    why      what was done to the call, and what it led to
+    rows     the rows that differ from clean runs
+    blame    the part that is to blame, and what to do; "" if nothing was mended
+    """
+
+    cell: str
+    verdict: CellVerdict
+    gate: CellGate
+    runs: int
+    damaged: int
+    why: str
+    rows: Many[RowDifference]
+    said_done: bool | None
+    blame: str
+
+
+@dataclass(frozen=True)
+class ProbeSummary:
+    """The result of a probe.
+
+    verdict    the conclusion; `exit_code` is that of `bench probe`, unless a signal stopped it
+    sentence   the conclusion in words
+    cells      in the order of the plan
+    missing    planned cells that were not run
+    runs       of the agent, clean ones and controls included, and the seconds, tokens and dollars that they took
+    not_shown  what the probe does not show
+    """
+
+    name: str
+    verdict: Concluded
+    exit_code: int
+    sentence: str
+    cells: Many[CellSummary]
+    missing: Many[str]
+    runs: int
+    seconds: float
+    tokens: int
+    dollars: float | None
+    not_shown: Many[str]
+    version: Literal[1] = VERSION
+
+
+SUMMARY: TypeAdapter[ProbeSummary] = TypeAdapter(ProbeSummary)
+
+
+def summary_of(probe: ProbeRead) -> ProbeSummary:
+    """Return the result of a probe."""
+    return ProbeSummary(
+        name=probe.name,
+        verdict=probe.conclusion,
+        exit_code=EXIT_CODES[probe.conclusion],
+        sentence=sentences.sentence(probe),
+        cells=tuple(_summary(cell, probe) for cell in probe.cells.values()),
+        missing=tuple(probe.missing),
+        runs=len(probe.records),
+        seconds=probe.seconds,
+        tokens=probe.tokens,
+        dollars=probe.dollars,
+        not_shown=tuple(sentences.not_shown(probe)),
+    )
+
+
+def _summary(cell: CellRead, probe: ProbeRead) -> CellSummary:
+    judged, blame = cell.judged, cell.blame
+    why = "the control after it was not the same"
+    if judged:
+        when = sentences.when(judged, of_kind(cell.worst.events, GatewayCall), probe.texts)
+        told = judged.findings or judged.why
+        why = f"{when}{f': {sentences.what(judged)}' if told else ''}"
+    return CellSummary(
+        cell=cell.plan,
+        verdict=cell.verdict,
+        gate=cell.gate,
+        runs=len(cell.runs),
+        damaged=cell.damaged,
+        why=why,
+        rows=tuple(row for finding in (judged.findings if judged else ()) for row in finding.rows),
+        said_done=judged.said_done if judged else None,
+        blame=blame.sentence if blame else "",
+    )
+
+
+def as_json(summary: ProbeSummary) -> str:
+    """Return the result as JSON."""
+    return json.dumps(SUMMARY.dump_python(summary, mode="json"), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def as_markdown(probe: ProbeRead, summary: ProbeSummary) -> str:
+    """Return the result as Markdown: the verdict, the worst case with its rows, a table of the cells, and what is not shown."""
+    cells = sorted(summary.cells, key=lambda cell: ORDER.index(cell.gate))
+    rows = [(cell.cell, " ".join(SIGNS[cell.verdict]), _runs(cell), cell.why) for cell in cells[:MOST_CELLS]]
+    more = len(cells) - len(rows)
+    notes = [f"{plural(more, 'further cell')}: probe.html has them."] if more else []
+    notes += [f"{plural(len(summary.missing), 'planned cell')} not run."] if summary.missing else []
+    table = Table("cells", f"The cells of {probe.name}", ("Cell", "Verdict", "Runs", "Why"), tuple(rows), tuple(notes))
+    told = (*sentences.worst(probe), sentences.counts(probe), sentences.ran(probe), *summary.not_shown)
+    parts = [f"## bench probe: {TITLES[summary.verdict]}", escape_markdown(summary.sentence)]
+    parts.append("\n".join(f"- {escape_markdown(line)}" for line in told if line))
+    return "\n\n".join((*parts, markdown(table))) if cells else "\n\n".join(parts) + "\n"
+
+
+def _runs(cell: CellSummary) -> str:
+    return f"damage in {cell.damaged} of {cell.runs}" if cell.damaged else f"{cell.runs}"

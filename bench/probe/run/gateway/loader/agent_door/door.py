@@ -1,0 +1,128 @@
+"""The connection to the gateway: one socket for each process, opened at the first word, and read by one thread."""
+
+from __future__ import annotations
+
+import _thread
+import itertools
+import json
+import os
+import socket
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+DoorMessage = dict[str, Any]
+GONE = {"do": "raise", "kind": "ConnectionAbortedError", "text": "bench probe: its gateway cannot be reached"}
+"""What is answered if the gateway is gone: nothing is done that nobody would see."""
+
+
+class Door:
+    """Asks the gateway before and after each call.
+
+    Args:
+        port: Where the gateway listens on loopback.
+        token: What shows the gateway that this is its agent.
+    """
+
+    def __init__(self, port: int, token: str):
+        self._port, self._token = port, token
+        self._forget()
+        os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self) -> None:
+        """Begin anew: a socket belongs to one process."""
+        if socket_of_parent := getattr(self, "_socket", None):
+            socket_of_parent.close()
+        self._socket: socket.socket | None = None
+        self._lock, self._numbers = _thread.allocate_lock(), itertools.count(1)
+        self._waiting: dict[int, Callable[[DoorMessage], Any]] = {}
+
+    def number(self) -> int:
+        """Return a number for a call that no other call of this process has."""
+        return next(self._numbers)
+
+    def tell(self, message: DoorMessage) -> bool:
+        """Send a message that has no answer. Return whether it was sent."""
+        with self._lock:
+            try:
+                self._connected().sendall(json.dumps(message).encode() + b"\n")
+            except OSError:
+                return False
+        return True
+
+    def ask(self, message: DoorMessage) -> DoorMessage:
+        """Return the answer to a message; the thread waits."""
+        answers: list[DoorMessage] = []
+        waits = _thread.allocate_lock()
+        waits.acquire()
+
+        def wake(answer: DoorMessage) -> None:
+            answers.append(answer)
+            waits.release()
+
+        self._send(message, wake)
+        waits.acquire()
+        return answers[0]
+
+    async def ask_in_loop(self, message: DoorMessage) -> DoorMessage:
+        """Return the answer to a message; the agent's loop goes on."""
+        answers: list[DoorMessage] = []
+        trio: Any = sys.modules.get("trio")
+        if trio and trio.lowlevel.in_trio_run():
+            event, token = trio.Event(), trio.lowlevel.current_trio_token()
+            wait, set_in_loop = event.wait(), partial(token.run_sync_soon, event.set)
+        else:
+            import asyncio
+
+            loop = asyncio.get_running_loop()
+            future = loop.create_future()
+            wait = future
+            set_in_loop = partial(loop.call_soon_threadsafe, _set, future)
+
+        def wake(answer: DoorMessage) -> None:
+            answers.append(answer)
+            set_in_loop()
+
+        self._send(message, wake)
+        await wait
+        return answers[0]
+
+    def _send(self, message: DoorMessage, wake: Callable[[DoorMessage], None]) -> None:
+        self._waiting[message["call"]] = wake
+        if not self.tell(message):
+            self._wake(self._waiting.pop(message["call"], None), GONE)
+
+    def _connected(self) -> socket.socket:
+        """Return the socket of this process. The lock is held."""
+        if self._socket is None:
+            self._socket = connection = socket.create_connection(("127.0.0.1", self._port))
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.sendall(json.dumps({"token": self._token}).encode() + b"\n")
+            _thread.start_new_thread(self._read, (connection, self._waiting))
+        return self._socket
+
+    def _read(self, connection: socket.socket, waiting: dict[int, Callable[[DoorMessage], Any]]) -> None:
+        """Hand each answer to what waits for it, until the gateway is gone."""
+        try:
+            with connection.makefile("rb") as lines:
+                for line in lines:
+                    answer = json.loads(line)
+                    self._wake(waiting.pop(answer["call"], None), answer)
+        except (OSError, ValueError):
+            pass
+        while waiting:
+            self._wake(waiting.popitem()[1], GONE)
+
+    @staticmethod
+    def _wake(wake: Callable[[DoorMessage], Any] | None, answer: DoorMessage) -> None:
+        try:
+            if wake:
+                wake(answer)
+        except RuntimeError:  # its loop is closed
+            pass
+
+
+def _set(future: Any) -> None:
+    if not future.done():
+        future.set_result(None)

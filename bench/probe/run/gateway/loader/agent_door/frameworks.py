@@ -1,0 +1,201 @@
+"""The places where known frameworks execute a tool, in one table, with the versions that were tried.
+
+A place is as near to the owner's function as the framework's own way to an error of it allows: what a fault raises there is
+handled as what the function raises. What the framework hands to a function beside the model's arguments is left out.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from .calls import bound
+
+Around = Callable[[Callable[..., Any], Callable[..., Any]], Callable[..., Any]]
+"""(function, what names its calls) -> the function with the gateway around it"""
+
+
+@dataclass(frozen=True)
+class ToolPlace:
+    """Where a framework executes a tool.
+
+    module  which is imported when that place is there; `wrap` puts a wrapper around it
+    tried   the distribution, and its version that was tried
+    """
+
+    module: str
+    wrap: Callable[[ModuleType, Around], None]
+    tried: str
+
+
+def _methods(owner: type, names: Collection[str], around: Around, named: Callable[..., Any]) -> None:
+    """Wrap methods of a class that execute its tool. `named` gets what they do, and returns the tool's name and arguments."""
+    for name in names:
+        setattr(owner, name, around(owner.__dict__[name], lambda args, kwargs: named(*args, **kwargs)))
+
+
+def _attributes(owner: Any, maker: str, names: Collection[str], around: Around, named: Callable[..., Any]) -> None:
+    """Wrap functions that each object of a class holds, once it is made. `named` gets the object and the arguments by name."""
+    make = getattr(owner, maker)
+
+    @functools.wraps(make)
+    def made(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = make(self, *args, **kwargs)
+        for name in names:
+            if function := getattr(self, name, None):
+                setattr(self, name, around(function, _naming(self, function, named)))
+        return result
+
+    setattr(owner, maker, made)
+
+
+def _naming(tool: Any, function: Callable[..., Any], named: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda args, kwargs: named(tool, bound(function, args, kwargs))
+
+
+def _only(names: Collection[str], arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return what the model gave: the arguments that a schema has."""
+    return {name: value for name, value in arguments.items() if name in names}
+
+
+def _langchain(module: ModuleType, around: Around) -> None:
+    base = module.BaseTool
+    extend = base.__init_subclass__.__func__
+
+    def named(self: Any, *args: Any, **kwargs: Any) -> tuple[str, Any]:
+        given = {name: value for name, value in kwargs.items() if name not in ("config", "run_manager")}
+        kept = getattr(self, "_filter_injected_args", dict)(given)
+        return self.name, {"args": args, **kept} if args else kept
+
+    def extended(cls: Any, /, **kwargs: Any) -> None:
+        extend(cls, **kwargs)
+        _methods(cls, [name for name in ("_run", "_arun") if name in cls.__dict__], around, named)
+
+    base.__init_subclass__ = classmethod(extended)
+
+
+def _openai_agents(module: ModuleType, around: Around) -> None:
+    def named(_: Any, arguments: dict[str, Any]) -> tuple[str, Any]:
+        context, text = [*arguments.values()][-2:]
+        return context.tool_name, _read(text)
+
+    _attributes(module._FailureHandlingFunctionToolInvoker, "__init__", ["_invoke_tool_impl"], around, named)
+
+
+def _read(arguments: str) -> Any:
+    try:
+        return json.loads(arguments or "{}")
+    except ValueError:
+        return arguments
+
+
+def _pydantic_ai(module: ModuleType, around: Around) -> None:
+    _methods(module.FunctionSchema, ["call"], around, lambda self, args, ctx: (ctx.tool_name or self.function.__name__, args))
+
+
+def _autogen(module: ModuleType, around: Around) -> None:
+    def named(self: Any, args: Any, *_: Any, **__: Any) -> tuple[str, Any]:
+        return self.name, dict(args)
+
+    _methods(module.BaseTool, ["run_json"], around, named)
+    _methods(module.BaseStreamTool, ["run_json_stream"], around, named)
+
+
+def _crewai(module: ModuleType, around: Around) -> None:
+    def named(self: Any, *args: Any, **kwargs: Any) -> tuple[str, Any]:
+        return self.name, {**dict(zip(self.args_schema.model_fields, args)), **kwargs}  # noqa: B905  Python 3.10
+
+    for kind in (module.BaseTool, module.Tool):
+        _methods(kind, [name for name in ("run", "arun") if name in kind.__dict__], around, named)
+
+
+def _crewai_structured(module: ModuleType, around: Around) -> None:
+    def named(self: Any, input: Any, *_: Any, **__: Any) -> tuple[str, Any]:  # noqa: A002  as it is called
+        return self.name, _read(input) if isinstance(input, str) else input
+
+    _methods(module.CrewStructuredTool, ["invoke", "ainvoke"], around, named)
+
+
+def _smolagents(module: ModuleType, around: Around) -> None:
+    def named(self: Any, *args: Any, sanitize_inputs_outputs: bool = False, **kwargs: Any) -> tuple[str, Any]:  # noqa: ARG001
+        if len(args) == 1 and isinstance(args[0], dict) and not kwargs:
+            return self.name, args[0]
+        return self.name, {**dict(zip(self.inputs, args)), **kwargs}  # noqa: B905  Python 3.10
+
+    _methods(module.Tool, ["__call__"], around, named)
+
+
+def _llama_index(module: ModuleType, around: Around) -> None:
+    def named(self: Any, arguments: dict[str, Any]) -> tuple[str, Any]:
+        given = arguments.pop("kwargs", {}) | arguments
+        return self.metadata.name, {name: value for name, value in given.items() if name != self.ctx_param_name}
+
+    _attributes(module.FunctionTool, "__init__", ["_fn", "_async_fn"], around, named)
+
+
+def _google_adk(module: ModuleType, around: Around) -> None:
+    def named(self: Any, target: Any, args_to_call: dict[str, Any]) -> tuple[str, Any] | None:
+        given = {name: value for name, value in args_to_call.items() if name not in ("tool_context", "input_stream")}
+        return (self.name, given) if target is self.func else None  # else it asks whether the call is confirmed
+
+    _methods(module.FunctionTool, ["_invoke_callable"], around, named)
+
+
+def _strands(module: ModuleType, around: Around) -> None:
+    def named(self: Any, arguments: dict[str, Any]) -> tuple[str, Any]:
+        return self.tool_name, _only(self.tool_spec["inputSchema"]["json"]["properties"], arguments)
+
+    _attributes(module.DecoratedFunctionTool, "__init__", ["_tool_func"], around, named)
+
+
+def _agno(module: ModuleType, around: Around) -> None:
+    def named(self: Any, arguments: dict[str, Any]) -> tuple[str, Any]:
+        return self.name, _only(self.parameters["properties"], arguments.pop("kwargs", {}) | arguments)
+
+    def executing(execute: Callable[..., Any]) -> Callable[..., Any]:
+        def executed(self: Any, *args: Any, **kwargs: Any) -> Any:
+            tool = self.function
+            if tool.entrypoint and not hasattr(tool.entrypoint, "__bench_probe__"):
+                tool.entrypoint = around(tool.entrypoint, _naming(tool, tool.entrypoint, named))
+                tool.entrypoint.__bench_probe__ = True
+            return execute(self, *args, **kwargs)
+
+        return executed
+
+    for name in ("execute", "aexecute"):
+        setattr(module.FunctionCall, name, executing(getattr(module.FunctionCall, name)))
+
+
+def _haystack(module: ModuleType, around: Around) -> None:
+    def named(self: Any, arguments: dict[str, Any]) -> tuple[str, Any]:
+        return self.name, _only(self.parameters["properties"], arguments.pop("kwargs", {}) | arguments)
+
+    _attributes(module.Tool, "__post_init__", ["function", "async_function"], around, named)
+
+
+def _agent_framework(module: ModuleType, around: Around) -> None:
+    def named(self: Any, arguments: dict[str, Any]) -> tuple[str, Any]:
+        return self.name, _only(self.parameters()["properties"], arguments.pop("kwargs", {}) | arguments)
+
+    _attributes(module.FunctionTool, "__init__", ["func"], around, named)
+
+
+PLACES: Sequence[ToolPlace] = (
+    ToolPlace("langchain_core.tools.base", _langchain, "langchain-core 1.8.3"),
+    ToolPlace("agents.tool", _openai_agents, "openai-agents 0.24.0"),
+    ToolPlace("pydantic_ai._function_schema", _pydantic_ai, "pydantic-ai-slim 2.68.0"),
+    ToolPlace("autogen_core.tools._base", _autogen, "autogen-core 0.7.5"),
+    ToolPlace("crewai.tools.base_tool", _crewai, "crewai 1.15.30"),
+    ToolPlace("crewai.tools.structured_tool", _crewai_structured, "crewai 1.15.30"),
+    ToolPlace("smolagents.tools", _smolagents, "smolagents 1.26.0"),
+    ToolPlace("llama_index.core.tools.function_tool", _llama_index, "llama-index-core 0.14.25"),
+    ToolPlace("google.adk.tools.function_tool", _google_adk, "google-adk 2.13.0"),
+    ToolPlace("strands.tools.decorator", _strands, "strands-agents 1.62.0"),
+    ToolPlace("agno.tools.function", _agno, "agno 3.1.10"),
+    ToolPlace("haystack.tools.tool", _haystack, "haystack-ai 3.4.1"),
+    ToolPlace("agent_framework._tools", _agent_framework, "agent-framework-core 1.23.0"),
+)

@@ -1,0 +1,202 @@
+"""Finds functions as their modules are imported: those that the owner names, and the places of frameworks.
+
+A function of a Python module is wrapped where it is defined, innermost of its decorators: whatever keeps it keeps what asks the
+gateway. This holds for the script that is run, too, which the interpreter is led to take for a module.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import spec_from_file_location
+from types import CodeType, ModuleType
+from typing import Any
+
+from .calls import AnyCallable, around, bound
+from .door import Door
+from .frameworks import ToolPlace
+
+MAIN = ("__main__", "__mp_main__")
+HOOK = f"__import__('sys').modules[{__package__!r}].hook"
+
+
+class ImportHook:
+    """Stands before the finders of modules, and of scripts.
+
+    Args:
+        door: Where the gateway is asked.
+        functions: `MODULE:FUNCTION` of what the owner names -> the name of its tool. The module of a script is `__main__`, or
+            its file's name.
+        places: Where frameworks execute tools.
+    """
+
+    def __init__(self, door: Door, functions: Mapping[str, str], places: Sequence[ToolPlace]):
+        self._door, self._places = door, places
+        self._named = dict[str, dict[str, str]]()
+        for name, tool in functions.items():
+            module, _, path = name.partition(":")
+            self._named.setdefault(module, {})[path] = tool
+        self._met = set[str]()
+        """The tools that are wrapped."""
+
+    def install(self) -> None:
+        """Find what is imported from now on, and what is there already."""
+        self._door.tell({"hello": f"Python {sys.version.split()[0]}"})
+        sys.meta_path.insert(0, self)
+        sys.path_hooks.insert(0, self._script)
+        for name in list(sys.modules):
+            if name not in MAIN and self._concerns(name):
+                self._after(sys.modules[name])
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Return the spec of a module with functions to wrap; None for others, which are left to the other finders."""
+        for finder in sys.meta_path if self._concerns(name) else ():
+            if finder is not self and (find := getattr(finder, "find_spec", None)) and (spec := find(name, path, target)):
+                return self._hooked(spec)
+        return None
+
+    def wrapped(self, tool: str) -> Callable[[AnyCallable], AnyCallable]:
+        """Return the decorator of a function that is named."""
+
+        def decorate(function: AnyCallable) -> AnyCallable:
+            self._met.add(tool)
+            return around(self._door, function, lambda args, kwargs: (tool, bound(function, args, kwargs)))
+
+        return decorate
+
+    def be_script(self, names: dict[str, Any]) -> None:
+        """Make a module's global names those of a script, before anything of it runs."""
+        file = names["__file__"]
+        names.update(__spec__=None, __package__=None, __cached__=None)
+        if sys.path[:1] == [file]:
+            folder = [] if getattr(sys.flags, "safe_path", False) else [os.path.dirname(os.path.realpath(file))]
+            sys.path[:1] = folder if names["__name__"] == "__main__" else []
+
+    def _concerns(self, module: str) -> bool:
+        return any(place.module == module for place in self._places) or bool(self._tools(module))
+
+    def _tools(self, module: str, script: str = "") -> dict[str, str]:
+        """Return the functions of a module that are named, each with its tool."""
+        names = {module}
+        if module in MAIN:
+            names |= {*MAIN, os.path.basename(script or sys.argv[0]).removesuffix(".py")}
+        elif ("-m", module) in zip(sys.orig_argv, sys.orig_argv[1:]):  # noqa: B905  shorter than what Python 3.10 has
+            names |= {*MAIN}
+        return {path: tool for name in names for path, tool in self._named.get(name, {}).items()}
+
+    def _script(self, path: str) -> ScriptFinder:
+        """Return a finder for a script, as a hook of `sys.path_hooks`."""
+        if path.endswith(".py") and os.path.isfile(path) and self._tools("__main__", path):
+            return ScriptFinder(path)
+        raise ImportError(path)
+
+    def _hooked(self, spec: ModuleSpec) -> ModuleSpec:
+        """Return a spec whose module is wrapped as it is executed, and once it is."""
+        loader: Any = spec.loader
+        if isinstance(loader, SourceFileLoader) and self._tools(spec.name):
+            loader.get_code = partial(self._code, loader)  # type: ignore[method-assign]
+        execute = getattr(loader, "exec_module", None)
+        if execute and not isinstance(loader, type):
+
+            def exec_module(module: ModuleType) -> None:
+                execute(module)
+                self._after(module)
+
+            loader.exec_module = exec_module
+        return spec
+
+    def _code(self, loader: SourceFileLoader, name: str) -> CodeType:
+        """Return a module's code with a wrapper around each function that is named."""
+        file = loader.get_filename(name)
+        tree = ast.parse(loader.get_data(file), file)
+        tools = self._tools(name, file)
+        wrapped = {path for path in tools for node in _defined(tree.body, path.split(".")) if _decorate(node, tools[path])}
+        if name in MAIN:
+            for path in tools.keys() - wrapped:
+                self._refuse(f"{os.path.basename(file)} defines no function {path}; name the module that defines it")
+            at = sum(1 for _ in _leading(tree.body))
+            tree.body[at:at] = ast.parse(f"{HOOK}.be_script(globals())").body
+        return compile(ast.fix_missing_locations(tree), file, "exec", dont_inherit=True)
+
+    def _after(self, module: ModuleType) -> None:
+        """Wrap the places of frameworks, and what is named and was not wrapped where it is defined."""
+        for place in self._places:
+            if place.module == module.__name__:
+                try:
+                    place.wrap(module, partial(around, self._door))
+                except (AttributeError, TypeError) as error:
+                    what = f"the tools of {place.module} are not seen: this version of it is not known ({error})"
+                    self._door.tell({"notice": what})
+        for path, tool in self._tools(module.__name__).items():
+            if tool not in self._met:
+                self._replace(module, path, tool)
+
+    def _replace(self, module: ModuleType, path: str, tool: str) -> None:
+        """Wrap a function that its module does not define itself, or that has no source."""
+        *owners, name = path.split(".")
+        owner: Any = module
+        for each in owners:
+            owner = getattr(owner, each, None)
+        function = inspect.getattr_static(owner, name, None)
+        if function is None:
+            self._refuse(f"{module.__name__} has no {path}, which `functions` names")
+        elif callable(function) and not isinstance(function, type):
+            setattr(owner, name, self.wrapped(tool)(function))
+        else:
+            self._refuse(f"{module.__name__}:{path} is no function but a {type(function).__name__}; name a function")
+
+    def _refuse(self, what: str) -> None:
+        """Name a function that cannot be wrapped."""
+        self._door.tell({"refused": what})
+
+
+class ScriptFinder:
+    """Finds the script at a path as the module `__main__`."""
+
+    def __init__(self, path: str):
+        self._path = path
+
+    def find_spec(self, name: str, target: ModuleType | None = None) -> ModuleSpec | None:  # noqa: ARG002  as finders are called
+        """Return the script's spec; None for any other module."""
+        if name != "__main__":
+            return None
+        return spec_from_file_location(name, self._path, loader=SourceFileLoader(name, self._path))
+
+
+def _defined(body: Sequence[ast.stmt], path: Sequence[str]) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Return the definitions at a path of names, such as a class and its method."""
+    nodes = list[ast.FunctionDef | ast.AsyncFunctionDef]()
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            if node.name == path[0] and len(path) > 1:
+                nodes += _defined(node.body, path[1:])
+            elif node.name == path[0] and not isinstance(node, ast.ClassDef):
+                nodes.append(node)
+        else:  # such as `if` and `try`
+            inner = [part for field in ("body", "orelse", "finalbody") for part in getattr(node, field, ())]
+            nodes += _defined([*inner, *(part for each in getattr(node, "handlers", ()) for part in each.body)], path)
+    return nodes
+
+
+def _decorate(node: ast.FunctionDef | ast.AsyncFunctionDef, tool: str) -> bool:
+    decorator = ast.parse(f"{HOOK}.wrapped({tool!r})", mode="eval").body
+    for part in ast.walk(decorator):
+        ast.copy_location(part, node)
+    node.decorator_list.append(decorator)
+    return True
+
+
+def _leading(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """Return the statements that must stay first: the docstring, and what is imported from the future."""
+    leading = []
+    for at, node in enumerate(body):
+        is_docstring = at == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if not is_docstring and not (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
+            break
+        leading.append(node)
+    return leading

@@ -1,0 +1,99 @@
+"""Values of a function's arguments and of its answer, as JSON with tags. No name in it is imported or called."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import decimal
+import enum
+import math
+from collections.abc import Callable
+from typing import Any
+
+TAG = "$type"
+DEEPEST, MOST = 40, 100_000
+"""How deep a value is followed, and how many parts of it."""
+_TEXTS: dict[type, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
+    decimal.Decimal: (str, decimal.Decimal),
+    datetime.datetime: (datetime.datetime.isoformat, datetime.datetime.fromisoformat),
+    datetime.date: (datetime.date.isoformat, datetime.date.fromisoformat),
+    bytes: (bytes.hex, bytes.fromhex),
+    float: (repr, float),
+}
+"""Types whose values have a form as text, with what writes and reads it; of `float` those that JSON has not."""
+_LISTS: dict[type, Callable[[Any], Any]] = {tuple: tuple, set: set, frozenset: frozenset}
+_BY_NAME: dict[str, Callable[[Any], Any]] = {
+    **{kind.__name__: read for kind, (_, read) in _TEXTS.items()},
+    **{kind.__name__: make for kind, make in _LISTS.items()},
+    "dict": dict,
+}
+
+
+def encoded(value: Any) -> tuple[Any, bool]:
+    """Return a value as JSON, and whether `decoded` gives an equal value again. An object of which only the fields are known
+    has its class as tag."""
+    encoder = _Encoder()
+    text = encoder.json_of(value, 0)
+    return text, encoder.is_whole
+
+
+def decoded(value: Any) -> Any:
+    """Return the value that `encoded` took."""
+    if isinstance(value, list):
+        return [decoded(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if TAG not in value:
+        return {name: decoded(item) for name, item in value.items()}
+    make = _BY_NAME.get(value[TAG])
+    return make(decoded(value["value"])) if make else value.get("value")
+
+
+class _Encoder:
+    is_whole, parts = True, 0
+
+    def json_of(self, value: Any, deep: int) -> Any:
+        self.parts += 1
+        kind = type(value)
+        if value is None or kind in (bool, int):
+            return value
+        if kind is str or (kind is float and math.isfinite(value)):
+            return self._text(value) if kind is str else value
+        if deep > DEEPEST or self.parts > MOST:
+            return self._other(value, None)
+        if kind is list:
+            return [self.json_of(item, deep + 1) for item in value]
+        if kind is dict:
+            if all(type(name) is str and name != TAG for name in value):
+                return {self._text(name): self.json_of(item, deep + 1) for name, item in value.items()}
+            return {TAG: "dict", "value": [[self.json_of(part, deep + 1) for part in pair] for pair in value.items()]}
+        if kind in _TEXTS:
+            return {TAG: kind.__name__, "value": _TEXTS[kind][0](value)}
+        if kind in _LISTS:
+            items = [self.json_of(item, deep + 1) for item in value]
+            return {TAG: kind.__name__, "value": items if kind is tuple else sorted(items, key=repr)}
+        return self._other(value, self._fields(value, deep + 1))
+
+    def _text(self, text: str) -> str:
+        plain = text.encode("utf-8", "backslashreplace").decode()
+        self.is_whole &= plain == text
+        return plain
+
+    def _fields(self, value: Any, deep: int) -> Any:
+        """Return what is known of an object: the fields of a dataclass or of a model, the value of an enumeration."""
+        if isinstance(value, enum.Enum):
+            return self.json_of(value.value, deep)
+        if isinstance(value, (str, int, float)):
+            return self._text(str(value))
+        names: Any = ()
+        if dataclasses.is_dataclass(value):
+            names = [field.name for field in dataclasses.fields(value)]
+        elif hasattr(type(value), "model_fields"):
+            names = type(value).model_fields
+        return {name: self.json_of(getattr(value, name, None), deep) for name in names} or None
+
+    def _other(self, value: Any, fields: Any) -> Any:
+        self.is_whole = False
+        kind = type(value)
+        named = {TAG: f"{kind.__module__}.{kind.__qualname__}"}
+        return named if fields is None else {**named, "value": fields}

@@ -1,0 +1,126 @@
+"""A whole probe of an agent whose tools are functions of its own process."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import sys
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from till import HERE, desk, worker_of
+
+from bench.common.errors import ConfigError
+from bench.probe.run.gateway.subject import ProbedAgent, Subject
+from bench.probe.run.probe import Probe
+from bench.probe.run.writing import CellRun
+from bench.record.events import of_kind
+from bench.record.probe.events import CellsPlanned, GatewayCall
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the probe's processes are watched on Linux")
+NAMED = ("shopkeeper:look", "shopkeeper:refund", "shopkeeper:mail")
+
+
+def shop(folder: Path, functions: tuple[str, ...] = NAMED, script: Path = HERE / "shopkeeper.py") -> Subject:
+    """Make the database in a folder, and return the subject."""
+    with closing(sqlite3.connect(folder / "shop.db")) as database, database:
+        database.executescript("""
+            CREATE TABLE orders (id TEXT PRIMARY KEY, cents INTEGER);
+            CREATE TABLE refunds (id INTEGER PRIMARY KEY, order_id TEXT, cents INTEGER);
+            CREATE TABLE mails (id INTEGER PRIMARY KEY, recipient TEXT);
+            INSERT INTO orders VALUES ('o-17', 4500);
+        """)
+    words = (sys.executable, str(script))
+    agent = ProbedAgent(words, words, folder, {"SHOP": str(folder / "shop.db")}, limit=20.0)
+    return Subject("shop", agent, settle=0.02, patience=0.5, reads=("function.look",), functions=functions)
+
+
+def probed(folder: Path, subject: Subject, *only: str) -> list[CellRun]:
+    async def all_runs() -> list[CellRun]:
+        return [run async for run in Probe(subject, worker_of(subject, folder), only=only).runs()]
+
+    return asyncio.run(all_runs())
+
+
+def test_functions_are_struck_and_the_verdict_is_what_the_database_holds(tmp_path: Path) -> None:
+    runs = probed(tmp_path, shop(tmp_path), "refund#1.lost", "mail#1.unack")
+    planned = next(iter(of_kind(runs[2].events, CellsPlanned)))
+    assert {call.name: call.call_class for call in planned.calls} == {
+        "function.look#1": "read",
+        "function.refund#1": "effect",
+        "function.mail#1": "effect",
+    }
+    cells = {run.plan: run for run in runs if run.plan.startswith("function")}
+    holds, says = dict[str, str](), dict[str, str]()
+    for plan, run in cells.items():
+        assert run.judged
+        holds[plan] = run.texts[run.judged.printed or ""].strip().rpartition(": ")[2]
+        says[plan] = run.judged.verdict
+    assert {plan: holds[plan] for plan in says} == {
+        "function.refund#1.lost": "2 1",
+        "function.refund#1.lost+key": "1 1",
+        "function.refund#1.lost+client": "1 1",
+        "function.mail#1.unacknowledged": "2 2",
+        "function.mail#1.unacknowledged+key": "1 1",
+        "function.mail#1.unacknowledged+memory": "1 1",
+    }
+    assert {plan: says[plan] for plan in holds} == {plan: "doubled" if "2" in held else "same" for plan, held in holds.items()}
+
+
+@pytest.mark.parametrize(
+    ("functions", "says"),
+    [
+        ((), "opened it, and executed no tool that the probe knows; write what acts as functions ="),
+        (("shopkeeper:refound",), r"functions: shopkeeper\.py defines no function refound"),
+        (("shopkeeper:refund",), "1 row changed without a call"),
+    ],
+)
+def test_a_door_that_does_not_see_all_ends_the_probe_with_what_to_do(
+    tmp_path: Path, functions: tuple[str, ...], says: str
+) -> None:
+    with pytest.raises(ConfigError, match=says) as raised:
+        probed(tmp_path, shop(tmp_path, functions))
+    assert "\n" not in str(raised.value)
+
+
+PAYER = """
+import json, os, urllib.request
+
+def pay(amount):
+    body = json.dumps({"amount": amount}).encode()
+    with urllib.request.urlopen(os.environ["SHOP_URL"] + "/payments", body, timeout=0.6) as answer:
+        return sorted(json.loads(answer.read()))
+
+for attempt in range(2):
+    try:
+        print(pay(30))
+        break
+    except OSError:
+        continue
+"""
+
+
+def test_a_service_that_a_function_calls_is_a_part_of_its_call_and_is_held_in_flight(tmp_path: Path) -> None:
+    (tmp_path / "payer.py").write_text(PAYER, encoding="utf-8")
+    words = (sys.executable, "payer.py")
+    served = replace(desk(tmp_path), model=None, agent=ProbedAgent(words, words, tmp_path), functions=("payer:pay",))
+    runs = probed(tmp_path, served, "in_flight")
+    planned = next(iter(of_kind(runs[2].events, CellsPlanned)))
+    assert [call.name for call in planned.calls] == ["function.pay#1"]
+    assert planned.cells == ("function.pay#1.in_flight",)
+    struck = runs[3]
+    assert struck.judged and struck.judged.verdict == "doubled"
+    assert {run.plan: run.judged.verdict for run in runs[3:] if run.judged and "+" in run.plan} == {
+        "function.pay#1.in_flight+key": "same",
+        "function.pay#1.in_flight+look": "doubled",
+        "function.pay#1.in_flight+client": "same",
+    }
+    calls = [(call.number, call.door, call.continues, call.point) for call in of_kind(struck.events, GatewayCall)]
+    assert calls == [
+        (1, "function", None, None),
+        (2, "shop", 1, "in_flight"),
+        (3, "function", None, None),
+        (4, "shop", 3, None),
+    ]
