@@ -133,6 +133,16 @@ def probe(session: nox.Session) -> None:
 
 
 @nox.session
+def functions(session: nox.Session) -> None:
+    """Agents of twelve frameworks, whose tools are functions, probed beside our own SQL: an environment each, half an hour.
+
+    Some: nox -s functions -- crewai agno
+    """
+    install(session)
+    session.run("python", "-m", "functions", *session.posargs, env={"PYTHONPATH": "tools"} | COMPILED_ONCE)
+
+
+@nox.session
 def exports(session: nox.Session) -> None:
     """The forms of export, with the packages of all, each read back by the tool that it is for."""
     install(session, "exports", extra="export")

@@ -35,8 +35,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)
 def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """One more than there are cores: a test that waits, for a time limit or a process, leaves its core to another."""
-    return (yield) + 1
+    """Two more than there are cores: a test that waits, for a time limit or a process, leaves its core to others."""
+    return (yield) + 2
 
 
 @pytest.hookimpl(wrapper=True)

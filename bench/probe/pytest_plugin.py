@@ -86,6 +86,15 @@ def _folder_with(file: str, test: Path) -> Path:
 
 
 def _run(file: Path, plan: str, tape: Path | None) -> CellRun:
+    from bench.probe.run.box.box import NoBox  # noqa: PLC0415
+
+    try:
+        return _run_once(file, plan, tape, boxed=True)
+    except NoBox:
+        return _run_once(file, plan, tape, boxed=False)
+
+
+def _run_once(file: Path, plan: str, tape: Path | None, *, boxed: bool) -> CellRun:
     import asyncio  # noqa: PLC0415
 
     from bench.common.errors import ConfigError  # noqa: PLC0415
@@ -93,7 +102,7 @@ def _run(file: Path, plan: str, tape: Path | None) -> CellRun:
     from bench.probe.run.secrets import Secrets  # noqa: PLC0415
     from bench.probe.run.tape import play, read_tape, record_tapes  # noqa: PLC0415
 
-    settings = ProbeSettings(file, is_taped=tape is not None)
+    settings = ProbeSettings(file, is_taped=tape is not None, boxed=boxed)
     if tape is None:
         settings.check_unasked()
         hidden = Secrets.of(settings.subject, os.environ, settings.secret_addresses)

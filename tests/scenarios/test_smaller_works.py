@@ -199,7 +199,7 @@ CRASH = [{"point": "process", "effect": "unacknowledged", "tool": "*", "probabil
 @pytest.mark.parametrize("variant", WORKS)
 def test_patterns_with_their_remedies_do_each_work_through_crashes_and_bare_ones_double(variant: str) -> None:
     names = ["bare_agent", *REMEDIED]
-    settings: dict[str, Any] = {"architectures": names, "architecture": REMEDIED, "max_attempts": 1, "instances": 3}
+    settings: dict[str, Any] = {"architectures": names, "architecture": REMEDIED, "max_attempts": 1, "instances": 2}
     results = run_all(matrix_of(f"service_upgrade:{variant}", plans={"none": [], "twice": TWICE, "crash": CRASH}, **settings))
     outcomes: dict[str, set[str]] = {}
     for result in results:

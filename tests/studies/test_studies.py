@@ -81,6 +81,13 @@ FEW: Mapping[str, Any] = {
     },
 }
 """Study -> what of its config is run here, where the whole takes too long."""
+SHORT: Mapping[str, Any] = {
+    "second_contract": {"scenarios": ["contract_renewal"], "models": ["errs_30"]},
+    "orchestration": {"scenarios": ["incident_response"]},
+    "boundary": {"scenarios": ["contract_renewal"]},
+    "break_even": {"repetitions": 2},
+}
+"""Study -> the part of that which the short form runs. The long form has both repetitions of two instances."""
 OF_NO_MODEL = ("study-sizes-parity",)
 """Tables of a closed form alone."""
 NO_PLANS: Mapping[str, list[Fault]] = {}
@@ -152,7 +159,7 @@ def test_each_shipped_config_runs_and_is_reported_with_its_table_and_figure(
     few: dict[str, Any] = {"repetitions": 2, "instances": 2, **FEW.get(name, {})}
     if not whole:
         request.getfixturevalue("undrawn")
-        few |= {"instances": 1, "scenarios": without_programs(name)}
+        few |= {"instances": 1, "repetitions": 1, "scenarios": without_programs(name), **SHORT.get(name, {})}
     config = load_config(PLACE / name / "config.toml", few)
     if not {scenario.partition(":")[0] for scenario in config.scenarios} <= AVAILABLE.keys():
         pytest.skip("its pack is not here")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,12 @@ sys.meta_path.insert(0, Wall())
 """
 
 
+@cache
+def arrows() -> set[tuple[str, str]]:
+    """Return which room of the package imports which."""
+    return arrows_of(sources(), room_of)
+
+
 def python(code: str, *words: str) -> str:
     """Run code in a fresh interpreter in which nothing that makes a record can be imported; return what it prints."""
     done = subprocess.run([sys.executable, "-c", REFUSED + code, *words], capture_output=True, text=True, cwd=ROOT, check=False)
@@ -44,7 +51,7 @@ def python(code: str, *words: str) -> str:
     ("side", "beyond"), [("bench.run", {"bench.run"}), ("bench.read", {"bench.read"}), ("bench.record", set())]
 )
 def test_a_side_of_the_wall_names_no_module_beyond_it_in_code_or_in_a_string(side: str, beyond: set[str]) -> None:
-    used = {imported for room, imported in arrows_of(sources(), room_of) if room == side}
+    used = {imported for room, imported in arrows() if room == side}
     assert used <= BELOW | beyond
 
 
@@ -102,7 +109,7 @@ def test_no_room_imports_a_study() -> None:
 
 
 def test_the_rooms_have_few_arrows_and_no_trip_runs_more_definitions_than_it_did() -> None:
-    assert len(arrows_of(sources(), room_of)) <= MOST_ARROWS
+    assert len(arrows()) <= MOST_ARROWS
     made = walks()
     assert {trip: len(definitions) for trip, definitions in made.items() if len(definitions) > MOST[trip]} == {}
 

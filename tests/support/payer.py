@@ -155,7 +155,8 @@ def act(mode: set[str]) -> None:
         pay_by_journal(mode)
     elif "ships" in mode:
         for version, state in enumerate(("packed", "sent"), 1):
-            post("/state", state=state, **({"version": version} if "numbered" in mode else {}))
+            content: dict[str, Any] = {"version": version} if "numbered" in mode else {}
+            post("/state", state=state, **content)
     elif "looks" in mode:
         pay_what_is_unpaid(mode)
     elif "hasty" in mode:

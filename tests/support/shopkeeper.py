@@ -7,6 +7,7 @@ import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 
@@ -40,6 +41,7 @@ def call(name: str, **arguments: Any) -> Any:
 if __name__ == "__main__":
     call("refund", order="o-17", cents=call("look", order="o-17")["cents"])
     call("mail", to="ada@example.com")
-    with closing(sqlite3.connect(os.environ["SHOP"])) as shop:
-        counts = [shop.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("refunds", "mails")]
-    print("refunds and mails:", *counts)
+    if Path(os.environ["SHOP"]).exists():
+        with closing(sqlite3.connect(os.environ["SHOP"])) as shop:
+            counts = [shop.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("refunds", "mails")]
+        print("refunds and mails:", *counts)

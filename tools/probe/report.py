@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from functions.rows import FunctionCell
 from reliability.kept import read
 
+from bench.record.probe.events import DAMAGE
 from probe.__main__ import ROOT, Pair
 from probe.blame import WEAKNESSES, Scored
 from probe.equality import WORLD_POINTS, Equality
@@ -59,6 +61,28 @@ def of_blame(rows: Sequence[Scored]) -> Iterator[str]:
     yield f"After {len(harmless)} harmless edits it blames somebody wrongly in {accuses}."
 
 
+def of_functions(rows: Sequence[FunctionCell]) -> Iterator[str]:
+    """Yield the lines on agents whose tools are functions."""
+    reports = [row for row in rows if row.framework[-1].isdigit()]
+    own = [row for row in rows if row not in reports]
+    cells = list(dict.fromkeys(row.cell for row in own))
+    yield f"| tried | {' | '.join(f'`{cell}`' for cell in cells)} |"
+    yield f"| --- |{' --- |' * len(cells)}"
+    for version in dict.fromkeys(row.version for row in own):
+        verdicts = {row.cell: row.verdict.replace("_", " ") for row in own if row.version == version}
+        yield f"| {version} | {' | '.join(verdicts.get(cell, '') for cell in cells)} |"
+    yield ""
+    for row in reports:
+        name, _, number = row.framework.partition("_")
+        yield f"- A [report](../tools/functions/agents/with_{row.framework}.py), {name}#{number}: {row.version} at `{row.cell}`"
+        yield f"  is *{row.verdict}*."
+    yield from [""] if reports else []
+    damaged, differ = (sum(row.verdict in DAMAGE for row in rows), sum(row.differs for row in rows))
+    yield f"In {damaged} of {len(rows)} cells there is damage. In {differ} the verdict is another than our own SQL says, which"
+    yield "counts refunds and mails at the end of each run. An empty field was not run."
+    yield "[A row for each cell](../reports/probe/functioncell.csv)."
+
+
 def _sums(rows: Sequence[Equality], *names: str) -> list[int]:
     return [sum(getattr(row, name) for row in rows) for name in names]
 
@@ -69,6 +93,7 @@ def page(text: str, record: Path) -> str:
         "blame": of_blame(read(record, Scored)),
         "pairs": of_pairs(read(record, Pair)),
         "equality": of_equality(read(record, Equality)),
+        "functions": of_functions(read(record, FunctionCell)),
     }
     for name, lines in parts.items():
         begin, end = f"<!-- {name}: python -m probe.report -->\n", f"<!-- end of {name} -->"

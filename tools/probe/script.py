@@ -24,7 +24,8 @@ from aiohttp import web
 
 TRIES = 3
 FAILED = re.compile(
-    r"\berrors?\b(?![\\\"]*: *(?:false|null))|\bfailed|closed|unavailable|timed? ?out|no answer|exception|status 5\d\d",
+    r"\berrors?\b(?![\\\"]*: *(?:false|null))|\bfailed|closed|unavailable|not available|timed? ?out|no answer|exception"
+    r"|status 5\d\d",
     re.IGNORECASE,
 )
 """What an answer says that the script takes for a failure. Frameworks word errors in their own ways."""

@@ -59,6 +59,9 @@ def probe(
         str | None,
         typer.Option(metavar="CELL", help="Write a failing pytest file for this cell, with its tape, into tests/probe."),
     ] = None,
+    unboxed: Annotated[
+        bool, typer.Option("--unboxed", help="Hand copies over by path; what the agent opens by its own path is real then.")
+    ] = False,
     as_json: Annotated[Path | None, typer.Option("--json", help="Write the result as JSON too, for a program.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write a case for each cell as a JUnit file too, for a CI server.")] = None,
     as_markdown: Annotated[
@@ -70,9 +73,9 @@ def probe(
 ) -> None:
     """Find out whether your own agent does damage.
 
-    A gateway stands between the agent and its tools, on copies of its stores. Each call is struck at each point, in a run of
-    its own: its answer is lost, the agent dies, it is delivered twice. What the rows show is the verdict. Ctrl-C loses nothing,
-    and the same command goes on.
+    The agent and its tools run in a box, where its files are copies, and a gateway stands between them. Each call is struck at
+    each point, in a run of its own: its answer is lost, the agent dies, it is delivered twice. What the rows show is the
+    verdict. Ctrl-C loses nothing, and the same command goes on.
 
     Exits with 0: no damage, as far as the page says; 1: damage; 2: it cannot be probed; 3: undecided; 4: only a tool does
     damage, when it gets one call twice.
@@ -94,7 +97,7 @@ def probe(
 
     files = ProbeFiles(as_json, junit, as_markdown)
     with junit_of_refusal(junit, SUITE, str(file), "conclusion"):
-        settings, limit = ProbeSettings(file), _seconds(budget)
+        settings, limit = ProbeSettings(file, boxed=not unboxed), _seconds(budget)
         secrets = Secrets.of(settings.subject, os.environ, settings.secret_addresses)
         if dry_run:
             out.print("\n".join(plan_lines(settings)))

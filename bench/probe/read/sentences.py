@@ -42,7 +42,8 @@ LONGEST, LONGEST_VALUE, LONGEST_ASKED = 300, 60, 100
 
 def sentence(probe: ProbeRead) -> str:
     """Return the conclusion in one sentence."""
-    return "; ".join(filter(None, (clean_doubles(probe), clean_race(probe), outcome(probe), unseen(probe)))) + "."
+    parts = (clean_doubles(probe), clean_race(probe), outcome(probe), unseen(probe), elsewhere(probe))
+    return "; ".join(filter(None, parts)) + "."
 
 
 def clean_doubles(probe: ProbeRead) -> str:
@@ -284,6 +285,15 @@ def unseen(probe: ProbeRead) -> str:
     calls = [call.name for call in (probe.planned.calls if probe.planned else ()) if call.call_class == "unseen"]
     named = f"{', '.join(calls[:3])}{' and others' if len(calls) > 3 else ''}"
     return f"no witness saw what {named} did, so nobody can say whether a repeated call did damage" if calls else ""
+
+
+def elsewhere(probe: ProbeRead) -> str:
+    """Return what the agent writes that nobody compares, or that nobody would see, or ""."""
+    if probe.probed.boxed is False:
+        return "it ran without a box, so what it opens by a path of its own is real, and nobody compares it"
+    paths = probe.planned.written if probe.planned else ()
+    more = f" and {plural(len(paths) - 2, 'other file')}" if len(paths) > 2 else ""
+    return f"it also writes {', '.join(paths[:2])}{more}, which nobody compares" if paths else ""
 
 
 def worst(probe: ProbeRead) -> Iterator[str]:

@@ -30,6 +30,7 @@ class AgentCourse:
     abandoned   in words which call its client gave up while the gateway held it: what the agent did then is the probe's doing
     answers     the bytes that the calls were answered, in their order; b"" where there are none
     checks      what the owner's checks answered at the end
+    written     the paths outside of the stores at which something was written in the box
     half_way    whether it gave up while a part of its effects stood, and was then started once more
     """
 
@@ -47,6 +48,7 @@ class AgentCourse:
     seconds: float = 0.0
     answers: Many[bytes] = ()
     checks: Many[str] = ()
+    written: Many[str] = ()
     half_way: bool = False
     abandoned: str = ""
 

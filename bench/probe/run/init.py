@@ -22,7 +22,8 @@ IN_HOME = (".config/Claude/claude_desktop_config.json", "Library/Application Sup
 """The places of Claude Desktop's config on Linux and on macOS."""
 PROGRAMS = (("agent.py", "python"), ("main.py", "python"), ("app.py", "python"), ("agent.ts", "npx tsx"), ("index.js", "node"))
 LEFT_OUT = frozenset(("node_modules", "venv", "env", "site-packages", "__pycache__", "dist", "build", "target"))
-CLIENTS = r"anthropic|autogen\w*|crewai|lang\w+|litellm|openai|pydantic_ai|smolagents"
+CLIENTS = r"agent_framework|agents|agno|anthropic|autogen\w*|crewai|google\.adk|haystack|lang\w+|litellm|llama_index|openai"
+CLIENTS += "|pydantic_ai|smolagents|strands"
 IMPORTS = re.compile(rf"^[ \t]*(?:from|import)[ \t]+(?:{CLIENTS})\b|\bClientSession\b", re.MULTILINE)
 """What an agent in Python imports."""
 SQLITE = b"SQLite format 3\0"
@@ -112,6 +113,7 @@ def _config(folder: Path, home: Path) -> Iterator[FileLine]:
         yield FileLine(f"mcp = {_text(shown)}", "the agent gets a rewritten copy; this file stays as it is")
         return
     yield FileLine('# mcp = ".mcp.json"', "no MCP config was found: name it, if the agent has one")
+    yield FileLine('# functions = ["MODULE:FUNCTION"]', "name what acts in its own process, but for tools of known frameworks")
 
 
 def _stores(folder: Path, environment: Mapping[str, str]) -> Iterator[FileLine]:

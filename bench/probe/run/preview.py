@@ -48,7 +48,12 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
         else:
             yield f"  store {store.name} ({store.kind}):{where} is copied; if the store itself changes, the probe ends"
     yield from (f"  {config.path}: the agent gets a rewritten copy, which is removed at the end" for config in subject.configs)
-    yield f"started, in {subject.agent.folder.resolve()}:"
+    if settings.is_boxed:
+        yield f"started in a box, in {subject.agent.folder.resolve()}: this folder, the home and the folders of the stores are"
+        yield "copies there, /tmp, /run and /dev/shm are new and empty, and all else is read-only"
+    else:
+        why = settings.unboxable or "--unboxed"
+        yield f"started WITHOUT A BOX ({why}), in {subject.agent.folder.resolve()}: what is opened by a path of its own is real"
     for program in settings.programs():
         names = f", with the variables {', '.join(program.sets)}" if program.sets else ""
         yield f"  {program.who}: {shlex.join(program.words)}{names}"

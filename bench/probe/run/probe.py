@@ -50,6 +50,8 @@ MOST_CELLS = MOST - 100
 """The most cells: a manifest names each, and calls that are first met in a cell besides."""
 MOST_PROBLEMS = 3
 """Cells in a row that cannot be run, after which the probe ends."""
+MOST_WRITTEN = 100
+"""The most paths that a record has of what was written outside of the stores."""
 APART = 1.1
 """Seconds between the starts of the first two clean runs: what is the same only within one second varies."""
 
@@ -99,6 +101,8 @@ class Probe:
         """The model's replies of the last control, each with how long its request was."""
         self._unproved = list[tuple[str, int]]()
         """The cells of former sessions since the last control."""
+        self._written = set[str]()
+        """The paths outside of the stores at which clean runs wrote."""
         self._clean_made, self._controls = 0, 0
         self._until: float | None = None
 
@@ -144,6 +148,7 @@ class Probe:
                 yield CellRun(CLEAN, number, (), {}, monotonic() - began, str(error))
                 raise
             courses.append(course)
+            self._written.update(course.written)
             clean_run = name_calls(course, planned_calls(course))
             walls.append(monotonic() - began)
             if why := objection(course, number + 1, checked):
@@ -180,6 +185,7 @@ class Probe:
             again=tuple(call for call in self.clean.again if not self._is_meant(call)),
             race=self.clean.race,
             seconds=seconds,
+            written=tuple(sorted(self._written)[:MOST_WRITTEN]),
         )
 
     def _is_meant(self, call: str) -> bool:
@@ -279,6 +285,9 @@ class Probe:
         judged = judge(self.clean, course, cell.call)
         if judged.is_damage and "memory" in mended and (left := _unanswered(course)):
             why = f"{left} was under way when the agent died, so the journal does not know whether it was done"
+            judged = replace(judged, verdict="no_verdict", findings=(), why=why)
+        if mends and mends.lacks:
+            why = f"the answer of {mends.lacks} is an object that cannot be given again"
             judged = replace(judged, verdict="no_verdict", findings=(), why=why)
         return run_of(plan, repetition, course, replace(judged, point=cell.point, form=cell.form, mended=mended))
 

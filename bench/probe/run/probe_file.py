@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import cached_property, partial
+from glob import escape
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -26,6 +27,7 @@ from bench.common.toml import read_toml
 from bench.common.wording import first_violation
 from bench.probe.run.addresses import Address, host_of, is_here
 from bench.probe.run.agent_code import CODE, Copied, StartedProgram, code_in, fixed_names, places_in
+from bench.probe.run.box.box import outside_by
 from bench.probe.run.gateway.agent_config import expanded, read_config
 from bench.probe.run.gateway.functions import FUNCTION
 from bench.probe.run.gateway.gateway import NOT_HANDED, replacement, with_copy
@@ -57,13 +59,15 @@ MODEL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
 PLACES = "sqlite = FILE, postgres = ADDRESS, folder = PATH, file = FILE, memory = PATH"
 OURS = ("sqlite", "postgres", "folder", "file", "memory")
 """The kinds of stores that have a key of their own here."""
+IN_BOX = frozenset(("sqlite", "folder", "file", "memory"))
+"""The kinds of stores of which a box has copies."""
 REFERENCE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
 
 
 class StoreEntry(ConfigEntry):
     """A store on which the agent acts: `sqlite`, `postgres`, `folder` or `file`; or the agent's own `memory`. The probe
-    works on a copy. In the agent's command, its MCP config and its variables, the path or address of the copy replaces the
-    owner's."""
+    works on a copy. It stands at the same path in the agent's box. Without a box, its path or address replaces the owner's in
+    the agent's command, its MCP config and its variables."""
 
     sqlite: str | None = None
     """The file of an SQLite database."""
@@ -85,7 +89,7 @@ class StoreEntry(ConfigEntry):
     """A variable that gets the path or address of the copy, besides."""
     in_place: bool = False
     """Whether the probe works on the store itself, instead of a copy. It makes a backup first, tests that it can be restored,
-    and restores it at the end. Only `sqlite` and `folder` take it."""
+    and restores it at the end. Only `sqlite` and `folder` take it. In a box it is a copy all the same."""
     others: Lookup[str, str] = Field(default_factory=dict, exclude_if=lambda others: not others)
     """Instead: the place of a store of a kind that another package brings. Write `KIND = ADDRESS`, as for ours."""
 
@@ -193,7 +197,8 @@ class ModelSourceEntry(ConfigEntry):
 
 
 class McpEntry(ConfigEntry):
-    """A file in which the agent finds its MCP servers. The agent gets a rewritten copy; the file stays as it is."""
+    """A file in which the agent finds its MCP servers. The agent gets a rewritten copy; the file stays as it is. In a box the
+    copy stands at its path."""
 
     path: str
     """The file: `.mcp.json`, `claude_desktop_config.json`, or an editor's."""
@@ -249,7 +254,7 @@ class ProbeFile(ConfigEntry):
     What is done there is done for real, in each run."""
     takes_copies: bool = False
     """Whether agent and servers take each path from what the probe hands over, even where their code has the name of an MCP
-    config or a store. Without it, `--yes` is refused for such code."""
+    config or a store. Without it, `--yes` is refused for such code, if there is no box."""
     functions: Many[str] | None = Field(None, max_length=MOST)
     """Tools that are functions in the agent's own process (Python), beside those of known frameworks: `MODULE:FUNCTION`, such
     as `shop.payments:refund`. A script's module is its file's name. By default those of frameworks are sought where the file
@@ -311,13 +316,15 @@ class ProbeSettings:
 
     subject      what is probed
     stores       its stores; if it `is_taped`, only what the agent knows, since a tape stands for the others
+    is_boxed     whether it runs in a box, where the copies stand at the paths of the owner's own
     addresses    where its servers, services, databases and its model are; none if it `is_taped`
     parameters   the model's name and prices; None without a model
     """
 
-    def __init__(self, path: Path, environment: Mapping[str, str] = os.environ, *, is_taped: bool = False):
+    def __init__(self, path: Path, environment: Mapping[str, str] = os.environ, *, is_taped: bool = False, boxed: bool = False):
         self._path, self._environment, self._is_taped = path, environment, is_taped
         self._file = file = read_probe_file(path)
+        self.is_boxed = boxed and not self.unboxable
         agent = self._agent()
         self.subject = Subject(
             name=file.name or _name_of(Path.cwd()),
@@ -344,6 +351,7 @@ class ProbeSettings:
         self.stores = tuple(self._stores())
         self.addresses = () if is_taped else tuple(self._addresses())
         self._check_copies_are_named()
+        self._check_programs()
         self._check_hosts()
         self.parameters: ModelParameters | None = None
         if model := file.model:
@@ -353,6 +361,17 @@ class ProbeSettings:
     def secret_addresses(self) -> list[str]:
         """The addresses of its stores, which can hold passwords."""
         return [store.where for store in self.stores if is_address(store)]
+
+    @property
+    def absent(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
+        """Names and variables of the stores for which a tape stands, with what an agent finds there: no file that can be."""
+        names, variables = dict[str, str](), dict[str, str]()
+        for entry in self._file.store if self._is_taped else ():
+            nowhere, path = f"{os.devnull}/{entry.kind}", Path(entry.place)
+            if entry.kind != "memory" and not STORE_KINDS[entry.kind].is_address:
+                names |= dict.fromkeys((entry.place, str(path.absolute()), str(path.resolve())), nowhere)
+            variables |= {entry.variable: nowhere} if entry.variable and entry.kind != "memory" else {}
+        return names, variables
 
     def probed(self, all_forms: bool, only: Sequence[str]) -> Probed:
         """Return what the manifest says of the subject."""
@@ -374,7 +393,14 @@ class ProbeSettings:
             only=tuple(only),
             hide=tuple(sorted(subject.hide)),
             reads=tuple(subject.reads),
+            boxed=self.is_boxed,
         )
+
+    @property
+    def unboxable(self) -> str:
+        """Why no box can hold its stores, in words; "" if one can."""
+        kinds = [entry.kind for entry in self._file.store if entry.kind not in IN_BOX]
+        return f"a store of kind {kinds[0]} is on a server, of which a box is no copy" if kinds and not self._is_taped else ""
 
     def programs(self) -> list[StartedProgram]:
         """Return each program that the probe runs, the agent first."""
@@ -427,7 +453,8 @@ class ProbeSettings:
             self._existing("mcp", path)
             config = read_config(Path(path), variable)
             for words in (agent.start, agent.resume):
-                if not variable and all(with_copy(word, config, agent.folder, Path()) == word for word in words):
+                handed = variable or any(with_copy(word, config, agent.folder, Path()) != word for word in words)
+                if not handed and not self.is_boxed:
                     raise ConfigError(f"{path}: {NOT_HANDED}")
             yield config
 
@@ -456,7 +483,11 @@ class ProbeSettings:
                 raise ConfigError(f"{self._path}: store: two are called '{name}'; give each a name")
             names.add(name)
             variables = {entry.variable: "{store}"} if entry.variable else {}
-            yield StoreSettings(name, entry.kind, where, variables, entry.in_place, tuple(entry.ignore))
+            in_place, ignored = entry.in_place and not self.is_boxed, list(entry.ignore)
+            for config in self.subject.configs if self.is_boxed and entry.kind == "folder" else ():
+                with suppress(ValueError):  # the agent's copy of a config that lies in the folder is the probe's doing
+                    ignored.append(escape(str(config.path.resolve().relative_to(Path(where).expanduser().resolve()))))
+            yield StoreSettings(name, entry.kind, where, variables, in_place, tuple(ignored))
 
     def _addresses(self) -> Iterator[Address]:
         """Yield where servers, services, databases and the model are."""
@@ -502,7 +533,7 @@ class ProbeSettings:
         """Raise ConfigError for a copy of a file or folder of which the agent cannot hear: it would work on the owner's own."""
         texts = [text for each in self.programs() for text in (*each.words, *each.variables.values())]
         in_place = {store.name for store in self.stores if "in_place" in STORE_KINDS[store.kind].takes}
-        for copied in self._copied():
+        for copied in () if self.is_boxed else self._copied():
             if copied.store and not copied.variables and not any(map(copied.stands_in, texts)):
                 raise ConfigError(
                     f"{self._path}: store {copied.store}: no command, MCP config or variable has the path {copied.path}, so "
@@ -510,10 +541,19 @@ class ProbeSettings:
                     f"{', or say in_place = true' if copied.store in in_place else ''}"
                 )
 
+    def _check_programs(self) -> None:
+        """Raise ConfigError for a program that no box holds: a server starts its work outside."""
+        for program in self.programs() if self.is_boxed else ():
+            if name := outside_by(program.words):
+                raise ConfigError(
+                    f"{self._path}: {program.who} is started by {name}, whose server runs it outside of the box, on your "
+                    f"own files; name the command that runs in the image, or give --unboxed"
+                )
+
     @cached_property
     def fixed_names(self) -> Sequence[str]:
         """A line for each file of code that has the name of a config or store whose copy nothing hands over to it."""
-        if self._file.takes_copies:
+        if self._file.takes_copies or self.is_boxed:
             return []
         places = fixed_names(self.programs(), list(self._copied()))
         return [f"{_shown(file)} names {path}, and nothing hands the copy over to it" for file, path in places]

@@ -25,9 +25,10 @@ from pydantic import JsonValue
 from bench.common.digests import Texts, digest_of
 from bench.common.errors import ConfigError, one_line
 from bench.probe.points import point_of
+from bench.probe.run.box.box import Box, box_plan
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.functions import FUNCTION
-from bench.probe.run.gateway.gateway import Gateway
+from bench.probe.run.gateway.gateway import NO_FILE, Gateway
 from bench.probe.run.gateway.journal import Journal, JournaledCall
 from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.striker import CellStrike, Striker
@@ -78,14 +79,18 @@ class Worker:
         self._secrets, self._environment = secrets, dict(environment)
         self._first, self._key = "", key
         self._exits = AsyncExitStack()
+        self._box: Box | None = None
 
     async def __aenter__(self) -> Self:
         self._exits.callback(self._place.remove)
         try:
             await self._stores.make()
             self._exits.push_async_callback(self._stores.remove)
+            if self._stores.is_boxed:
+                self._box = await self._opened_box()
+                self._stores.enter(self._box)
             self._names = owners_names(self._stores.replaces, self._subject.agent.folder)
-            gateway = Gateway(self._subject, self._stores.replaces, self._folder / "gateway")
+            gateway = Gateway(self._subject, self._stores.replaces, self._folder / "gateway", self._box)
             self._gateway = await self._exits.enter_async_context(gateway)
         except BaseException:
             await self._exits.aclose()
@@ -94,6 +99,23 @@ class Worker:
 
     async def __aexit__(self, *_: object) -> None:
         await self._exits.aclose()
+
+    async def _opened_box(self) -> Box:
+        """Return the box in which all that this worker starts runs. Raises ConfigError."""
+        subject, layers, gateway = self._subject, self._folder / "layers", self._folder / "gateway"
+        for folder in (layers, gateway):
+            folder.mkdir(mode=0o700)
+        configs = [config.path for config in subject.configs if config.path != NO_FILE]
+        paths, places = zip(*self._stores.places, strict=True) if self._stores.places else ((), ())
+        variables = {**self._environment, **subject.agent.environment}
+        programs = [subject.agent.start, subject.agent.resume, *(service.command for service in subject.services)]
+        programs += [server.command for config in subject.configs for server in config.servers]
+        programs += [subject.model.script] if subject.model else []
+        owners, words = (*paths, *configs), filter(None, programs)
+        box = Box(box_plan(subject.agent.folder, layers, gateway, owners, words, places, variables))
+        self._exits.callback(box.close)
+        await asyncio.to_thread(box.open)
+        return box
 
     async def run(
         self,
@@ -203,7 +225,9 @@ class Worker:
                 await self._gateway.end_servers()
                 await journal.rest(until_settled=False)
             checks = () if tape else self._subject.checks  # a tape has no stores to ask
-            return replace(made, checks=tuple([await self._answer(check, environment, texts) for check in checks]))
+            answers = [await self._answer(check, environment, texts) for check in checks]
+            written = await asyncio.to_thread(self._box.paths_written) if self._box else ()
+            return replace(made, checks=tuple(answers), written=tuple(map(self._place_in_words, written)))
 
     @property
     def handshakes(self) -> Mapping[str, dict[str, Any]]:
@@ -262,7 +286,8 @@ class Worker:
         if why := why_not(program, path):
             raise ConfigError(f"{who} cannot be started: {words[0]!r} {why}")
         try:
-            return AgentProcess((program, *words[1:]), place, environment, LARGEST, reads=reads)
+            inside = self._box.namespaces if self._box else ()
+            return AgentProcess((program, *words[1:]), place, environment, LARGEST, reads=reads, namespaces=inside)
         except OSError as error:
             raise ConfigError(f"{who} cannot be started in {place}: {error.strerror}; correct its folder") from error
 
@@ -308,6 +333,13 @@ class Worker:
                 await asyncio.shield(process.ended)
         await process.close()
         return process
+
+    def _place_in_words(self, path: str) -> str:
+        """Return a path as its owner would write it: from the agent's folder, or from the home."""
+        for folder, begins in ((self._subject.agent.folder.resolve(), ""), (Path.home(), "~/")):
+            if Path(path).is_relative_to(folder):
+                return self._shown(f"{begins}{Path(path).relative_to(folder)}")
+        return self._shown(path)
 
     @asynccontextmanager
     async def _services(self) -> AsyncIterator[None]:

@@ -52,8 +52,9 @@ async def run_probe(
     key = _key()
 
     def worker(number: int) -> Worker:
-        stores = Stores.of(settings.stores, work_folder(), settings.subject.settle, settings.subject.hide, key)
-        return Worker(settings.subject, stores, Place(work_folder(), f"agent{number}"), hidden, key=key)
+        subject, boxed = settings.subject, settings.is_boxed
+        stores = Stores.of(settings.stores, work_folder(), subject.settle, subject.hide, key, boxed=boxed)
+        return Worker(subject, stores, Place(work_folder(), f"agent{number}"), hidden, key=key)
 
     probe = Probe(
         settings.subject,

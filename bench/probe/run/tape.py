@@ -97,7 +97,7 @@ async def record_tapes(settings: ProbeSettings, hidden: Secrets, plan: str) -> l
         raise ConfigError("--test: a tape holds what servers answer, and `hide` wants no values of it kept; leave `hide` out")
     if servers := [server.name for config in subject.configs for server in config.servers if server.url]:
         raise ConfigError(f"--test: {servers[0]} is an MCP server with a URL, which no tape stands for; serve it over stdio")
-    stores = Stores.of(settings.stores, work_folder(), subject.settle, subject.hide, b"")
+    stores = Stores.of(settings.stores, work_folder(), subject.settle, subject.hide, b"", boxed=settings.is_boxed)
     async with Worker(subject, stores, Place(work_folder(), "tape"), hidden) as worker:
         courses = [await worker.run(Masks(), one_by_one=number == FEWEST - 1) for number in range(FEWEST)]
         for number, each in enumerate(courses, 1):
@@ -178,9 +178,12 @@ async def play(settings: ProbeSettings, tape: CellTape) -> CellRun:
     cell = next((each for each in cells if each.plan == tape.plan), None)
     if cell is None:
         raise ConfigError(f"the tape of {tape.plan} does not hold this cell; record it anew by: bench probe --test {tape.plan}")
-    stores = TapedStores.of(settings.stores, work_folder(), settings.subject.settle, frozenset(), b"")
+    settle, boxed = settings.subject.settle, settings.is_boxed
+    stores = TapedStores.of(settings.stores, work_folder(), settle, frozenset(), b"", boxed=boxed)
     assert isinstance(stores, TapedStores)
     stores.tape = playing = PlayedTape(tape.calls)
+    if settings.subject.functions is not None:  # they are not run, and their process may look for what they use
+        stores.absent = settings.absent
     hidden = Secrets.of(settings.subject, os.environ)  # a text that the tape has blotted is blotted here too
     async with Worker(_offline(settings.subject, tape), stores, Place(work_folder(), "tape"), hidden) as worker:
         half_way = partial(is_half_way, clean)

@@ -257,6 +257,7 @@ class CellsPlanned:
     one_by_one  whether the rows are the same when calls are let through one by one; else effects are those of groups in flight
     again       the calls that were made again with the same effect in the clean runs, and that the owner does not mean
     race        the rows that differ where calls are let through one by one: `before` as they are where calls overlap
+    written     the paths outside of the stores at which something was written, which no witness reads
     seconds     what a clean run took; the tokens are those of its record
     """
 
@@ -268,6 +269,7 @@ class CellsPlanned:
     seconds: Seconds
     again: Many[str] = ()
     race: Many[RowDifference] = ()
+    written: Many[str] = ()
     kind: Literal["cells_planned"] = "cells_planned"
 
 

@@ -25,6 +25,7 @@ class Probed(ManifestPart):
     patience  seconds of silence after which a client counts as one that waits longer; `limit`: of all lives of the agent
     hide      columns and arguments whose values are in no output
     reads     patterns of `DOOR.TOOL` for what only reads, as the owner says
+    boxed     whether the agent ran in a box, where its files are copies; None if that was not asked yet
     """
 
     subject: str
@@ -38,3 +39,4 @@ class Probed(ManifestPart):
     only: Many[str] = ()
     hide: Many[str] = ()
     reads: Many[str] = ()
+    boxed: bool | None = None

@@ -171,12 +171,12 @@ class Codebase:
             self._uses[home.path] = found_once
         return found_once
 
-    def _imports(self, path: Path) -> Iterator[Imported]:
-        """Yield the imports of a file of ours, and keep the digest of its syntax: a file is parsed once for both."""
-        tree = ast.parse(path.read_bytes())
+    def _imports(self, path: Path) -> Sequence[Imported]:
+        """Return the imports of a file of ours, and keep the digest of its syntax: a file is parsed once for both."""
+        syntax, imports = _parsed(path.read_bytes())
         if path.relative_to(self.package).parts[: len(BY_BYTES)] != BY_BYTES:
-            self._syntax[path] = hashlib.sha256(syntax_of(tree).encode()).digest()
-        return _run_imports(tree)
+            self._syntax[path] = syntax
+        return imports
 
     def _digest_of(self, files: Mapping[Path, str], versions: Mapping[str, str]) -> str:
         digest = hashlib.sha256()
@@ -208,6 +208,13 @@ class Codebase:
 def our_codebase() -> Codebase:
     """Return our codebase as it lies here, read once in a process."""
     return Codebase()
+
+
+@lru_cache(maxsize=1024)
+def _parsed(source: bytes) -> tuple[bytes, Sequence[Imported]]:
+    """Return the digest of the syntax of a file of ours, and its imports. The same source is parsed once in a process."""
+    tree = ast.parse(source)
+    return hashlib.sha256(syntax_of(tree).encode()).digest(), tuple(_run_imports(tree))
 
 
 @lru_cache(maxsize=1024)

@@ -43,6 +43,7 @@ class AgentProcess:
     Call `kill`, or await `ended`; then await `close`. `patience` is the number of seconds to wait after a kill for the
     supervisor's report. An agent can stop or replace its supervisor; the report is then given up. `streams` are open files for
     its stdin, stdout and stderr, which stay the caller's. Without them its output is kept, and it reads the open file `reads`.
+    `namespaces` are open files of the box that it enters.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class AgentProcess:
         patience: float = PATIENCE,
         streams: tuple[int, int, int] | None = None,
         reads: int = subprocess.DEVNULL,
+        namespaces: Sequence[int] = (),
     ):
         self._loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[Ended] = self._loop.create_future()
@@ -64,16 +66,17 @@ class AgentProcess:
         self._status, status = os.pipe()
         control, self._control = os.pipe()
         self._output, output = os.pipe()
+        box = ",".join(map(str, namespaces))
         stdin, stdout, stderr = streams or (reads, output, output)
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(SUPERVISOR), str(status), str(control), str(largest), *words],
+                [sys.executable, "-I", "-S", str(SUPERVISOR), str(status), str(control), str(largest), box, *words],
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
                 cwd=folder,
                 env=dict(environment),
-                pass_fds=(status, control),
+                pass_fds=(status, control, *namespaces),
                 start_new_session=True,
             )
         except OSError:

@@ -1,11 +1,14 @@
 """A program between the driver and an agent's processes. It makes sure that no process is left behind:
 
-    supervisor.py STATUS CONTROL LARGEST PROGRAM WORD...
+    supervisor.py STATUS CONTROL LARGEST BOX PROGRAM WORD...
 
 It starts the command as the leader of a new session. It writes `started PID` to the file STATUS, then `exit CODE` or `signal
 NUMBER` once the command has ended, or `failed ERROR` if the command never started. The command is killed when CONTROL ends,
 because the driver closed it or died. At the end all that the command started is killed, also processes that left its session:
 orphans become children of this process (Linux). LARGEST is the largest file that the command can write, in bytes.
+
+BOX is "", or the numbers of open files of namespaces, in the order in which they are entered. Then the command gets a list of
+processes of its own, whose first process ends with this one, and all others with it.
 
 It imports little, and only from the standard library: it starts once for each life of an agent.
 """
@@ -20,11 +23,17 @@ import time
 from contextlib import suppress
 
 LINUX = sys.platform == "linux"
-SET_SUBREAPER, SET_DEATH_SIGNAL = 36, 1
+SET_SUBREAPER, SET_DEATH_SIGNAL, DROP_RIGHT = 36, 1, 24
+NEW_MOUNTS, NEW_PROCESSES = 0x00020000, 0x20000000
+PROC_FLAGS, MAKE_READ_ONLY = 2 | 4 | 8, 1 | 32 | 4096
+"""No set-user-id, no devices, no programs; and to make a mount read-only that is there."""
+RIGHTS, FILE_RIGHTS = 64, frozenset(range(8))
+"""How many capabilities there can be, and those of root on files, users and groups."""
 
 
 def main() -> None:
     status, control, largest = map(int, sys.argv[1:4])
+    namespaces = [int(number) for number in sys.argv[4].split(",") if number]
     for opened in (status, control):
         os.set_inheritable(opened, False)
     _prctl(SET_SUBREAPER, 1)
@@ -32,27 +41,77 @@ def main() -> None:
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake)
     signal.signal(signal.SIGCHLD, lambda *_: None)
+    try:
+        init = _entered(namespaces) if namespaces else 0
+    except OSError as error:
+        os.write(status, b"failed %d\n" % (error.errno or 0))
+        return
     why, failed = os.pipe()
     child = os.fork()
     if not child:
-        _become(sys.argv[4:], largest, failed)
+        _become(sys.argv[5:], largest, failed, in_box=bool(init))
     for opened in (0, 1, failed):  # stdin and stdout are the command's alone: their other ends see when it closes them
         os.close(opened)
     os.write(status, b"started %d\n" % child)
     number = os.read(why, 20)  # nothing if exec worked: nobody reads what the command writes here
     os.close(why)
-    ended = _wait(child, control, woken)
-    _kill_rest(child)
+    ended = _wait(child, control, woken, init)
+    if init:
+        _kill_box(init)
+    else:
+        _kill_rest(child)
     os.write(status, b"failed %s\n" % number if number else ended.encode())
 
 
-def _become(words: list[str], largest: int, failed: int) -> None:
+def _entered(namespaces: list[int]) -> int:
+    """Enter a box, and return the process that is the first of all that begin there from now on. Raises OSError."""
+    folder, libc, last = os.getcwd(), ctypes.CDLL(None, use_errno=True), b"%d" % os.getpid()  # noqa: PTH109  as below
+    for namespace in namespaces:
+        _checked(libc.setns(namespace, 0))
+        os.close(namespace)
+    _checked(libc.unshare(NEW_MOUNTS | NEW_PROCESSES))
+    os.chdir(folder)
+    ready, tell = os.pipe()
+    if init := os.fork():
+        os.close(tell)
+        number = int(os.read(ready, 20) or b"1")
+        os.close(ready)
+        if number:
+            raise OSError(number, os.strerror(number))
+        return init
+    try:
+        _prctl(SET_DEATH_SIGNAL, signal.SIGKILL)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries orphans then
+        failed = libc.mount(b"proc", b"/proc", b"proc", ctypes.c_ulong(PROC_FLAGS), None)
+        with suppress(OSError):  # a number of its own: a lock with the number of a dead life is not that of the next
+            file = os.open("/proc/sys/kernel/ns_last_pid", os.O_WRONLY)
+            os.write(file, last)
+            os.close(file)
+        if not os.geteuid():  # root could set what holds for the whole machine
+            failed = failed or libc.mount(None, b"/proc", None, ctypes.c_ulong(PROC_FLAGS | MAKE_READ_ONLY), None)
+        os.write(tell, b"%d" % (ctypes.get_errno() if failed else 0))
+        os.closerange(0, 2**20)
+        while True:
+            signal.pause()
+    finally:
+        os._exit(1)
+
+
+def _checked(done: int) -> None:
+    if done:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def _become(words: list[str], largest: int, failed: int, *, in_box: bool) -> None:
     try:
         os.setsid()
         _prctl(SET_DEATH_SIGNAL, signal.SIGKILL)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        for right in range(RIGHTS if in_box else 0):
+            if os.geteuid() or right not in FILE_RIGHTS:  # none that could undo the box
+                _prctl(DROP_RIGHT, right)
         os.execv(words[0], words)
     except OSError as error:
         os.write(failed, b"%d" % (error.errno or 0))
@@ -60,7 +119,7 @@ def _become(words: list[str], largest: int, failed: int) -> None:
         os._exit(1)
 
 
-def _wait(child: int, control: int, woken: int) -> str:
+def _wait(child: int, control: int, woken: int, init: int) -> str:
     """Wait until the command has ended, and kill it if CONTROL ends. Return how it ended."""
     watched = [control, woken]
     while True:
@@ -73,7 +132,18 @@ def _wait(child: int, control: int, woken: int) -> str:
             os.read(woken, 4096)
         if control in ready:
             watched.remove(control)
-            os.killpg(child, signal.SIGKILL)
+            if init:
+                os.kill(init, signal.SIGKILL)
+            else:
+                os.killpg(child, signal.SIGKILL)
+
+
+def _kill_box(init: int) -> None:
+    """Kill the first process of a box, and wait until all in it are dead."""
+    os.kill(init, signal.SIGKILL)
+    with suppress(ChildProcessError):
+        while True:
+            os.wait()
 
 
 def _kill_rest(group: int) -> None:

@@ -281,7 +281,7 @@ def test_the_second_of_two_probes_on_a_store_in_place_is_one_line_and_leaves_no_
         file.write("in_place = true\n")
     first = claimed_place(PlaceNote("sqlite", str((folder / "orders.db").resolve()), in_place=True))
     try:
-        err = refused(bench(folder, "probe", "--yes", TMPDIR=str(tmp_path)))
+        err = refused(bench(folder, "probe", "--yes", "--unboxed", TMPDIR=str(tmp_path)))
     finally:
         first.remove()
     assert err.rstrip().endswith("orders.db: another probe works on it") and not (folder / "results" / "till-probe").exists()
@@ -335,21 +335,57 @@ def bypass(folder: Path) -> Path:
     return folder
 
 
+FIXED = """
+import json, os, runpy, sqlite3, subprocess, sys
+config = json.load(open(".mcp.json"))  # by a fixed name, as most agents do
+with sqlite3.connect(os.path.expanduser("~/second.db")) as second:
+    second.execute("CREATE TABLE IF NOT EXISTS seen (number INTEGER)")
+    second.execute("INSERT INTO seen VALUES (1)")
+subprocess.run([sys.executable, "-c", "open('/tmp/lock', 'x')"], check=True)
+sys.argv = ["agent", ".mcp.json", "again keyed"]
+runpy.run_path("patient.py", run_name="__main__")
+"""
+
+
+def test_an_agent_with_fixed_paths_and_a_second_database_is_probed_in_its_box_and_changes_nothing(tmp_path: Path) -> None:
+    folder, home = tmp_path / "shop", tmp_path / "home"
+    for made in (folder, home):
+        made.mkdir()
+    bypass(folder)
+    (folder / "clerk.py").write_text((folder / "clerk.py").read_text().partition("sys.path")[0] + FIXED)
+    patient = (SUPPORT / "till_agent.py").read_text().replace("WAIT, WAIT_TO_START = 0.5", "WAIT, WAIT_TO_START = 20.0")
+    (folder / "patient.py").write_text(patient)
+    file = folder / "probe.toml"
+    file.write_text(file.read_text().replace(', ".mcp.json", "again keyed"', ""))
+    variables = {"HOME": str(home), "TMPDIR": str(tmp_path / "work"), "XDG_STATE_HOME": str(tmp_path / "state")}
+    (tmp_path / "work").mkdir()
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    code, out, err = bench(folder, "probe", "--yes", "--only", "charge#1.error", **variables)
+    if "cannot be put into a box" in err:
+        pytest.skip(err)
+    assert code == 0 and "till.charge#1.error: ✓ same" in out, (out, err)
+    assert "it also writes ~/second.db, which nobody compares" in out
+    assert {path: path.read_bytes() for path in folder.iterdir() if path in before} == before
+    assert payments(folder) == 0 and not (home / "second.db").exists() and not Path("/tmp/lock").exists()
+    assert list((tmp_path / "work").iterdir()) == []
+    assert "no word of the agent's command hands it over" in refused(bench(folder, "probe", "--unboxed", "--yes", **variables))
+
+
 def test_an_agent_that_opens_the_store_by_its_name_is_shown_refused_and_stopped_after_one_run(tmp_path: Path) -> None:
     folder, variables = bypass(tmp_path), {"TMPDIR": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}
-    assert "beware: clerk.py names orders.db" in bench(folder, "probe", "--dry-run", **variables)[1]
-    err = refused(bench(folder, "probe", "--yes", **variables))
+    assert "beware: clerk.py names orders.db" in bench(folder, "probe", "--unboxed", "--dry-run", **variables)[1]
+    err = refused(bench(folder, "probe", "--unboxed", "--yes", **variables))
     assert "clerk.py names orders.db, and nothing hands the copy over to it" in err and "takes_copies = true" in err
     assert payments(folder) == 0
     with (folder / "probe.toml").open("r+") as file:
         text = file.read()
         file.seek(0)
         file.write("takes_copies = true\n" + text)
-    err = refused(bench(folder, "probe", "--yes", **variables))
+    err = refused(bench(folder, "probe", "--unboxed", "--yes", **variables))
     assert "store 'orders' itself changed in clean run 1" in err and "bench probe --clean" in err and payments(folder) == 1
     _, out, err = bench(folder, "report", "till-probe", **variables)
     assert "no damage" not in out + err and "itself changed" in out, (out, err)
-    err = refused(bench(folder, "probe", "--yes", **variables))
+    err = refused(bench(folder, "probe", "--unboxed", "--yes", **variables))
     assert "has changed since a probe copied it; restore it by `bench probe --clean`" in err and payments(folder) == 1
     code, out, _ = bench(folder, "probe", "--clean", "--yes", **variables)
     assert code == 0 and "restored " in out and payments(folder) == 0
@@ -359,7 +395,7 @@ def test_a_probe_in_place_that_was_stopped_goes_on(tmp_path: Path) -> None:
     folder = till(tmp_path)
     with (folder / "probe.toml").open("a") as file:
         file.write("in_place = true\n")
-    words = ("probe", "--yes", "--only", "charge#1.error")
+    words = ("probe", "--unboxed", "--yes", "--only", "charge#1.error")
     with start(folder, *words, TMPDIR=str(tmp_path)) as command:
         command.wait_until_said("clean: ")
         command.send_signal(signal.SIGINT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 import sys
 from contextlib import closing
@@ -10,11 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import tomli_w
 from till import HERE, desk, worker_of
 
 from bench.common.errors import ConfigError
 from bench.probe.run.gateway.subject import ProbedAgent, Subject
 from bench.probe.run.probe import Probe
+from bench.probe.run.probe_file import ProbeSettings
+from bench.probe.run.secrets import Secrets
+from bench.probe.run.tape import play, record_tapes
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
 from bench.record.probe.events import CellsPlanned, GatewayCall
@@ -85,6 +90,37 @@ def test_a_door_that_does_not_see_all_ends_the_probe_with_what_to_do(
     assert "\n" not in str(raised.value)
 
 
+OBJECTS = """
+import os, sqlite3
+
+class Receipt:
+    pass
+
+def pay(amount):
+    with sqlite3.connect(os.environ["DATABASE"]) as shop:
+        shop.execute("INSERT INTO refunds (cents) VALUES (?)", (amount,))
+    return Receipt()
+
+try:
+    pay(5)
+except TimeoutError:
+    pay(5)
+"""
+
+
+def test_a_mend_that_had_to_give_an_object_again_has_no_verdict(tmp_path: Path) -> None:
+    subject = shop(tmp_path, ("objects:pay",), tmp_path / "objects.py")
+    (tmp_path / "objects.py").write_text(OBJECTS, encoding="utf-8")
+    runs = {run.plan: run for run in probed(tmp_path, subject, "pay#1.lost")}
+    mended = runs["function.pay#1.lost+key"].judged
+    assert mended and (mended.verdict, mended.why) == (
+        "no_verdict",
+        "the answer of pay is an object that cannot be given again",
+    )
+    first = runs["function.pay#1.lost"].judged
+    assert first and first.verdict == "doubled"
+
+
 PAYER = """
 import json, os, urllib.request
 
@@ -124,3 +160,23 @@ def test_a_service_that_a_function_calls_is_a_part_of_its_call_and_is_held_in_fl
         (3, "function", None, None),
         (4, "shop", 3, None),
     ]
+
+
+def test_on_a_tape_no_function_is_run_and_its_recorded_value_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    described = {
+        "agent": [sys.executable, str(HERE / "shopkeeper.py")],
+        "functions": list(NAMED),
+        "settle": 0.02,
+        "store": [{"sqlite": "shop.db", "variable": "SHOP"}],
+    }
+    Path("probe.toml").write_text(tomli_w.dumps(described), encoding="utf-8")
+    settings = ProbeSettings(Path("probe.toml"))
+    recorded = asyncio.run(record_tapes(settings, Secrets.of(settings.subject, os.environ), "function.refund#1.lost"))
+    (tmp_path / "shop.db").unlink()
+    run = asyncio.run(play(ProbeSettings(Path("probe.toml"), is_taped=True), recorded[0][0]))
+    assert run.judged and run.judged.verdict == "doubled"
+    answers = {call.tool: run.texts[call.answer or ""] for call in of_kind(run.events, GatewayCall)}
+    assert answers == {"look": '{"cents":4500,"note":"a coat"}', "refund": '"refunded"', "mail": '"sent"'}
+    assert not (tmp_path / "shop.db").exists()

@@ -11,6 +11,7 @@ import pytest
 
 from bench.common.errors import ConfigError
 from bench.probe.run.probe_file import ProbeSettings
+from bench.probe.run.witness.ignored import Ignored
 from bench.probe.run.witness.sqlite import restore
 
 BASE = 'agent = "python agent.py --db data/orders.db"\n[[store]]\nsqlite = "data/orders.db"\n'
@@ -30,6 +31,11 @@ def read(text: str, **environment: str) -> ProbeSettings:
     return ProbeSettings(Path("probe.toml"), environment)
 
 
+def read_for_a_box(text: str) -> ProbeSettings:
+    Path("probe.toml").write_text(text, encoding="utf-8")
+    return ProbeSettings(Path("probe.toml"), {}, boxed=True)
+
+
 @pytest.mark.usefixtures("here")
 def test_a_config_that_nothing_hands_to_the_agent_is_refused_before_anything_is_started() -> None:
     Path(".mcp.json").write_text('{"mcpServers": {"shop": {"command": "serve"}}}')
@@ -38,6 +44,42 @@ def test_a_config_that_nothing_hands_to_the_agent_is_refused_before_anything_is_
             read(f'agent = "{agent}"\n{more}mcp = ".mcp.json"\n{BASE[BASE.index("[") :]}')
     for agent in ("python agent.py {mcp} data/orders.db", "python agent.py data/orders.db --config=.mcp.json"):
         assert read(f'agent = "{agent}"\nmcp = ".mcp.json"\n{BASE[BASE.index("[") :]}').subject.configs
+
+
+@pytest.mark.usefixtures("here")
+def test_in_a_box_nothing_has_to_hand_a_copy_over_and_nothing_is_used_in_place() -> None:
+    Path(".mcp.json").write_text('{"mcpServers": {"shop": {"command": "serve"}}}')
+    Path("agent.py").write_text("open('data/orders.db')")
+    text = 'agent = "python agent.py"\nmcp = ".mcp.json"\n[[store]]\nsqlite = "data/orders.db"\nin_place = true\n'
+    settings = read_for_a_box(text)
+    settings.check_unasked()
+    assert settings.is_boxed and [store.in_place for store in settings.stores] == [False]
+    assert settings.probed(False, ()).boxed
+
+
+@pytest.mark.usefixtures("here")
+def test_in_a_box_the_agents_copy_of_a_config_is_no_change_of_the_folder_in_which_it_lies() -> None:
+    Path(".mcp[1].json").write_text('{"mcpServers": {"shop": {"command": "serve"}}}')
+    text = 'agent = "python agent.py"\nmcp = ".mcp[1].json"\n[[store]]\nfolder = "."\n'
+    [store] = read_for_a_box(text).stores
+    assert Ignored(store.ignore)(".mcp[1].json") and not Ignored(store.ignore)(".mcp1.json")
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("command", ["docker run shop", "sudo docker run shop", "/usr/bin/podman run shop"])
+def test_a_program_that_runs_outside_of_any_box_is_refused_by_its_name(command: str) -> None:
+    program, *words = command.split()
+    Path(".mcp.json").write_text(json.dumps({"mcpServers": {"shop": {"command": program, "args": words}}}))
+    text = f'agent = "python agent.py .mcp.json data/orders.db"\nmcp = ".mcp.json"\n{BASE[BASE.index("[") :]}'
+    with pytest.raises(ConfigError, match=r"the MCP server shop is started by (docker|podman), whose server runs it outside"):
+        read_for_a_box(text)
+    assert not read(text).is_boxed
+
+
+@pytest.mark.usefixtures("here")
+def test_a_store_on_a_server_is_probed_without_a_box() -> None:
+    settings = read_for_a_box('agent = "python agent.py"\n[[store]]\npostgres = "postgresql:///shop"\n')
+    assert not settings.is_boxed and settings.unboxable == "a store of kind postgres is on a server, of which a box is no copy"
 
 
 @pytest.mark.usefixtures("here")

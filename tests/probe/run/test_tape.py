@@ -18,7 +18,7 @@ from bench.common.errors import ConfigError
 from bench.probe.run.gateway.http_wire import chunk
 from bench.probe.run.probe_file import ProbeSettings
 from bench.probe.run.secrets import Secrets
-from bench.probe.run.tape import _answer, _without_secrets, play, read_tape, record_tapes, write_tape
+from bench.probe.run.tape import CellTape, _answer, _without_secrets, play, read_tape, record_tapes, write_tape
 from bench.record.events import of_kind
 from bench.record.probe.events import GatewayCall
 from bench.record.probe.rows import RowDifference
@@ -60,6 +60,12 @@ def recorded(folder: Path, mode: str, plan: str) -> Path:
     assert run.judged and run.judged.verdict == "doubled"
     write_tape(folder / "cell.json", tape)
     return folder / "cell.json"
+
+
+@pytest.fixture(scope="module")
+def tape(tmp_path_factory: pytest.TempPathFactory) -> CellTape:
+    """The tape of a lost charge."""
+    return read_tape(recorded(tmp_path_factory.mktemp("recorded"), "again", "till.charge#1.lost"))
 
 
 def test_a_tape_shows_the_damage_again_and_a_mended_agent_without_store_and_server(tmp_path: Path) -> None:
@@ -123,8 +129,7 @@ def test_an_answer_without_a_secret_keeps_its_bytes_and_what_cannot_be_unpacked_
         _answer(call, odd, Secrets([SECRET]))
 
 
-def test_a_tape_in_which_a_secret_would_stand_or_rows_would_be_one_is_refused(tmp_path: Path) -> None:
-    tape = read_tape(recorded(tmp_path, "again", "till.charge#1.lost"))
+def test_a_tape_in_which_a_secret_would_stand_or_rows_would_be_one_is_refused(tape: CellTape) -> None:
     with pytest.raises(ConfigError, match="a secret would stand in the tape"):
         _without_secrets(replace(tape, handshakes={"till": {"x": {"pin": 12345678}}}), Secrets(["12345678"]))
     rows = tuple(RowDifference("shop", "keys", key, None, {"n": 1}) for key in ("canary-key-1", "canary-key-2"))
@@ -142,8 +147,7 @@ def test_what_no_tape_holds_is_said_in_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("places", [[10**6], [0] * 10**5])
-def test_a_tape_whose_pieces_are_missing_or_make_too_long_a_text_is_refused(tmp_path: Path, places: list[int]) -> None:
-    tape = read_tape(recorded(tmp_path, "again", "till.charge#1.lost"))
+def test_a_tape_whose_pieces_are_missing_or_make_too_long_a_text_is_refused(tape: CellTape, places: list[int]) -> None:
     assert len(set(tape.pieces)) == len(tape.pieces)
     assert all(call.arguments in course.texts for course in tape.courses() for call in course.calls)
     damaged = replace(tape, pieces=("x" * 10**4, *tape.pieces), arguments={**tape.arguments, "other": tuple(places)})

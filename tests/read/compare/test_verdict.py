@@ -136,7 +136,7 @@ def decided(words: list[str]) -> list[str]:
     st.floats(0.001, 1),
     st.booleans(),
 )
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_of_random_runs_exchanged_each_finding_is_exchanged_and_never_are_both_worse(
     template: Run, seed: int, solved: float, other: float, dearer: float, spread: float, with_errors: bool
 ) -> None:
@@ -167,7 +167,7 @@ def verdicts(template: Run, loss: float, alike: bool, seeds: int = 200) -> Count
     return counts
 
 
-@pytest.mark.parametrize("seeds", [20, pytest.param(200, marks=pytest.mark.endurance)])
+@pytest.mark.parametrize("seeds", [10, pytest.param(200, marks=pytest.mark.endurance)])
 @pytest.mark.parametrize("alike", [False, True])
 def test_a_loss_of_twenty_points_of_two_hundred_trials_is_worse_and_equal_runs_are_not(
     template: Run, alike: bool, seeds: int
@@ -175,7 +175,8 @@ def test_a_loss_of_twenty_points_of_two_hundred_trials_is_worse_and_equal_runs_a
     """Of 200 seeds 193 and 186 are worse, and 1 each of equal runs."""
     lost, same = verdicts(template, 0.2, alike, seeds), verdicts(template, 0.0, alike, seeds)
     assert lost["worse"] >= 0.8 * seeds and not lost["better"], lost
-    assert same["worse"] <= 0.05 * seeds and same["better"] <= 0.05 * seeds, same
+    chance = max(1, 0.05 * seeds)
+    assert same["worse"] <= chance and same["better"] <= chance, same
 
 
 # Damage
@@ -216,7 +217,7 @@ def test_who_damages_more_in_one_pair_and_less_in_another_is_a_trade_off(tmp_pat
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.booleans(), st.booleans()), min_size=1, max_size=12),
     st.booleans(),
 )
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_of_random_scorecards_exchanged_each_finding_is_exchanged(
     cards: Scorecard, tasks: list[tuple[int, int, bool, bool]], are_paired: bool
 ) -> None:

@@ -15,7 +15,8 @@ DAEMON = f"import os, time; os.fork() and time.sleep(600); os.setsid(); {SLEEPS}
 def test_when_the_driver_is_gone_the_agent_and_its_daemon_are_killed() -> None:
     status, theirs = os.pipe()
     control, ours = os.pipe()
-    words = [sys.executable, "-I", "-S", str(SUPERVISOR), str(theirs), str(control), "1000000", sys.executable, "-c", DAEMON]
+    ours_first = [sys.executable, "-I", "-S", str(SUPERVISOR), str(theirs), str(control), "1000000", ""]
+    words = [*ours_first, sys.executable, "-c", DAEMON]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, pass_fds=(theirs, control)) as supervisor:
         os.close(theirs)
         assert supervisor.stdout

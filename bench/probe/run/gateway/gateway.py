@@ -22,6 +22,7 @@ from typing import Any, Self
 from bench.common.errors import ConfigError
 from bench.common.files import new_file
 from bench.common.wording import plural
+from bench.probe.run.box.box import Box
 from bench.probe.run.gateway.agent_config import expanded, rewritten
 from bench.probe.run.gateway.functions import VARIABLE, FunctionDoor
 from bench.probe.run.gateway.gate import CallGate
@@ -60,10 +61,11 @@ class Gateway:
 
     gate: CallGate
 
-    def __init__(self, subject: Subject, replaces: Mapping[str, str], folder: Path):
+    def __init__(self, subject: Subject, replaces: Mapping[str, str], folder: Path, box: Box | None = None):
         """`replaces` has what stands for the owner's stores -> what stands there for the copies. `folder` is private: the
-        socket and the copies of configs lie in it, and no other user reaches them."""
-        self._subject, self._folder, self._replaces = subject, folder, replacement(replaces)
+        socket and the copies of configs lie in it, and no other user reaches them. In a box a config's copy stands in the
+        place of the owner's, and servers are started there."""
+        self._subject, self._folder, self._replaces, self._box = subject, folder, replacement(replaces), box
         self.life, self.calls = 1, 0
         self._doors = [{server.name: KnownServer(server.name, "mcp_stdio") for server in c.servers} for c in subject.configs]
         self._listener = AgentListener(lambda: self.gate, self.number, lambda: self.life)
@@ -149,13 +151,18 @@ class Gateway:
                 for server in config.servers:
                     changed = _with_words(changed, server, self._shim(index, server))
                 continue
-            copy = self._copy(index).absolute()
-            with new_file(copy, 0o600) as file:
-                file.write(rewritten(config, partial(self._shim, index), self._urls[index]))
+            content = rewritten(config, partial(self._shim, index), self._urls[index])
+            if self._box:
+                copy = config.path.resolve()
+                self._box.write(copy, content)
+            else:
+                copy = self._copy(index).absolute()
+                with new_file(copy, 0o600) as file:
+                    file.write(content)
             handed = [with_copy(word, config, self._subject.agent.folder, copy) for word in changed]
             if config.variable:
                 variables[config.variable] = str(copy)
-            elif handed == changed:
+            elif handed == changed and not self._box:
                 raise ConfigError(f"{config.path}: {NOT_HANDED}")
             changed = handed
         return tuple(changed), variables
@@ -239,7 +246,8 @@ class Gateway:
         streams = (their_input, their_output, errors.input)
         try:
             largest = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
-            process = AgentProcess([located or program, *words], cwd, environment, largest, streams=streams)
+            inside = self._box.namespaces if self._box else ()
+            process = AgentProcess([located or program, *words], cwd, environment, largest, streams=streams, namespaces=inside)
         except OSError as error:
             for file in (our_input, our_output):
                 os.close(file)

@@ -30,6 +30,8 @@ class Mends:
     ):
         self._parts, self._counts, self._effects, self._replies = frozenset(parts), counts, effects, replies
         self.together = together
+        self.lacks = ""
+        """A function whose answer a mend had to give, and which only the agent's process can make."""
 
     @property
     def lets_land(self) -> bool:
@@ -54,13 +56,19 @@ class Mends:
         if "memory" in self._parts:
             former = [call for call in done if call.call.life < entry.call.life]
             nth = -(-sum(call.call.life == entry.call.life for call in same) // self.together)
-            if nth <= len(former) and former[nth - 1].raw:
+            if nth <= len(former) and self._held(former[nth - 1]):
                 return former[nth - 1].raw
         if entry.call.kind == "model":
             return self._reply(entry) if "reply" in self._parts else b""
         if "key" in self._parts and self._is_effect(entry) and len(done) >= self._counts.get(entry.identity, 1):
-            return done[0].raw
+            return self._held(done[0])
         return b""
+
+    def _held(self, entry: JournaledCall) -> bytes:
+        """Return an answer as it was kept; b"" if it was not."""
+        if not entry.raw and entry.call.kind == "function":
+            self.lacks = entry.call.tool
+        return entry.raw
 
     def _is_effect(self, entry: JournaledCall) -> bool:
         return entry.identity in self._effects or (entry.identity not in self._counts and not entry.call.reads)

@@ -375,8 +375,9 @@ class Striker:
         aim, call = self._strike, entry.call
         if aim is None or self.struck:
             return False
-        if self._holds_call and call.kind == "http" and call.continues:  # of a function's call its service's is held
-            entry = next((each for each in self.journal.calls if each.call.number == call.continues), entry)
+        outer = next((each for each in self.journal.calls if each.call.number == call.continues), None)
+        if self._holds_call and outer and outer.call.kind == "function":  # of a function's call that of its service is held
+            entry = outer
         elif call.continues or (self._holds_call and call.kind == "function"):
             return False
         return (entry.identity, entry.nth) == (aim.identity, aim.nth)

@@ -6,7 +6,7 @@ A call is known by its identity and by how often it was made. A call that the ta
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from bench.common.bounds import Many
@@ -98,6 +98,16 @@ class TapedStores(Stores):
     """The rows of a tape in place of real stores. The agent's memory is a real store and is reset as usual."""
 
     tape = PlayedTape(())
+    absent: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
+    """What stands for the names of the stores that are on the tape, and for their variables."""
+
+    @property
+    def replaces(self) -> Mapping[str, str]:
+        return {**super().replaces, **self.absent[0]}
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return {**super().environment, **self.absent[1]}
 
     async def snapshot(self) -> Callable[[], Awaitable[StoreReading]]:
         now = self.tape.reading()

@@ -98,6 +98,8 @@ class FolderStore(PathStore):
         else:
             restore(path, self._first, path, path)
         self._stood = self._entries(self._first, path)
+        if self._box:
+            return
         if not self._in_place:
             self._root.parent.mkdir(exist_ok=True)
             self.reset()
@@ -114,7 +116,10 @@ class FolderStore(PathStore):
             self._restore()
 
     def _restore(self) -> None:
-        restore(self._first, self._root, self._path.resolve(), self._root)
+        if self._alone:
+            restore_file(self._first / self._copy.name, self._copy)
+        else:
+            restore(self._first, self._root, self._path if self._box else self._path.resolve(), self._root)
 
     def read(self, most: int) -> StoreReading:
         """Return the digest of its content, and the paths that differ from the first state, at most `most`."""
@@ -153,9 +158,10 @@ class FolderStore(PathStore):
     def _present(self) -> dict[str, _Entry]:
         """Return what stands in the copy now. If the kernel says which paths were touched, only these are looked at."""
         if self.stamp() is None:
-            with suppress(OSError):  # then every reading walks through all
-                self._watch = FolderWatch(self._root)
-            self._now = self._entries(self._root, self._root)
+            if not self._alone:
+                with suppress(OSError):  # then every reading walks through all
+                    self._watch = FolderWatch(self._root)
+            self._now = self._entries(self._root, self._root, self._alone or None)
             self._differing, seen = set[str](), {*self._stood, *self._now}
             shown = {entry.content for entries in (self._stood, self._now) for entry in entries.values()}
             self._objects = {content: objects for content, objects in self._objects.items() if content in shown}
@@ -179,6 +185,11 @@ class FolderStore(PathStore):
     def _root(self) -> Path:
         """The folder whose content is the copy."""
         return self._copy.parent if self._is_file else self._copy
+
+    @property
+    def _alone(self) -> tuple[str, ...]:
+        """The name of a file that stands among others, in a box."""
+        return (self._copy.name,) if self._box and self._is_file else ()
 
     def _entries(self, folder: Path, root: Path, paths: Iterable[str] | None = None) -> dict[str, _Entry]:
         """Return what stands in a folder, or at these paths in it, by path. Its links refer to `root`."""
@@ -321,6 +332,15 @@ def restore(source: Path, folder: Path, root: Path, stands_for: Path) -> None:
     for path, item in sorted(modes.items(), reverse=True):
         if stat.S_IMODE((folder / path).stat().st_mode) != stat.S_IMODE(item.st_mode):
             (folder / path).chmod(stat.S_IMODE(item.st_mode))
+
+
+def restore_file(source: Path, target: Path) -> None:
+    """Make a file equal to another, whatever stands in its place."""
+    if target.is_symlink() or not target.is_file():
+        remove_tree(target)
+    if not _same(source, target):
+        _write(source, target, source.stat())
+    target.chmod(stat.S_IMODE(source.stat().st_mode))
 
 
 def check_links(name: str, root: Path) -> None:

@@ -9,6 +9,7 @@ from bench.common.paths import expanded_path
 from bench.probe.run.witness.folder import check_links, restore
 from bench.probe.run.witness.kinds import StoreKind, StoreSettings
 from bench.probe.run.witness.path_store import PathStore
+from bench.probe.run.witness.place import remove_tree
 from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.sqlite import BESIDE
 from bench.record.probe.rows import StoreReading
@@ -24,7 +25,8 @@ class MemoryStore(PathStore):
 
     def _begin(self, path: Path) -> None:
         copy_with_journals(path, self._first)
-        self.reset()
+        if not self._box:
+            self.reset()
 
     def reset(self) -> None:
         """Bring the copy back to its first state."""
@@ -32,6 +34,9 @@ class MemoryStore(PathStore):
             self._restore()
 
     def _restore(self) -> None:
+        if self._box:
+            restore_with_journals(self._first, self._copy)
+            return
         restore(self._first, self._copy.parent, self._first, self._copy.parent)
 
     def read(self, most: int) -> StoreReading:
@@ -52,6 +57,18 @@ def copy_with_journals(path: Path, folder: Path) -> None:
             restore(kept, folder / kept.name, kept, kept)
         elif kept.exists():
             shutil.copy2(kept, folder / kept.name)
+
+
+def restore_with_journals(first: Path, path: Path) -> None:
+    """Bring a file with its journals, or a folder, back to what `copy_with_journals` has copied."""
+    for end in ("", *BESIDE):
+        kept, target = first / f"{path.name}{end}", path.with_name(f"{path.name}{end}")
+        if kept.is_dir():
+            restore(kept, target, target, target)
+        else:
+            remove_tree(target)
+            if kept.exists():
+                shutil.copy2(kept, target)
 
 
 def _of(store: StoreSettings, folder: Path, encoding: Encoding) -> MemoryStore:

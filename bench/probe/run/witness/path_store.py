@@ -8,12 +8,26 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, Literal, Protocol
 
 from bench.common.errors import ConfigError, one_line
 from bench.probe.run.witness.originals import OwnersStore
 from bench.probe.run.witness.place import Place, PlaceNote, claimed_place, remove_tree, unrestored
 from bench.probe.run.witness.rows import printable
 from bench.record.probe.rows import StoreReading
+
+
+class StoresBox(Protocol):
+    """A box in which copies of stores stand (`bench.probe.run.box`)."""
+
+    def adopt(self, store: PathStore) -> None:
+        """Have all that is done with the copy of a store done in the box. Its first state is made."""
+
+    def method(self, store: int, name: str) -> Callable[..., Any]:
+        """Return the function that calls a method of a store in the box."""
+
+    def renew(self) -> None:
+        """Have all as it was at first, but for the stores."""
 
 
 class PathStore(ABC):
@@ -35,16 +49,44 @@ class PathStore(ABC):
         self._place: Place | None = None
         self._original: OwnersStore | None = None
         self._is_kept = False
+        self._box: Literal["", "outside", "inside"] = ""
+
+    def use_box(self) -> None:
+        """Have the copy stand at the owner's path, in a box. Call it before `make`; a store in a box is never used in place."""
+        self._box, self._in_place = "outside", False
+        self._path = self._path.resolve()
+
+    def enter_box(self) -> None:
+        """Work on the copy from now on, in a process that is in the box."""
+        if self._box != "outside":
+            raise RuntimeError("the store is for no box")
+        self._box = "inside"
+
+    def leave_to(self, box: StoresBox, number: int) -> None:
+        """Have all that is done with the copy done in a box, which knows the store by this number."""
+        for method in ("reset", "read", "snapshot", "stamp", "recheck", "query"):
+            if hasattr(self, method):
+                setattr(self, method, box.method(number, method))
+
+    @property
+    def place(self) -> Path:
+        """Where the agent finds it."""
+        return self._path.resolve() if self._in_place else self._path if self._box else self._copy
+
+    @property
+    def kept(self) -> Path:
+        """The folder with its first state."""
+        return self._made.folder
 
     @property
     def replaces(self) -> Mapping[str, str]:
-        if self._in_place:
+        if self._in_place or self._box:
             return {}
         return {str(path): str(self._copy) for path in (self._path, self._path.absolute(), self._path.resolve())}
 
     @property
     def environment(self) -> Mapping[str, str]:
-        return {variable: text.replace("{store}", str(self._copy)) for variable, text in self._variables.items()}
+        return {variable: text.replace("{store}", str(self.place)) for variable, text in self._variables.items()}
 
     def make(self) -> None:
         """Make the copy, and the state to which it is reset. In place: make the backup, and test that it can be restored."""
@@ -93,7 +135,7 @@ class PathStore(ABC):
             with self._one_line(f"cannot be restored; its backup is {self._first}"):
                 self._restore()
         if self._is_kept:
-            remove_tree(self._copy.parent)
+            remove_tree(self._made.folder / "copy")
             self._place.leave()
         else:
             self._place.remove()
@@ -126,6 +168,10 @@ class PathStore(ABC):
     @property
     def _copy(self) -> Path:
         """The path that replaces the owner's path."""
+        if self._box == "outside":
+            raise RuntimeError("the copy is in the box")
+        if self._box:
+            return self._path
         path = self._path.resolve()
         return path if self._in_place else self._made.folder / "copy" / path.name
 

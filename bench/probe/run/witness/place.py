@@ -205,7 +205,11 @@ def remove_tree(folder: Path) -> None:
     if folder.is_symlink() or not folder.is_dir():
         folder.unlink(missing_ok=True)
         return
-    for parent, _, _ in os.walk(folder):
-        with suppress(OSError):
-            Path(parent).chmod(0o700)
+    with suppress(OSError):
+        folder.chmod(0o700)
+    for parent, folders, _ in os.walk(folder):
+        for inner in (Path(parent, name) for name in folders):
+            with suppress(OSError):
+                if not inner.is_symlink():
+                    inner.chmod(0o700)
     shutil.rmtree(folder)

@@ -65,6 +65,8 @@ class SqliteStore(PathStore):
         self._totals = self._totals_of(self._first)
         with closing(opened_database(self._first, "ro", immutable=True)) as first:
             self._pages = pages_of(first)
+        if self._box:
+            return
         if not self._in_place:
             self._copy.parent.mkdir()
             self.reset()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -17,9 +16,10 @@ from bench.common.errors import ConfigError, OriginalChanged, nearest, one_line
 from bench.common.paths import expanded_path
 from bench.probe.run.witness import folder, sqlite
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings, is_address
-from bench.probe.run.witness.memory import MemoryStore, copy_with_journals
+from bench.probe.run.witness.memory import MemoryStore, copy_with_journals, restore_with_journals
 from bench.probe.run.witness.originals import content_of
-from bench.probe.run.witness.place import PlaceNote, forget, is_orphan, notes, remove_noted, remove_tree
+from bench.probe.run.witness.path_store import PathStore, StoresBox
+from bench.probe.run.witness.place import PlaceNote, forget, is_orphan, notes, remove_noted
 from bench.probe.run.witness.rows import Encoding, printable
 from bench.probe.run.witness.store import StoreCopy, TakesQueries
 from bench.record.probe.rows import StoreReading
@@ -39,6 +39,8 @@ class Stores:
         settle: Seconds between two readings that must be equal.
         encoding: Makes the digest of all of them.
         most: The most differing rows that a reading holds.
+
+    is_boxed    whether copies of files and folders stand at the paths of the owner's, in a box
     """
 
     def __init__(self, stores: Sequence[StoreCopy], settle: float, encoding: Encoding, most: int = MOST) -> None:
@@ -46,6 +48,8 @@ class Stores:
         self._changed = set[str]()
         """The stores that were found changed."""
         self._stores, self.settle, self._encoding, self._most = tuple(stores), settle, encoding, most
+        self.is_boxed = False
+        self._box: StoresBox | None = None
         self._last = dict[str, tuple[Hashable, StoreReading]]()
         """The last reading of each store, with the stamp that the store had before it."""
 
@@ -57,6 +61,8 @@ class Stores:
         settle: float,
         hide: frozenset[str] = frozenset(),
         secret: bytes = b"",
+        *,
+        boxed: bool = False,
     ) -> Stores:
         """Return a worker's stores, of which nothing is made yet.
 
@@ -66,9 +72,16 @@ class Stores:
             settle: Seconds between two readings that must be equal.
             hide: Names of columns whose values are in no output.
             secret: Random bytes of the run, the same for all its workers: digests are equal only under one secret.
+            boxed: Whether copies of files and folders stand at the paths of the owner's, in a box.
         """
         encoding = Encoding(hide, secret)
-        return cls([STORE_KINDS[store.kind].make(store, folder, encoding) for store in settings], settle, encoding)
+        stores = [STORE_KINDS[store.kind].make(store, folder, encoding) for store in settings]
+        for store in stores:
+            if boxed and isinstance(store, PathStore):
+                store.use_box()
+        made = cls(stores, settle, encoding)
+        made.is_boxed = boxed
+        return made
 
     @property
     def replaces(self) -> Mapping[str, str]:
@@ -93,13 +106,31 @@ class Stores:
             await self.remove()
             raise
 
+    @property
+    def places(self) -> Sequence[tuple[Path, Path]]:
+        """For each store that is a file or a folder: where the agent finds it, and the folder with its first state."""
+        return [(store.place, store.kept) for store in self._stores if isinstance(store, PathStore)]
+
+    def enter(self, box: StoresBox) -> None:
+        """Have the copies, which are made for a box, in this one.
+
+        Raises:
+            ConfigError: The box has ended.
+        """
+        self._box = box
+        for store in self._stores:
+            if isinstance(store, PathStore):
+                box.adopt(store)
+
     async def reset(self) -> None:
-        """Bring each copy back to its first state.
+        """Bring each copy back to its first state, and a box with all that is in it.
 
         Raises:
             ConfigError: A copy cannot be reset.
         """
         self._last.clear()
+        if self._box:
+            await _in_thread(self._box.renew)
         for store in self._stores:
             await _in_thread(store.reset)
 
@@ -335,11 +366,7 @@ def _restore(kind: str, first: Path, path: Path) -> None:
     if kind == "folder":
         folder.restore(first, path, path, path)
         return
-    for end in ("", *(sqlite.BESIDE if kind == "memory" else ())):
-        kept, target = first / f"{path.name}{end}", path.with_name(f"{path.name}{end}")
-        if kept.is_dir():
-            folder.restore(kept, target, target, target)
-        else:
-            remove_tree(target)
-            if kept.exists():
-                shutil.copy2(kept, target)
+    if kind == "memory":
+        restore_with_journals(first, path)
+    else:
+        folder.restore_file(first / path.name, path)

@@ -33,11 +33,11 @@ def agents_sdk() -> str:
         return {**ids, **times, "span_data": data, "error": error}
 
     failed = {"message": "Error running tool (non-fatal)", "data": {"tool_name": "refund", "error": "redacted"}}
-    said = "An error occurred while running the tool. Please try again."
+    answer = "An error occurred while running the tool. Please try again."
     usage = {"input_tokens": 50, "output_tokens": 9}
     lines = [
         line("g1", 0, 1, {"type": "generation", "input": [USER], "output": [ASKS], "model": "m", "usage": usage}),
-        line("f1", 2, 32, {"type": "function", "name": "refund", "input": ARGUMENTS, "output": said}, failed),
+        line("f1", 2, 32, {"type": "function", "name": "refund", "input": ARGUMENTS, "output": answer}, failed),
         line("g2", 33, 34, {"type": "generation", "input": [USER, ASKS], "output": [ASKS], "model": "m", "usage": usage}),
         line("f2", 35, 36, {"type": "function", "name": "refund", "input": ARGUMENTS, "output": "refunded"}),
         line("agent", 0, 37, {"type": "agent", "name": "a", "handoffs": [], "tools": ["refund"]}),

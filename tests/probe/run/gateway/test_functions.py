@@ -167,6 +167,32 @@ def test_generators_of_both_kinds_yield_what_they_do_and_take_what_is_sent(tmp_p
     assert [call.answer for call in gate.calls] == [[0, 1, 2, 30], [0, 1, 2]]
 
 
+def test_a_generator_that_a_function_returns_ends_the_call(tmp_path: Path) -> None:
+    script = (
+        "import asyncio\ndef numbers(): yield 1; yield 2\n"
+        "async def more(): yield 3\n"
+        "def pay(amount): return numbers() if amount else more()\n"
+        "async def drain(): return [number async for number in pay(0)]\n"
+        "print(list(pay(1)), asyncio.run(drain()))"
+    )
+    gate = ScriptedGate()
+    printed, _ = ran(tmp_path, script, gate, ("script:pay",))
+    assert printed == "[1, 2] [3]\n"
+    assert [call.answer for call in gate.calls] == [[1, 2, None], [3]]
+
+
+@pytest.mark.parametrize(("taken", "kept"), [("list(count(2))", [0, 1, None]), ("asyncio.run(drain())", [0, 1])])
+def test_a_generator_that_is_not_run_yields_what_is_kept(tmp_path: Path, taken: str, kept: list[int]) -> None:
+    script = (
+        "import asyncio\ndef count(most): print('ran'); yield 7\n"
+        "async def stream(most):\n    print('ran')\n    yield 7\n"
+        f"async def drain(): return [number async for number in stream(2)]\nprint({taken})"
+    )
+    gate = ScriptedGate({1: "answer"}, instead=json.dumps({"answered": kept}).encode())
+    printed, _ = ran(tmp_path, script, gate, ("script:count", "script:stream"))
+    assert printed == "[0, 1]\n"
+
+
 def test_threads_and_processes_of_a_pool_come_through_the_door(tmp_path: Path) -> None:
     seen, gate = shown(
         tmp_path,

@@ -54,8 +54,11 @@ def worked_with_kill(pattern: str, form: Form, world: Environment, moment: int, 
 
 
 def killed(pattern: str, form: Form, world: Environment, *lines: str) -> Iterator[TrialResult]:
-    """The trial with a kill at each of its moments. `lines` are what its model says before it says what is right."""
-    for moment in count(1):
+    """The trial with a kill at each of its moments. `lines` are what its model says before it says what is right.
+
+    A pattern that is led by a model has many more moments, and every third of them is tried.
+    """
+    for moment in count(1, 3 if pattern in MODEL_LED else 1):
         result = worked_with_kill(pattern, form, world, moment, Says(*lines) if lines else None)
         if next(event.lives for event in result.record.events if isinstance(event, WorldEnded)) == 1:
             assert moment > len(PLANNED)

@@ -38,7 +38,7 @@ def around(door: Door, function: AnyCallable, named: Named) -> AnyCallable:
         try:
             given = named(args, kwargs)
         except (LookupError, AttributeError, TypeError):  # another version of a framework
-            given = function.__name__, bound(function, args, kwargs)
+            given = getattr(function, "__name__", "function"), bound(function, args, kwargs)
         return FunctionCall(door, *given) if given else None
 
     async def asynchronous_generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
@@ -101,7 +101,8 @@ class FunctionCall:
         self._arrival = {"call": self._number, "arrived": tool, "arguments": encoded(arguments)[0]}
 
     def run(self, function: AnyCallable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run a function as the gateway says, and return what it gives. If that is to be awaited, the call ends then."""
+        """Run a function as the gateway says, and return what it gives. If that is to be awaited
+        or iterated, the call ends then."""
         before = self._ask(self._arrival)
         if before["do"] != "pass":
             return self._given(before)
@@ -118,6 +119,10 @@ class FunctionCall:
             raise
         if inspect.iscoroutine(value):
             return self._finished(value)
+        if inspect.isgenerator(value):
+            return self._rest(value)
+        if inspect.isasyncgen(value):
+            return self._rest_in_loop(value)
         return self._given(self._ask(self._success(value)), value)
 
     async def awaited(self, function: AnyCallable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -144,7 +149,22 @@ class FunctionCall:
     def iterated(self, items: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
         """Yield what a generator does. It begins when it is first asked, and the call ends with it."""
         if (before := self._ask(self._arrival))["do"] != "pass":
-            return self._given(before)
+            *items, last = self._given(before)
+            yield from items
+            return last
+        return (yield from self._rest(items))
+
+    async def stepped(self, items: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
+        """Yield what an asynchronous generator does, as `iterated`."""
+        before = await self._ask_in_loop(self._arrival)
+        if before["do"] != "pass":
+            for item in self._given(before):
+                yield item
+            return
+        async for item in self._rest_in_loop(items):
+            yield item
+
+    def _rest(self, items: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
         step: AnyCallable = items.send
         sent, given = None, list[Any]()
         while True:
@@ -167,34 +187,30 @@ class FunctionCall:
             except BaseException as error:
                 step, sent = items.throw, error
 
-    async def stepped(self, items: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
-        """Yield what an asynchronous generator does, as `iterated`."""
-        if (before := await self._ask_in_loop(self._arrival))["do"] != "pass":
-            self._given(before)
-            return
-        step: AnyCallable = items.asend
-        sent, given = None, list[Any]()
+    async def _rest_in_loop(self, items: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
+        given = list[Any]()
         while True:
             try:
                 with inside():
-                    item = await step(sent)
+                    given.append(await items.__anext__())
             except StopAsyncIteration:
                 self._given(await self._ask_in_loop(self._success(given)))
                 return
             except Exception as error:
-                if (after := await self._ask_in_loop(self._failure(error)))["do"] != "give":
-                    self._given(after, error)
-                    return
-                self._tell("given")
-                raise
+                if (after := await self._ask_in_loop(self._failure(error)))["do"] == "give":
+                    self._tell("given")
+                    raise
+                self._given(after, error)
+                return
             except BaseException:
                 self._tell("ended")
                 raise
-            given.append(item)
             try:
-                step, sent = items.asend, (yield item)
-            except BaseException as error:
-                step, sent = items.athrow, error
+                yield given[-1]
+            except BaseException:
+                self._tell("ended")
+                await items.aclose()
+                raise
 
     def _success(self, value: Any) -> DoorMessage:
         text, whole = encoded(value)

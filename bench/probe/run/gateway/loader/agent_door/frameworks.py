@@ -15,6 +15,7 @@ from typing import Any
 
 from .calls import bound
 
+MARK = "__bench_probe__"
 Around = Callable[[Callable[..., Any], Callable[..., Any]], Callable[..., Any]]
 """(function, what names its calls) -> the function with the gateway around it"""
 
@@ -53,6 +54,32 @@ def _attributes(owner: Any, maker: str, names: Collection[str], around: Around, 
     setattr(owner, maker, made)
 
 
+def _before(
+    owner: Any,
+    names: Collection[str],
+    tool_of: Callable[[Any], Any],
+    attribute: str,
+    around: Around,
+    named: Callable[..., Any],
+) -> None:
+    """Wrap the function that a tool holds before a method executes it."""
+
+    def executing(execute: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(execute)
+        def executed(self: Any, *args: Any, **kwargs: Any) -> Any:
+            tool = tool_of(self)
+            function = getattr(tool, attribute)
+            if function and not hasattr(function, MARK):
+                setattr(tool, attribute, around(function, _naming(tool, function, named)))
+                setattr(getattr(tool, attribute), MARK, True)
+            return execute(self, *args, **kwargs)
+
+        return executed
+
+    for name in names:
+        setattr(owner, name, executing(getattr(owner, name)))
+
+
 def _naming(tool: Any, function: Callable[..., Any], named: Callable[..., Any]) -> Callable[..., Any]:
     return lambda args, kwargs: named(tool, bound(function, args, kwargs))
 
@@ -83,7 +110,16 @@ def _openai_agents(module: ModuleType, around: Around) -> None:
         context, text = [*arguments.values()][-2:]
         return context.tool_name, _read(text)
 
-    _attributes(module._FailureHandlingFunctionToolInvoker, "__init__", ["_invoke_tool_impl"], around, named)
+    invoker = module._FailureHandlingFunctionToolInvoker
+    _attributes(invoker, "__init__", ["_invoke_tool_impl"], around, named)
+    make = module.FunctionTool.__post_init__
+
+    def made(self: Any) -> None:
+        make(self)
+        if not isinstance(self.on_invoke_tool, invoker):
+            self.on_invoke_tool = around(self.on_invoke_tool, _naming(self, self.on_invoke_tool, named))
+
+    module.FunctionTool.__post_init__ = made
 
 
 def _read(arguments: str) -> Any:
@@ -121,12 +157,10 @@ def _crewai_structured(module: ModuleType, around: Around) -> None:
 
 
 def _smolagents(module: ModuleType, around: Around) -> None:
-    def named(self: Any, *args: Any, sanitize_inputs_outputs: bool = False, **kwargs: Any) -> tuple[str, Any]:  # noqa: ARG001
-        if len(args) == 1 and isinstance(args[0], dict) and not kwargs:
-            return self.name, args[0]
-        return self.name, {**dict(zip(self.inputs, args)), **kwargs}  # noqa: B905  Python 3.10
+    def named(self: Any, arguments: dict[str, Any]) -> tuple[str, Any]:
+        return self.name, arguments
 
-    _methods(module.Tool, ["__call__"], around, named)
+    _before(module.Tool, ["__call__"], lambda self: self, "forward", around, named)
 
 
 def _llama_index(module: ModuleType, around: Around) -> None:
@@ -156,18 +190,7 @@ def _agno(module: ModuleType, around: Around) -> None:
     def named(self: Any, arguments: dict[str, Any]) -> tuple[str, Any]:
         return self.name, _only(self.parameters["properties"], arguments.pop("kwargs", {}) | arguments)
 
-    def executing(execute: Callable[..., Any]) -> Callable[..., Any]:
-        def executed(self: Any, *args: Any, **kwargs: Any) -> Any:
-            tool = self.function
-            if tool.entrypoint and not hasattr(tool.entrypoint, "__bench_probe__"):
-                tool.entrypoint = around(tool.entrypoint, _naming(tool, tool.entrypoint, named))
-                tool.entrypoint.__bench_probe__ = True
-            return execute(self, *args, **kwargs)
-
-        return executed
-
-    for name in ("execute", "aexecute"):
-        setattr(module.FunctionCall, name, executing(getattr(module.FunctionCall, name)))
+    _before(module.FunctionCall, ["execute", "aexecute"], lambda self: self.function, "entrypoint", around, named)
 
 
 def _haystack(module: ModuleType, around: Around) -> None:

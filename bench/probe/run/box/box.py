@@ -1,0 +1,284 @@
+"""A box from outside: what it consists of, how it is opened, and how processes and stores get into it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import pickle
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from os.path import normpath
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import bench
+from bench.common.errors import ConfigError, one_line
+from bench.probe.run.box.inside import BoxPlan
+
+if TYPE_CHECKING:
+    from bench.probe.run.witness.path_store import PathStore
+
+HIDDEN = ("/tmp", "/var/tmp", "/run", "/dev/shm")
+"""Folders that are new in each run of the agent, beside those that these variables name."""
+OWN = ("XDG_RUNTIME_DIR", "TMPDIR")
+RESOLVER = Path("/etc/resolv.conf")
+"""It can lead into /run, and names are looked up as ever."""
+GRACE = 5.0
+"""Seconds for the program that holds a box to end."""
+OUTSIDE = frozenset(("docker", "podman", "nerdctl"))
+"""Programs that hand a command over to a server, which starts it outside of any box."""
+OR = "or give --unboxed: then copies are handed over by path, and what your agent opens by its own path is real"
+_ALLOWED = (
+    ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
+    ("kernel.unprivileged_userns_clone", "0", "1"),
+    ("user.max_user_namespaces", "0", "10000"),
+)
+"""What can forbid a box: a setting of the kernel, its value then, and the value that allows it."""
+
+
+class NoBox(ConfigError):
+    """There is no box on this machine."""
+
+
+class Box:
+    """A box, from its opening until it is closed. Its methods block, and can be called from any thread.
+
+    Args:
+        plan: What it consists of.
+    """
+
+    def __init__(self, plan: BoxPlan) -> None:
+        self._plan, self._lock = plan, Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._files = list[int]()
+
+    def open(self) -> None:
+        """Open the box.
+
+        Raises:
+            NoBox: There is none here. The line says what is missing, and what allows it.
+        """
+        if sys.platform != "linux":
+            raise NoBox(f"the agent's box needs Linux; {OR}")
+        words = [sys.executable, "-I", "-m", "bench.probe.run.box.inside"]
+        pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
+        self._process = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=nothing, cwd="/", start_new_session=True)
+        try:
+            self._send(self._plan)
+            self._ask("begin")
+            for name, text in _numbers():
+                Path(f"/proc/{self._process.pid}/{name}").write_text(text, encoding="ascii")
+            number = self._ask("build")
+            self._files = [os.open(self._name(f"ns/{kind}"), os.O_RDONLY) for kind in ("user", "ipc")]
+            self._files.append(os.open(self._name(f"fd/{number}"), os.O_RDONLY))
+        except OSError as error:
+            self.close()
+            raise NoBox(f"the agent cannot be put into a box: {why_not(error)}; {OR}") from error
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def namespaces(self) -> Sequence[int]:
+        """Open files of its namespaces, in the order in which they are entered."""
+        return tuple(self._files)
+
+    def adopt(self, store: PathStore) -> None:
+        """Have all that is done with the copy of a store done in the box. Its first state is made."""
+        store.leave_to(self, self._ask("adopt", store))
+
+    def method(self, store: int, name: str) -> Callable[..., Any]:
+        """Return the function that calls a method of a store in the box."""
+
+        def called(*arguments: object) -> Any:
+            result = self._ask("call", store, name, *arguments)
+            return (lambda: self._ask("end", result)) if name == "snapshot" else result
+
+        return called
+
+    def renew(self) -> None:
+        """Have all as it was at first, but for the stores. Nothing may run in the box. Raises ConfigError."""
+        try:
+            number = self._ask("renew")
+            os.close(self._files.pop())
+            self._files.append(os.open(self._name(f"fd/{number}"), os.O_RDONLY))
+        except OSError as error:
+            raise ConfigError(f"the agent's box cannot be made anew: {one_line(str(error), 300)}") from error
+
+    def write(self, path: Path, content: bytes) -> None:
+        """Write the agent's copy of a config, at the place of the owner's. Raises ConfigError."""
+        try:
+            self._ask("write", path, content)
+        except OSError as error:
+            raise ConfigError(f"{path}: its copy cannot be written in the box: {one_line(str(error), 300)}") from error
+
+    def paths_written(self) -> list[str]:
+        """Return the paths outside of the stores at which something was written or removed since `renew`."""
+        told: list[str] = self._ask("paths_written")
+        return told
+
+    def close(self) -> None:
+        """End the box. This can be called again."""
+        for opened in self._files:
+            os.close(opened)
+        self._files = []
+        if (process := self._process) is None:
+            return
+        self._process = None
+        with process:
+            with suppress(OSError):
+                assert process.stdin
+                process.stdin.close()
+            try:
+                process.wait(GRACE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+    def _name(self, what: str) -> str:
+        assert self._process
+        return f"/proc/{self._process.pid}/{what}"
+
+    def _send(self, what: object) -> None:
+        assert self._process and self._process.stdin
+        pickle.dump(what, self._process.stdin)
+        self._process.stdin.flush()
+
+    def _ask(self, *request: object) -> Any:
+        try:
+            with self._lock:
+                if self._process is None:
+                    raise EOFError
+                self._send(request)
+                assert self._process.stdout
+                works, result = pickle.load(self._process.stdout)
+        except (EOFError, BrokenPipeError, ValueError) as error:
+            raise ConfigError("the program that holds the agent's box has ended; run it again") from error
+        if not works:
+            raise result
+        return result
+
+
+def box_plan(
+    folder: Path,
+    layers: Path,
+    gateway: Path,
+    owners: Iterable[Path],
+    programs: Iterable[Sequence[str]],
+    places: Iterable[Path],
+    variables: Mapping[str, str],
+) -> BoxPlan:
+    """Return what a box consists of.
+
+    Args:
+        folder: The agent's folder.
+        layers: The private folder for what is written in the box.
+        gateway: The folder of the gateway's socket.
+        owners: The paths of the stores and of the agent's configs.
+        programs: The commands that run in it.
+        places: Folders with the first states of the stores.
+        variables: The agent's.
+
+    Raises:
+        ConfigError: What is to be copied cannot be.
+    """
+    folder, owners = folder.resolve(), tuple(path.resolve() for path in owners)
+    homes = [Path(home).resolve() for home in (variables.get("HOME"), os.environ.get("HOME")) if home and Path(home).is_dir()]
+    roots = _outermost([folder, *homes, *(_root_of(path) for path in owners)])
+    for root in roots:
+        _check_root(root, (folder, *owners))
+    new = {Path(path).resolve() for path in (*HIDDEN, *(variables.get(name) for name in OWN)) if path and Path(path).is_dir()}
+    hidden = [path for path in sorted(new) if not any(path.is_relative_to(root) for root in roots)]
+
+    needed = [RESOLVER, Path(sys.prefix), Path(sys.base_prefix), Path(bench.__path__[0])]
+    for words in programs:
+        program = shutil.which(words[0], path=variables.get("PATH"))
+        needed += [folder / word for word in (program or "", *words)]
+    shown = []
+    for path in (place for each in needed if _exists(each) for place in (Path(normpath(each)), each.resolve())):
+        above = [place for place in hidden if path.is_relative_to(place) and path != place]
+        if above and not any(map(path.is_relative_to, roots)):
+            shown.append(above[-1] / path.relative_to(above[-1]).parts[0])
+    return BoxPlan(layers, gateway, roots, tuple(hidden), _outermost(shown), owners, tuple(places))
+
+
+def outside_by(words: Sequence[str]) -> str:
+    """Return the program of a command that starts its work outside of any box, such as `docker`; "" if there is none."""
+    names = [Path(word).name for word in words[:3]]
+    return next((name for name in names if name in OUTSIDE), "")
+
+
+def why_not(error: OSError) -> str:
+    """Return what is missing for a box, and what allows it, from the kernel's error."""
+    for setting, forbids, allows in _ALLOWED:
+        with suppress(OSError):
+            if Path("/proc/sys", *setting.split(".")).read_text(encoding="ascii").strip() == forbids:
+                return f"this system forbids user namespaces; allow them by: sudo sysctl {setting}={allows}"
+    what = one_line(str(error), 200)
+    if error.errno == errno.ENODEV:
+        return f"the kernel has no overlay file system ({what}); load it by: sudo modprobe overlay"
+    if error.errno in (errno.EPERM, errno.EACCES):
+        return (
+            f"the kernel refuses it ({what}); in a container give it --security-opt seccomp=unconfined --security-opt "
+            f"systempaths=unconfined; Linux 5.12 is needed"
+        )
+    return f"{what}; Linux 5.12 is needed"
+
+
+def _numbers() -> Iterator[tuple[str, str]]:
+    """Yield the files that give users and groups their numbers in the box, which are their own: for root all of them."""
+    mapped = []
+    for name, number in (("uid_map", os.geteuid()), ("gid_map", os.getegid())):
+        text = f"{number} {number} 1\n"
+        if os.geteuid() == 0:
+            inside = [line.split() for line in Path(f"/proc/self/{name}").read_text(encoding="ascii").splitlines()]
+            text = "".join(f"{first} {first} {many}\n" for first, _, many in inside)
+        mapped.append((name, text))
+    if os.geteuid():
+        yield "setgroups", "deny"
+    yield from mapped
+
+
+def _outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
+    """Return the paths that lie in no other of them."""
+    each = sorted(set(paths))
+    return tuple(path for path in each if not any(other != path and path.is_relative_to(other) for other in each))
+
+
+def _root_of(path: Path) -> Path:
+    """Return the folder of which the box needs a copy for a store: the one above it, since a store may be replaced whole."""
+    above = path.parent
+    return path if path.is_dir() and (above == Path("/") or above.stat().st_uid != path.stat().st_uid) else above
+
+
+def _check_root(root: Path, inner: Iterable[Path]) -> None:
+    """Raise ConfigError for a folder of which a box can't have a copy."""
+    if root == Path("/"):
+        raise ConfigError(f"the agent's folder, its home or a store's folder is /, which no box can copy; use another, {OR}")
+    for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines():
+        place = Path(line.split()[4].encode("utf-8", "surrogateescape").decode("unicode_escape"))
+        if place != root and place.is_relative_to(root):
+            raise ConfigError(f"{place} is a mount in {root}, which no box can copy with it; unmount it, {OR}")
+    if os.geteuid() == 0:
+        return
+    for path in (each for each in inner if each.is_relative_to(root)):
+        for folder in (path, *path.parents):
+            item = folder.stat() if folder.exists() else None
+            if folder == root:
+                break
+            if item and stat.S_ISDIR(item.st_mode) and (item.st_uid, item.st_gid) != (os.geteuid(), os.getegid()):
+                raise ConfigError(
+                    f"{folder} belongs to another user or group than {os.geteuid()}:{os.getegid()}, and no box can copy it; "
+                    f"give it to yours by: chown {os.geteuid()}:{os.getegid()} {folder}, {OR}"
+                )
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a word of a command that can be no path
+        return False

@@ -1,0 +1,300 @@
+"""The program that makes a box and holds it open:
+
+    python -m bench.probe.run.box.inside
+
+It reads requests from stdin and answers on stdout, both pickled, until stdin ends, as it does when its parent dies. The first
+request is the `BoxPlan`. It works on the stores itself, since only a process in the box sees what the agent sees, and meets the
+agent's locks: SQLite takes a path apart, and by `/proc/PID/root` it would come to the owner's file.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import pickle
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.probe.run.box import kernel
+from bench.probe.run.witness.place import remove_tree
+
+if TYPE_CHECKING:
+    from bench.probe.run.witness.path_store import PathStore
+
+BESIDE = ("", "-wal", "-shm", "-journal")
+"""Ends of a store's name, and of the files that a database has beside it."""
+NOT_TOLD = frozenset(("__pycache__",))
+"""Folders of what an interpreter can make again."""
+MOST_TOLD, MOST_COMPARED = 1000, 2**26
+"""The most paths that are told, and bytes of a file that is compared with the owner's."""
+
+
+@dataclass(frozen=True)
+class BoxPlan:
+    """What a box consists of. All paths are resolved.
+
+    layers   the private folder for what is written in the box
+    gateway  the folder with the gateway's socket, which is reached from the box
+    roots    the folders of which the agent sees copies: what it writes there lies in a layer
+    hidden   the folders that are new and empty
+    shown    files and folders in hidden folders that are seen nevertheless, read-only
+    stores   paths of the stores, and of the configs that the probe writes
+    places   folders that only this program sees: first states of the stores
+    """
+
+    layers: Path
+    gateway: Path
+    roots: tuple[Path, ...]
+    hidden: tuple[Path, ...]
+    shown: tuple[Path, ...] = ()
+    stores: tuple[Path, ...] = ()
+    places: tuple[Path, ...] = field(default=())
+
+
+class Inside:
+    """A box that is open. Its public methods are the requests."""
+
+    def __init__(self, plan: BoxPlan) -> None:
+        self._plan, self._layer, self._on_disk = plan, 0, True
+        self._outside, self._namespace = -1, -1
+        self._layers, self._opened = str(plan.layers), list[int]()
+        self._sources = dict[Path, str]()
+        self._stores: list[PathStore] = []
+        self._fresh = set[int]()
+        """The stores that were not reset since there is a new layer."""
+        self._begun, self._numbers = dict[int, Callable[[], Any]](), count()
+
+    def begin(self) -> None:
+        """Leave the machine's namespaces. The parent gives this process's user a number in the new one before `build`."""
+        kernel.unshare(kernel.NEW_USER | kernel.NEW_MOUNTS | kernel.NEW_IPC)
+        kernel.mount("none", "/", flags=kernel.RECURSIVE | kernel.PRIVATE)
+
+    def build(self) -> int:
+        """Make the box's mounts, with a new layer. Return the number of the open file by which others enter them."""
+        if self._outside < 0:
+            self._check_processes()
+            self._outside = os.open("/proc/self/ns/mnt", os.O_RDONLY)
+        kernel.enter(self._outside)
+        self._close()
+        self._layer += 1
+        try:
+            self._mount_all()
+        except OSError:
+            if not self._on_disk:
+                raise
+            self._on_disk = False  # such a file system holds no layer: an overlay itself, or one that lies in a root
+            kernel.enter(self._outside)
+            self._close()
+            kernel.mount("tmpfs", self._plan.layers, "tmpfs", kernel.NO_SETUID | kernel.NO_DEVICES)
+            self._mount_all()
+        self._fresh = set(range(len(self._stores)))
+        remove_tree(Path(self._layers, str(self._layer - 1)))
+        return self._namespace
+
+    def _mount_all(self) -> None:
+        plan = self._plan
+        kernel.unshare(kernel.NEW_MOUNTS)
+        kernel.bind(plan.layers, plan.layers)
+        self._layers = self._open(plan.layers)
+        self._upper.mkdir(exist_ok=True)
+        sources = {path: self._open(path) for path in (*plan.roots, plan.gateway, *plan.shown, *plan.places)}
+        devices = {path: path.stat().st_dev for path in plan.roots}
+        kernel.set_read_only("/", wanted=True, recursive=True)
+        kernel.set_read_only(self._layers, wanted=False)
+        for path in plan.hidden:
+            mode = "755" if path == Path("/run") else "1777"
+            path.mkdir(parents=True, exist_ok=True)
+            kernel.mount("tmpfs", path, "tmpfs", kernel.NO_SETUID | kernel.NO_DEVICES, f"mode={mode}")
+        for path in plan.shown:
+            self._show(sources[path], path)
+        for number, path in enumerate(plan.roots):
+            path.mkdir(parents=True, exist_ok=True)
+            upper, work = (self._upper / f"{kind}{number}" for kind in ("upper", "work"))
+            upper.mkdir()
+            upper.chmod(stat.S_IMODE(Path(sources[path]).stat().st_mode))
+            work.mkdir()
+            options = f"lowerdir={sources[path]},upperdir={upper},workdir={work},userxattr,index=off"
+            kernel.mount("overlay", path, "overlay", kernel.NO_SETUID | kernel.NO_DEVICES, options)
+            if path.stat().st_dev == devices[path]:
+                raise OSError(f"{path} is not a copy in the box")
+        self._sources = sources
+        self._show(sources[plan.gateway], plan.gateway)
+        for path in _sockets():
+            with suppress(OSError):
+                if not path.is_relative_to(plan.gateway) and path.is_socket():
+                    kernel.bind("/dev/null", path)
+        for path in plan.places:
+            self._show(sources[path], path)
+        ours = os.open("/proc/self/ns/mnt", os.O_RDONLY)
+        kernel.unshare(kernel.NEW_MOUNTS)
+        for path in plan.places:
+            kernel.unmount(path)
+        self._namespace = os.open("/proc/self/ns/mnt", os.O_RDONLY)
+        kernel.enter(ours)
+        os.close(ours)
+        self._new = set(self._strays())
+
+    def adopt(self, store: PathStore) -> int:
+        """Take over a store whose first state is made. Return its number."""
+        store.enter_box()
+        self._stores.append(store)
+        self._fresh.add(number := len(self._stores) - 1)
+        return number
+
+    def renew(self) -> int:
+        """Have all as it was at first, but for the stores, which are reset by themselves. Nothing may run in the box.
+
+        Returns:
+            The number of the open file by which others enter it.
+        """
+        if self.paths_written() or set(self._strays()) != self._new:
+            self.build()
+        return self._namespace
+
+    def call(self, store: int, method: str, *arguments: Any) -> Any:
+        """Call a method of a store. A function that it returns is kept, and its number is returned."""
+        if method == "reset" and store in self._fresh:
+            self._clear(self._stores[store].place)
+            self._fresh.discard(store)
+        result = getattr(self._stores[store], method)(*arguments)
+        if not callable(result):
+            return result
+        self._begun[number := next(self._numbers)] = result
+        return number
+
+    def end(self, number: int) -> Any:
+        """Call a function that is kept, for the last time."""
+        return self._begun.pop(number)()
+
+    def write(self, path: Path, content: bytes) -> None:
+        """Write the agent's copy of a config, at the place of the owner's."""
+        half = path.with_name(f"{path.name}.half")
+        half.write_bytes(content)
+        half.chmod(stat.S_IMODE(path.stat().st_mode))
+        half.replace(path)
+
+    def paths_written(self) -> list[str]:
+        """Return the paths outside of the stores at which something was written or removed."""
+        told = list[str]()
+        for number, root in enumerate(self._plan.roots):
+            for path, upper, item in _items(self._upper / f"upper{number}", root, self._plan.stores):
+                lower = Path(self._sources[root], path.relative_to(root))
+                if len(told) < MOST_TOLD and not _same(upper, item, lower):
+                    told.append(str(path))
+        return sorted(told)
+
+    @property
+    def _upper(self) -> Path:
+        return Path(self._layers, str(self._layer))
+
+    def _close(self) -> None:
+        for opened in (*self._opened, self._namespace):
+            if opened >= 0:
+                os.close(opened)
+        self._opened, self._namespace = [], -1
+
+    def _open(self, path: Path) -> str:
+        """Return a name of a file or folder by which it is reached although something is mounted over it."""
+        self._opened.append(os.open(path, os.O_PATH | os.O_CLOEXEC))
+        return f"/proc/self/fd/{self._opened[-1]}"
+
+    def _show(self, source: str, path: Path) -> None:
+        """Mount a file or folder at its own place, where it may not be seen any more."""
+        if not Path(source).is_dir():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        elif not path.is_dir():
+            path.mkdir(parents=True)
+        kernel.bind(source, path)
+
+    def _strays(self) -> Iterator[str]:
+        """Yield what stands in the hidden folders."""
+        for path in self._plan.hidden:
+            device = path.stat().st_dev
+            for parent, folders, files in os.walk(path):
+                yield from (f"{parent}/{name}" for name in (*folders, *files))
+                folders[:] = [name for name in folders if os.lstat(f"{parent}/{name}").st_dev == device]
+
+    def _clear(self, place: Path) -> None:
+        """Remove a store's content from the box, so that all of it is written anew and nothing of it is the owner's: who opened
+        such a file to read it would not see what others write, and no such folder could be renamed."""
+        root = next(root for root in self._plan.roots if place.is_relative_to(root))
+        above = place if place == root else place.parent
+        if above.stat().st_dev != root.stat().st_dev or root.stat().st_dev == Path(self._sources[root]).stat().st_dev:
+            raise OSError(f"{place} is not a copy in the box")
+        for path in place.iterdir() if place.is_dir() and not place.is_symlink() else (place,):
+            remove_tree(path)
+
+    def _check_processes(self) -> None:
+        """Raise OSError if no process of the box could have its own list of processes."""
+        child = os.fork()
+        if child:
+            if number := os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
+                raise OSError(number, f"{os.strerror(number)} (mount of proc at /proc)")
+            return
+        code = 1
+        try:
+            kernel.unshare(kernel.NEW_MOUNTS | kernel.NEW_PIDS)
+            if inner := os.fork():
+                code = os.waitstatus_to_exitcode(os.waitpid(inner, 0)[1])
+            else:
+                kernel.mount("proc", "/proc", "proc", kernel.NO_SETUID | kernel.NO_DEVICES | kernel.NO_PROGRAMS)
+                code = 0
+        except OSError as error:
+            code = error.errno or 1
+        finally:
+            os._exit(code)
+
+
+def _items(layer: Path, root: Path, stores: tuple[Path, ...]) -> Iterator[tuple[Path, Path, os.stat_result]]:
+    """Yield what a layer has outside of the stores: its path in the box, and in the layer. Of folders only what they hold."""
+    left = {Path(f"{store}{end}") for store in stores for end in BESIDE}
+    for parent, folders, files in os.walk(layer):
+        at = root / os.path.relpath(parent, layer)
+        folders[:] = [name for name in folders if at / name not in left and name not in NOT_TOLD]
+        links = [name for name in folders if Path(parent, name).is_symlink()]
+        for name in (*links, *files):
+            if at / name not in left:
+                yield at / name, Path(parent, name), Path(parent, name).lstat()
+
+
+def _same(upper: Path, item: os.stat_result, lower: Path) -> bool:
+    """Return whether a file in a layer was opened to be written, and holds what the owner's holds."""
+    with suppress(OSError):
+        regular = stat.S_ISREG(item.st_mode) and stat.S_ISREG(lower.lstat().st_mode)
+        return regular and item.st_size <= MOST_COMPARED and filecmp.cmp(upper, lower, shallow=False)
+    return False
+
+
+def _sockets() -> Iterator[Path]:
+    """Yield the paths of all sockets of the machine."""
+    for line in Path("/proc/net/unix").read_text(encoding="utf-8", errors="surrogateescape").splitlines()[1:]:
+        path = line.split(maxsplit=7)[7:]
+        if path and path[0].startswith("/"):
+            yield Path(path[0])
+
+
+def main() -> None:
+    requests, answers = os.fdopen(0, "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    inside = Inside(pickle.load(requests))
+    while True:
+        try:
+            name, *arguments = pickle.load(requests)
+        except EOFError:
+            return
+        try:
+            result = True, getattr(inside, name)(*arguments)
+        except Exception as error:
+            result = False, error
+        pickle.dump(result, answers)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""The calls of Linux that make namespaces and mounts, which Python has no functions for before 3.12, or none at all."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from pathlib import Path
+
+NEW_USER, NEW_MOUNTS, NEW_IPC, NEW_PIDS = 0x10000000, 0x00020000, 0x08000000, 0x20000000
+READ_ONLY, NO_SETUID, NO_DEVICES, NO_PROGRAMS, BIND, RECURSIVE, PRIVATE = 1, 2, 4, 8, 4096, 16384, 1 << 18
+_MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE = 442, -100, 0x8000
+_DETACH = 2
+_Attributes = ctypes.c_uint64 * 4
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def unshare(kinds: int) -> None:
+    """Leave namespaces of these kinds for new ones. Raises OSError."""
+    _checked(_libc.unshare(kinds), "unshare")
+
+
+def enter(namespace: int) -> None:
+    """Enter a namespace by an open file of it. Raises OSError."""
+    _checked(_libc.setns(namespace, 0), "setns")
+
+
+def mount(source: str, target: Path | str, kind: str = "", flags: int = 0, options: str = "") -> None:
+    """Mount a file system. Raises OSError, which names the target."""
+    words = [os.fsencode(word) or None for word in (source, str(target), kind)]
+    done = _libc.mount(*words, ctypes.c_ulong(flags), os.fsencode(options) or None)
+    _checked(done, f"mount of {kind or 'a folder'} at {target}")
+
+
+def bind(source: Path | str, target: Path | str) -> None:
+    """Show a file or folder at another place too. Raises OSError."""
+    mount(str(source), target, flags=BIND)
+
+
+def unmount(path: Path | str) -> None:
+    """Take away what is mounted at a place. Raises OSError."""
+    _checked(_libc.umount2(os.fsencode(str(path)), _DETACH), f"umount of {path}")
+
+
+def set_read_only(path: Path | str, *, wanted: bool, recursive: bool = False) -> None:
+    """Make a mount read-only, or writable again. `recursive`: with all mounts below it. Raises OSError."""
+    attributes = _Attributes(READ_ONLY if wanted else 0, 0 if wanted else READ_ONLY, 0, 0)
+    flags, place = _AT_RECURSIVE if recursive else 0, os.fsencode(str(path))
+    done = _libc.syscall(_MOUNT_SETATTR, _AT_FDCWD, place, flags, ctypes.byref(attributes), ctypes.sizeof(attributes))
+    _checked(done, f"mount_setattr at {path}")
+
+
+def _checked(done: int, what: str) -> None:
+    if done < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{os.strerror(number)} ({what})")

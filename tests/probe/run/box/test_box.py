@@ -1,0 +1,334 @@
+"""What runs in a box changes nothing outside of it, and ends with it. The truth is what stands on the disk afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+
+from bench.common.errors import ConfigError
+from bench.wire.processes.agent_process import AgentProcess, Ended
+from tests.probe.run.box.boxed import Boxed, marked
+
+HERE = Path(__file__).parents[4]
+WROTE = "import sys; open(sys.argv[1], 'w').write('by the agent')"
+CONNECTS = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+DAEMON = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        time.sleep(600)
+    os._exit(0)
+print("left")
+"""
+HELD = """
+import asyncio, sys, time
+from pathlib import Path
+from tests.probe.run.box.boxed import Boxed
+base = Path(sys.argv[1])
+boxed = Boxed(base, base / "agent", base / "home")
+boxed.run("import os, time; os.fork() or os.setsid(); time.sleep(600)")
+"""
+
+
+def boxed_or_skipped(base: Path, folder: Path, home: Path, layers: Path | None = None, words: Sequence[str] = ()) -> Boxed:
+    try:
+        return Boxed(base, folder, home, layers, words)
+    except ConfigError as error:
+        pytest.skip(f"there is no box here: {error}")
+
+
+@pytest.fixture(scope="module")
+def around(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Boxed]:
+    base = tmp_path_factory.mktemp("box")
+    made = boxed_or_skipped(base, base / "agent", base / "home")
+    yield made
+    made.box.close()
+
+
+@pytest.fixture
+def boxed(around: Boxed) -> Boxed:
+    around.box.renew()
+    return around
+
+
+@pytest.fixture
+def beyond() -> Iterator[Path]:
+    """A folder that is seen in the box, and is no copy there."""
+    if not os.access(sys.prefix, os.W_OK):
+        pytest.skip("no such folder can be made here")
+    with tempfile.TemporaryDirectory(dir=sys.prefix) as made:
+        yield Path(made)
+
+
+def test_a_file_that_is_written_by_a_path_in_code_stays_as_it_was(boxed: Boxed) -> None:
+    real = boxed.folder / "bank.txt"
+    real.write_text("by its owner")
+    assert boxed.run(WROTE, str(real))[0] == Ended(code=0)
+    assert boxed.run("import sys; print(open(sys.argv[1]).read())", str(real))[1] == "by the agent"
+    assert real.read_text() == "by its owner"
+    assert boxed.box.paths_written() == [str(real)]
+
+
+def test_what_is_renamed_or_removed_stays_where_it_was(boxed: Boxed) -> None:
+    real, other = boxed.folder / "kept.txt", boxed.folder / "removed.txt"
+    real.write_text("by its owner")
+    other.write_text("by its owner")
+    code = "import os, sys; open('new', 'w').write('x'); os.replace('new', sys.argv[1]); os.unlink(sys.argv[2])"
+    assert boxed.run(code, str(real), str(other))[0] == Ended(code=0)
+    assert real.read_text() == other.read_text() == "by its owner"
+    assert boxed.box.paths_written() == [str(real), str(other)]
+
+
+def test_a_link_that_leads_out_of_the_folder_leads_to_a_copy_or_to_what_cannot_be_written(boxed: Boxed, beyond: Path) -> None:
+    real = boxed.home / "real.txt"
+    for number, target in enumerate((real, beyond / "real.txt")):
+        target.write_text("by its owner")
+        (boxed.folder / f"link{number}").symlink_to(target)
+    assert boxed.run(WROTE, "link0")[0] == Ended(code=0)
+    ended, printed = boxed.run(WROTE, "link1")
+    assert ended == Ended(code=1) and "Read-only file system" in printed
+    assert real.read_text() == (beyond / "real.txt").read_text() == "by its owner"
+    assert boxed.box.paths_written() == [str(real)]
+
+
+def test_a_second_database_in_the_home_is_a_copy_that_is_named_even_if_a_process_of_the_agent_makes_it(boxed: Boxed) -> None:
+    code = """
+import os, sqlite3, subprocess, sys
+inner = "import os, sqlite3; sqlite3.connect(os.path.expanduser('~/second.db')).executescript('CREATE TABLE t (a)')"
+sys.exit(subprocess.run([sys.executable, "-c", inner]).returncode)
+"""
+    assert boxed.run(code)[0] == Ended(code=0)
+    assert boxed.box.paths_written() == [str(boxed.home / "second.db")] and not (boxed.home / "second.db").exists()
+
+
+def test_what_was_only_opened_to_be_written_and_what_python_caches_are_not_named(boxed: Boxed) -> None:
+    (boxed.folder / "read.txt").write_text("x")
+    (boxed.folder / "module.py").write_text("")
+    assert boxed.run("import module; open('read.txt', 'a').close()", before={"PYTHONDONTWRITEBYTECODE": ""})[0] == Ended(code=0)
+    assert boxed.box.paths_written() == []
+
+
+def test_temporary_folders_are_new_in_each_run(boxed: Boxed) -> None:
+    places = ("/tmp", "/dev/shm", "/run")
+    code = "import os, sys; print([p for p in sys.argv[1:] for n in os.listdir(p) if n == 'by-the-agent']); " + "".join(
+        f"open('{place}/by-the-agent', 'w');" for place in places
+    )
+    for _ in range(2):
+        assert boxed.run(code, *places) == (Ended(code=0), "[]")
+        assert boxed.run(code, *places) == (Ended(code=0), str(list(places)))
+        boxed.box.renew()
+    assert not any(Path(place, "by-the-agent").exists() for place in places)
+
+
+def test_a_program_in_a_temporary_folder_is_seen_there_with_what_lies_beside_it_and_cannot_be_written(tmp_path: Path) -> None:
+    tools = Path(tempfile.mkdtemp(dir="/tmp"))
+    with ExitStack() as exits:
+        exits.callback(shutil.rmtree, tools)
+        (tools / "lib").mkdir()
+        (tools / "lib" / "more.py").write_text("")
+        (tools / "run.py").write_text("import sys; sys.path.insert(0, sys.argv[1]); import more; open(sys.argv[1] + '/x', 'w')")
+        boxed = boxed_or_skipped(tmp_path, tools / "agent", tmp_path / "home", words=[str(tools / "run.py")])
+        exits.callback(boxed.box.close)
+        code = "import runpy, sys; runpy.run_path(sys.argv.pop(1))"
+        ended, printed = boxed.run(code, str(tools / "run.py"), str(tools / "lib"))
+        assert ended == Ended(code=1) and "Read-only file system" in printed
+        assert boxed.run(WROTE, "x")[0] == Ended(code=0) and boxed.box.paths_written() == [str(tools / "agent" / "x")]
+
+
+def test_after_a_renewal_all_is_as_it_was_at_first(boxed: Boxed) -> None:
+    (boxed.folder / "kept.txt").write_text("by its owner")
+    assert boxed.run("open('kept.txt', 'w').write('x'); open('new', 'w')")[0] == Ended(code=0)
+    boxed.box.renew()
+    assert boxed.box.paths_written() == []
+    assert boxed.run("import os; print(open('kept.txt').read(), os.path.exists('new'))")[1] == "by its owner False"
+
+
+def test_sockets_of_the_outside_are_not_reached_and_the_gateways_is(boxed: Boxed, beyond: Path) -> None:
+    places = [folder / "s" for folder in (boxed.home, beyond, Path(tempfile.mkdtemp()), boxed.gateway)]
+    with ExitStack() as exits:
+        for place in places:
+            exits.enter_context(listening := socket.socket(socket.AF_UNIX))
+            listening.bind(str(place))
+            exits.callback(place.unlink)
+            listening.listen()
+        boxed.run("open('new', 'w')")
+        boxed.box.renew()  # what listens before a run begins is covered
+        assert [boxed.run(CONNECTS, str(place))[0].code for place in places] == [1, 1, 1, 0]
+
+
+def test_a_socket_that_is_made_in_the_box_can_be_reached_there(boxed: Boxed) -> None:
+    code = "from socket import *; a, b = socket(AF_UNIX), socket(AF_UNIX); a.bind('s'); a.listen(); b.connect('s')"
+    assert boxed.run(code)[0] == Ended(code=0)
+
+
+def test_a_server_on_loopback_is_reached(boxed: Boxed) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        code = f"import socket; socket.create_connection(('127.0.0.1', {listening.getsockname()[1]}))"
+        assert boxed.run(code)[0] == Ended(code=0)
+
+
+def test_exit_codes_and_signals_pass(boxed: Boxed) -> None:
+    assert boxed.run("raise SystemExit(7)")[0] == Ended(code=7)
+    assert boxed.run("import os; os.kill(os.getpid(), 15)")[0] == Ended(signal=15)
+    assert boxed.run("import os, signal; signal.signal(15, lambda *_: os._exit(3)); os.kill(0, 15)")[0] == Ended(code=3)
+    ended = asyncio.run(boxed._run(["/nowhere/at-all"], boxed.environment))[0]
+    assert (ended.code, ended.failed) == (127, 2)
+
+
+def test_a_process_in_the_box_is_asked_stopped_and_killed_from_outside(boxed: Boxed) -> None:
+    async def ends(end: str) -> Ended:
+        words = [sys.executable, "-c", "import time; print(flush=True); time.sleep(600)"]
+        process = AgentProcess(words, boxed.folder, boxed.environment, 2**30, namespaces=boxed.box.namespaces)
+        try:
+            async with asyncio.timeout(20):
+                while not process.output.written:  # noqa: ASYNC110  nobody tells
+                    await asyncio.sleep(0.01)
+            getattr(process, end)()
+            if end == "freeze":
+                assert not process.ended.done()
+                process.kill()
+            return await process.ended
+        finally:
+            await process.close()
+
+    assert asyncio.run(ends("terminate")) == Ended(signal=15)
+    assert asyncio.run(ends("kill")) == asyncio.run(ends("freeze")) == Ended(signal=9)
+
+
+def test_a_process_of_the_box_sees_no_others_and_a_daemon_ends_with_its_agent(boxed: Boxed) -> None:
+    ended, printed = boxed.run("import os; print(sorted(int(name) for name in os.listdir('/proc') if name.isdecimal()))")
+    assert ended == Ended(code=0) and printed.startswith("[1, ") and printed.count(",") == 1
+    assert boxed.run("import os; print(os.getpid())")[1] != boxed.run("import os; print(os.getpid())")[1]
+    assert boxed.run(DAEMON)[1] == "left"
+    assert marked(f"AGENT_FOLDER={boxed.work}") == []
+
+
+def test_nothing_is_left_of_a_box_whose_probe_is_killed(tmp_path: Path, boxed: Boxed) -> None:
+    del boxed  # there are boxes here
+    words = [sys.executable, "-c", HELD, str(tmp_path)]
+    mark = f"AGENT_FOLDER={tmp_path / 'work'}"
+    with subprocess.Popen(words, cwd=HERE, env={**os.environ, "PYTHONPATH": str(HERE), "A_MARK": str(tmp_path)}) as probe:
+        until = monotonic() + 30
+        while len(marked(mark)) < 3 and monotonic() < until:  # its supervisor, the agent, and what it started
+            sleep(0.02)
+        assert len(marked(mark)) >= 3 and len(marked(f"A_MARK={tmp_path}")) >= 5
+        probe.send_signal(signal.SIGKILL)
+    until = monotonic() + 10
+    while marked(f"A_MARK={tmp_path}") and monotonic() < until:
+        sleep(0.02)
+    assert marked(f"A_MARK={tmp_path}") == []
+
+
+@pytest.mark.parametrize("place", ["same", "layers in it"])
+def test_a_folder_can_be_the_home_and_can_hold_the_layers(tmp_path: Path, place: str) -> None:
+    home = tmp_path / "home"
+    boxed = boxed_or_skipped(tmp_path, home, home, layers=home / "layers" if place == "layers in it" else None)
+    try:
+        for _ in range(2):
+            assert boxed.run(WROTE, str(home / "x.txt"))[0] == Ended(code=0)
+            assert boxed.box.paths_written() == [str(home / "x.txt")] and not (home / "x.txt").exists()
+            boxed.box.renew()
+            assert boxed.box.paths_written() == []
+    finally:
+        boxed.box.close()
+
+
+def test_an_agent_cannot_undo_the_box(boxed: Boxed) -> None:
+    code = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+print([libc.umount2(path, 2) for path in (b"/tmp", b"/proc", os.getcwd().encode())])
+print(libc.mount(None, b"/", None, 32 | 4096, None))
+"""
+    assert boxed.run(code)[1] == "[-1, -1, -1]\n-1"
+
+
+def test_what_no_box_can_copy_is_refused_in_one_line(tmp_path: Path) -> None:
+    for folder, line in (("/", "is /, which no box can copy"), ("/dev", "is a mount in /dev, which no box can copy")):
+        with pytest.raises(ConfigError, match=line):
+            Boxed(tmp_path, Path(folder), tmp_path)
+
+
+FORBIDDEN = """
+import sys
+from pathlib import Path
+from tests.probe.run.box.boxed import Boxed
+base = Path(sys.argv[1])
+Boxed(base, base / "agent", base / "home")
+"""
+
+
+def lines_of(words: Sequence[str], **more: int) -> str:
+    """Return what a program prints as its last words, or skip where it cannot be started."""
+    environment = {**os.environ, "PYTHONPATH": str(HERE), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        done = subprocess.run(words, cwd=HERE, env=environment, capture_output=True, text=True, check=False, **more)  # type: ignore[call-overload]
+    except OSError as error:
+        pytest.skip(f"it cannot be started here: {error}")
+    assert done.returncode
+    return str(done.stderr)
+
+
+def test_where_namespaces_are_forbidden_the_command_that_allows_them_is_named(tmp_path: Path, boxed: Boxed) -> None:
+    del boxed  # there are boxes here
+    forbids = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
+    words = ["unshare", "-Ur", "sh", "-c", forbids, "sh", sys.executable, "-c", FORBIDDEN, str(tmp_path)]
+    printed = lines_of(words)
+    assert "NoBox: the agent cannot be put into a box: this system forbids user namespaces; allow them by: " in printed
+    assert "sudo sysctl user.max_user_namespaces=10000; or give --unboxed" in printed
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user has to be made")
+def test_a_folder_of_another_group_is_refused_and_roots_agent_keeps_the_owners_of_files(boxed: Boxed) -> None:
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made) / "agent" / "inner"
+        folder.mkdir(parents=True)
+        for path, group in ((Path(made), 65534), (folder.parent, 65534), (folder, 0)):
+            os.chown(path, 65534, group)
+        plan = f"from bench.probe.run.box.box import box_plan; from pathlib import Path; p = Path({made!r}); "
+        code = f"{plan}box_plan(p / 'agent', p, p, [p / 'agent/inner/x.db'], [], [], {{'HOME': str(p / 'agent')}})"
+        printed = lines_of([sys.executable, "-c", code], user=65534, group=65534)
+        if "Permission denied" in printed or "No module" in printed:
+            pytest.skip("another user cannot run this Python")
+        assert f"{folder} belongs to another user or group than 65534:65534, and no box can copy it" in printed
+    theirs = boxed.folder / "theirs.txt"
+    theirs.write_text("theirs")
+    os.chown(theirs, 65534, 65534)
+    code = "import os; open('theirs.txt', 'a').write('!'); print(os.stat('theirs.txt').st_uid)"
+    assert boxed.run(code) == (Ended(code=0), "65534")
+    assert theirs.read_text() == "theirs"
+
+
+def test_on_an_overlay_the_layers_lie_in_memory(tmp_path: Path, boxed: Boxed) -> None:
+    del boxed  # there are boxes here
+    code = """
+import sys
+from pathlib import Path
+from tests.probe.run.box.boxed import Boxed
+base = Path(sys.argv[1])
+boxed = Boxed(base, base / "agent", base / "home")
+for _ in range(2):
+    assert boxed.run("open('x', 'w')")[0].code == 0 and boxed.box.paths_written() == [str(base / "agent" / "x")]
+    boxed.box.renew()
+sys.exit(str(sorted(path.name for path in (base / "agent").iterdir())))
+"""
+    for name in ("lower", "upper", "work", "merged"):
+        (tmp_path / name).mkdir()
+    mounts = (
+        'mount -t overlay o -o lowerdir=lower,upperdir=upper,workdir=work,userxattr merged && cd "$1" && shift && exec "$@"'
+    )
+    words = ["unshare", "-Urm", "sh", "-c", f"cd {tmp_path} && {mounts}", "sh", str(HERE), sys.executable, "-c", code]
+    assert lines_of([*words, str(tmp_path / "merged")]).strip() == "[]"
