@@ -273,10 +273,10 @@ def lock(session: nox.Session) -> None:
 @nox.session
 def perf(session: nox.Session) -> None:
     """Our own time per model call, beside Inspect AI's, and a large report's beside pandas, as a row of reports/perf; our time
-    per call of a tool; peak memory; the sandbox per answer. Ten minutes."""
+    per call of a tool; peak memory; the sandbox per answer; a life in the probe's box. Ten minutes."""
     install(session, "perf")
     session.run("python", "-m", "perf.kept", env={"PYTHONPATH": "tools"})
-    for program in ("worlds", "memory", "answers"):
+    for program in ("worlds", "memory", "answers", "box"):
         session.run("python", f"tools/perf/{program}.py")
 
 
@@ -304,13 +304,6 @@ def studies(session: nox.Session) -> None:
     advise_held_out"""
     install(session)
     session.run("python", "tools/run_studies.py", *session.posargs, env=COMPILED_ONCE)
-
-
-@nox.session
-def programs(session: nox.Session) -> None:
-    """Ten thousand generated programs, each edited: what `bench code` keeps and runs again is what a full run gives."""
-    install(session)
-    session.run("python", "-m", "programs", *session.posargs, env={"PYTHONPATH": "code/bench_code_tests/support"})
 
 
 @nox.session

@@ -29,6 +29,12 @@ ENTRIES = {
         "bench.read.claims.break_even_table:FIGURES",
         "bench.read.report.figures:STUDY",
     ),
+    "formats": (
+        "bench.rerun.elsewhere.formats.tau:FORMATS",
+        "bench.rerun.elsewhere.formats.labels:FORMATS",
+        "bench.rerun.elsewhere.formats.sessions:CHAOS",
+        "bench.rerun.elsewhere.formats.shells:FORMATS",
+    ),
     "frames": ("bench.read.analysis.rows:OURS", "bench.worlds.read.analysis.frames:FRAMES"),
     "metrics": (
         "bench.read.analysis.metrics:OURS",

@@ -18,6 +18,7 @@ from bench.run.architectures.registry import ARCHITECTURES
 from bench.run.experiment.config import load_config
 from bench.run.experiment.model_entries import MODELS
 from bench.run.packs import find_packs, lacks, variants_of
+from bench.run.packs.packaged import PACKAGED
 from bench.run.trial.effects import EFFECTS, points_of
 
 KINDS = (
@@ -77,7 +78,7 @@ def print_parts(out: Terminal, err: Terminal, roots: Sequence[Path], kind: str |
             printers[name]()
         else:
             out.print(f"{registries[name].plural}\n  {_named(registries[name])}")
-    tell_left_out(err, *registries.values(), COMMANDS)
+    tell_left_out(err, *registries.values(), PACKAGED, COMMANDS)
 
 
 def _print_models(out: Terminal) -> None:
@@ -107,7 +108,9 @@ def _print_packs(out: Terminal, roots: Sequence[Path]) -> None:
         out.print(f"  none in {', '.join(f'{root}/' for root in roots)}; {todo}")
     for name, folder in packs.items():
         note = f"; not available here: {lacking}" if (lacking := lacks(name, roots)) else ""
-        out.print(f"  {name}  (variants: {', '.join(variants_of(folder))}{note})")
+        package = next((part.package for part in PACKAGED if folder.is_relative_to(part.folder)), "")
+        whose = f"  from {package}" if package else ""
+        out.print(f"  {name}  (variants: {', '.join(variants_of(folder))}{note}){whose}")
 
 
 def _print_architectures(out: Terminal) -> None:

@@ -57,6 +57,7 @@ class StrikePoint(Part):
     before    what becomes of the struck call
     after     what becomes of its answer. A form that is a key of `forms` has a fate of its own
     death     when the agent is killed; `processes`: how many of it go on at the same time then
+    others    whether another writer changes a store right before the call is done
     forms     the wire forms, the default first: form -> the fate of the answer in that form
     usual     door -> how many of the forms are cells unless all forms are asked for; elsewhere the default is
     doors     the doors at which it strikes; empty for all
@@ -71,6 +72,7 @@ class StrikePoint(Part):
     after: AnswerFate = "give"
     death: AgentDeath = ""
     processes: int = 1
+    others: bool = False
     forms: Mapping[str, AnswerFate] = field(default_factory=dict, hash=False)
     usual: Mapping[str, int] = field(default_factory=dict, hash=False)
     doors: tuple[DoorKind, ...] = ()
@@ -120,6 +122,7 @@ OURS = (
         when_in={"undone": "the agent dies before {} is done, and two processes go on at the same time"},
         death_in={"undone": "arrived"},
     ),
+    StrikePoint("meanwhile", "another writer changes what {} changes, right before it is done", ("effect",), others=True),
     StrikePoint("acknowledged", "the agent dies right after it gets the answer of {}", _WRITE, death="given"),
     StrikePoint("acknowledged_next", "the agent dies at its next request after {}", _WRITE, death="next"),
     StrikePoint("late", "the answer of {} comes late", _WRITE, after="late", doors=("mcp_stdio", "mcp_http", "http")),

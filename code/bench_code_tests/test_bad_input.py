@@ -23,11 +23,12 @@ def test_the_files_of_a_submodule_are_followed(tmp_path: Path) -> None:
     git(root, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner), "sub")
     impact(root)
     write(root, {"sub/inside.py": "VALUE = 2\n"})
-    assert impact(root)[:2] == (["test_sub.py::test_it FAILED"], 2)
+    ran, kept, _ = impact(root)
+    assert ("test_sub.py::test_it FAILED" in ran, kept) == (True, 0)
 
 
 def test_a_repository_without_tests_and_one_that_does_not_parse_are_told_by_pytest(tmp_path: Path) -> None:
-    root = repository(tmp_path, {"a.py": "A = 1\n"})
+    root = repository(tmp_path / "r", {"a.py": "A = 1\n"})
     assert "bench: step 1: 0 tests run, 0 results kept" in impact(root)[2]
     write(root, {"test_a.py": "def test_a(:\n"})
     printed = impact(root)[2]
@@ -142,4 +143,4 @@ def test_a_file_whose_name_is_not_utf_8_hinders_nothing(tmp_path: Path) -> None:
     Path(os.fsdecode(os.fsencode(root) + b"/caf\xe9.txt")).write_text("x")
     assert "bench: step 1: 3 tests run" in impact(root)[2]
     [last] = ExecutionState.open(root).executions("test_reads.py::test_reads")
-    assert "reads a path whose name is not UTF-8" in last.volatile
+    assert last.volatile == "runs on every change: it reads a path whose name is not UTF-8"

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from traps import TRAPS
+
 from bench import load_run
 from bench.record.reading import read_responses
+from coding_agents.report import FOLDER as RETESTING
+from coding_agents.report import KINDS, difference, of_kind
 from impact.report import report
-from impact.rows import parts_in
+from impact.rows import parts_in, read
 from impact.sentences import results
 
 ROOT = Path(__file__).parents[2]
@@ -18,6 +22,25 @@ ROWS = parts_in(FOLDER)
 def test_the_page_says_what_the_rows_say() -> None:
     page = " ".join((ROOT / "docs" / "code.md").read_text(encoding="utf-8").split())
     assert [sentence for sentence in results(ROWS) if sentence not in page] == []
+
+
+def test_the_page_says_what_the_failing_test_and_then_all_tests_saved_in_the_rows() -> None:
+    rows = of_kind(read(ROOT / RETESTING / "retesting.csv"), "scripted", KINDS[0])
+    tests = [round(-difference(rows, "tests", arm).mean) for arm in ("both", "selection")]
+    tokens = round(-difference(rows, "read", "both").mean)
+    page = " ".join((ROOT / "docs" / "code.md").read_text(encoding="utf-8").split())
+    assert f"it saved {tests[0]} runs of tests a task, and the selection {tests[1]}; it saved {tokens:,} tokens read" in page
+
+
+def test_the_page_says_what_the_rule_was_measured_to_cost() -> None:
+    page = " ".join((ROOT / "docs" / "code.md").read_text(encoding="utf-8").split())
+    assert f"{len(TRAPS)} small trees in which a test depends on what it does not run" in page
+    times: dict[str, list[str]] = {}
+    for row in read(FOLDER / "rule.csv"):
+        times.setdefault(row["package"], []).append(row["seconds"])
+    for package, (plain, first, nothing, body) in times.items():
+        took = f"took {plain} seconds plain, {first} in its first run, {nothing} with nothing changed, and {body} after an edit"
+        assert f"The suite of {package} {took}" in page
 
 
 def test_the_report_is_made_of_the_rows() -> None:

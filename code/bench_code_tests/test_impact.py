@@ -72,7 +72,7 @@ class Told(Suite):
         if selector != PLAIN:
             return self.of_selector
         table = {"a": "passed", "b": "passed", "c": "passed"} if edit is None else self.after[1 if number == 2 else 0]
-        return Session(table, {}, False, 1.0, 1.0)
+        return Session(table, {}, 1.0, 1.0)
 
 
 AFTER = {"a": "failed", "b": "failed", "c": "passed"}
@@ -92,25 +92,23 @@ AFTER = {"a": "failed", "b": "failed", "c": "passed"}
 def test_a_result_is_lost_if_the_session_still_says_the_old_one(
     ran: dict[str, str], kept: dict[str, str], after: dict[str, str], expected: Outcome
 ) -> None:
-    assert compare(Told([after, after], Session(ran, kept, False, 1.0, 1.0)), "bench", EDIT) == expected
+    assert compare(Told([after, after], Session(ran, kept, 1.0, 1.0)), "bench", EDIT) == expected
 
 
 def test_a_test_that_differs_between_two_plain_runs_of_an_edited_tree_is_left_out() -> None:
-    session = Session({"a": "failed"}, {"b": "passed", "c": "passed"}, False, 1.0, 1.0)
+    session = Session({"a": "failed"}, {"b": "passed", "c": "passed"}, 1.0, 1.0)
     assert compare(Told([AFTER, AFTER | {"b": "passed"}], session), "bench", EDIT) == Outcome(2, 1, 0, 0, 1)
 
 
 def test_testmon_leaves_its_user_with_the_earlier_result_of_a_test_that_did_not_run() -> None:
-    assert compare(Told([AFTER, AFTER], Session({"a": "failed"}, {}, False, 1.0, 1.0)), "testmon", EDIT) == Outcome(
-        3, 2, 1, 0, 1
-    )
+    assert compare(Told([AFTER, AFTER], Session({"a": "failed"}, {}, 1.0, 1.0)), "testmon", EDIT) == Outcome(3, 2, 1, 0, 1)
 
 
 SECONDS = {"bench s": "3", "testmon s": "1"}
 
 
 def _rows(lost: list[int]) -> list[dict[str, str]]:
-    keys = ("tests", "changed", "unrecorded", *(f"{name} {key}" for name in ("bench", "testmon") for key in ("ran", "wrong")))
+    keys = ("tests", "changed", *(f"{name} {key}" for name in ("bench", "testmon") for key in ("ran", "wrong")))
     return [
         dict.fromkeys(keys, "1") | {"package": "shop-1", "bench lost": str(each), "testmon lost": "0"} | SECONDS
         for each in lost

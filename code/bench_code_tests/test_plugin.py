@@ -5,22 +5,20 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 
 import pytest
 from repositories import MONEY, impact, repository, write
+from sessions import session
 
-import bench
 from bench_code import ExecutionState
 
 FIXTURES = {
     "lib.py": "def make():\n    return [1]\n\n\ndef size(x):\n    return len(x)\n\n\ndef other():\n    return 2\n",
     "tests/conftest.py": "import lib\nimport pytest\n\n\n@pytest.fixture(scope='session')\ndef made(): return lib.make()\n",
     "tests/test_a.py": "def test_one(made):\n    assert made\n\n\ndef test_two(made):\n    assert len(made) == 1\n",
-    "tests/test_b.py": "import lib\n\n\ndef test_other():\n    assert lib.other() == 2\n",
+    "test_b.py": "import lib\n\n\ndef test_other():\n    assert lib.other() == 2\n",
 }
-ENVIRONMENT = {"PYTHONPATH": "."}
 
 
 @pytest.fixture
@@ -34,16 +32,6 @@ def test_nothing_runs_again_where_nothing_changed(money: Path) -> None:
     assert impact(money)[:2] == ([], 2)
 
 
-def test_nothing_runs_again_where_bench_is_installed_beside_other_packages(tmp_path: Path) -> None:
-    root, base = repository(tmp_path / "money"), tmp_path / "installed"
-    packages = Path(sysconfig.get_path("purelib", "posix_user", {"userbase": str(base)}))
-    packages.mkdir(parents=True)
-    (packages / "bench").symlink_to(Path(bench.__file__).parent, target_is_directory=True)
-    variables = {"PYTHONPATH": str(packages), "PYTHONUSERBASE": str(base)}
-    impact(root, variables=variables)
-    assert impact(root, variables=variables)[:2] == ([], 2)
-
-
 def test_a_changed_function_runs_the_tests_that_ran_it(money: Path) -> None:
     write(money, {"money.py": (money / "money.py").read_text().replace("sum(amounts)", "1 + sum(amounts)")})
     assert impact(money)[:2] == (["test_money.py::test_total FAILED"], 1)
@@ -55,21 +43,9 @@ def test_a_comment_and_a_function_that_no_test_ran_invalidate_nothing(money: Pat
     assert impact(money)[:2] == ([], 2)
 
 
-def test_a_kept_failure_fails_the_session(money: Path) -> None:
-    write(money, {"names.py": "def greet(name):\n    return name\n"})
-    impact(money)
-    ran, kept, printed = impact(money)
-    assert (ran, kept) == ([], 2)
-    assert "FAILED test_names.py::test_greet (kept from step 2)" in printed
-
-
 @pytest.mark.parametrize("words", [("-k", "total"), ("--deselect", "test_names.py::test_greet"), ("--ignore", "test_names.py")])
-def test_a_kept_failure_of_a_test_that_was_not_chosen_is_left_out(money: Path, words: tuple[str, ...]) -> None:
-    write(money, {"names.py": "def greet(name):\n    return name\n"})
-    impact(money)
-    ran, kept, printed = impact(money, *words)
-    assert (ran, kept) == ([], 1) and "FAILED" not in printed and "failures" not in printed, printed
-    assert ExecutionState.open(money).run(words) == 0
+def test_only_chosen_tests_are_counted_as_kept(money: Path, words: tuple[str, ...]) -> None:
+    assert impact(money, *words)[:2] == ([], 1)
 
 
 def test_what_a_revert_brings_back_need_not_run_again(money: Path) -> None:
@@ -88,78 +64,107 @@ def test_a_new_test_runs_where_the_others_of_its_file_are_kept(money: Path) -> N
 
 
 def test_a_session_fixture_invalidates_each_test_that_uses_it(tmp_path: Path) -> None:
-    root = repository(tmp_path, FIXTURES)
-    environment = {"PYTHONPATH": f"{root}:{Path(__file__).parents[2]}"}
-    impact(root, variables=environment)
+    root = repository(tmp_path / "r", FIXTURES)
+    impact(root)
     write(root, {"lib.py": FIXTURES["lib.py"].replace("[1]", "[1, 2]")})
-    ran, kept, _ = impact(root, variables=environment)
+    ran, kept, _ = impact(root)
     assert (ran, kept) == (["tests/test_a.py::test_one PASSED", "tests/test_a.py::test_two FAILED"], 1)
 
 
+def test_a_test_that_starts_a_process_runs_on_every_change_and_is_kept_without_one(tmp_path: Path) -> None:
+    tests = "import subprocess, money\ndef test_it(): subprocess.run(['true'])\ndef test_calm(): money.total([])\n"
+    root = repository(tmp_path / "r", MONEY | {"test_it.py": tests})
+    impact(root)
+    assert impact(root)[:2] == ([], 4)
+    write(root, {"names.py": MONEY["names.py"].replace("hello {", "bye {")})
+    assert impact(root)[0] == ["test_it.py::test_it PASSED", "test_names.py::test_greet FAILED"]
+    last = ExecutionState.open(root).last("test_it.py::test_it")
+    assert last.volatile == "runs on every change: it starts a process (subprocess.Popen)"
+
+
+def test_a_failure_is_never_kept(tmp_path: Path) -> None:
+    flaky = (
+        "import os\ndef test_it():\n    if not os.path.exists('../seen'):\n"
+        "        open('../seen', 'w').close()\n        assert 0\n"
+    )
+    root = repository(tmp_path / "r", MONEY | {"test_it.py": flaky})
+    assert "test_it.py::test_it FAILED" in impact(root)[0]
+    assert impact(root)[:2] == (["test_it.py::test_it PASSED"], 2)
+
+
 @pytest.mark.parametrize(
-    ("body", "why"),
+    ("change", "named"),
     [
-        ("import time; assert time.time() > 0", "reads the clock"),
-        ("import datetime; assert datetime.datetime.now()", "reads the clock"),
-        ("import random; assert random.random() < 2", "draws unseeded chance"),
-        ("import os; assert os.urandom(2)", "draws unseeded chance"),
-        ("import subprocess; subprocess.run(['true'], check=True)", "starts a process (subprocess.Popen)"),
-        ("open('left.txt', 'w').close()", "writes into the tree (left.txt)"),
+        ({"money.py": MONEY["money.py"].replace("RATE = 2", "RATE = 1 + 1")}, "the outside of functions in money.py"),
+        ({"data.txt": "2"}, "the file data.txt"),
+        ({"new.txt": ""}, "which files there are"),
+        ({"conftest.py": "A = 2\n"}, "the code of conftest.py"),
+        ({"setup.cfg": "[tool:pytest]\nfilterwarnings = error\n"}, "the file setup.cfg"),
     ],
 )
-def test_a_volatile_test_always_runs(tmp_path: Path, body: str, why: str) -> None:
-    calm = "def test_calm():\n    import random\n    random.seed(1)\n    assert random.random()\n"
-    root = repository(
-        tmp_path,
-        {"test_v.py": f"def test_v():\n    {body}\n\n\n{calm}"},
-    )
+def test_anything_but_a_body_runs_all_tests_and_is_named(tmp_path: Path, change: dict[str, str], named: str) -> None:
+    root = repository(tmp_path / "r", MONEY | {"data.txt": "1", "conftest.py": "A = 1\n", "setup.cfg": ""})
     impact(root)
-    assert impact(root)[:2] == (["test_v.py::test_v PASSED"], 1)
-    assert ExecutionState.open(root).executions("test_v.py::test_v")[-1].volatile == f"{why} at test_v.py:2"
+    write(root, change)
+    ran, kept, printed = impact(root)
+    assert (len(ran), kept) == (2, 0) and f"all run, since {named} changed" in printed, printed
 
 
-def test_tests_that_read_a_clock_or_draw_chance_are_kept_where_the_user_says_that_it_does_not_matter(tmp_path: Path) -> None:
-    bodies = ("import time; time.time()", "import random; random.random()", "import subprocess; subprocess.run(['true'])")
-    tests = "\n\n".join(f"def test_{number}():\n    {body}\n" for number, body in enumerate(bodies))
-    root = repository(
-        tmp_path, {"test_v.py": tests, "pyproject.toml": "[tool.pytest.ini_options]\nbench_impact_ignores = ['clock']\n"}
-    )
+def test_a_variable_of_the_environment_and_another_package_run_all_tests(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r")
+    assert impact(root)[1] == 0
+    assert impact(root, variables={"SOME_SETTING": "1"})[1] == 0
+    (tmp_path / "site" / "shelf-1.0.dist-info").mkdir(parents=True)
+    (tmp_path / "site" / "shelf-1.1.dist-info").mkdir()
+    for kept in (0, 2):
+        assert impact(root, "-o", f"pythonpath={tmp_path / 'site'}")[1] == kept
+    (tmp_path / "site" / "shelf-1.0.dist-info").rmdir()
+    assert impact(root, "-o", f"pythonpath={tmp_path / 'site'}")[1] == 0
+
+
+def test_a_suite_under_a_second_runs_all_at_once_and_says_so(money: Path) -> None:
+    seen = session(money, from_=1.0)
+    assert (len(seen.ran), seen.kept) == (2, {})
+    assert "2 tests run, 0 results kept; all tests run at once, as they take 0." in seen.printed
+
+
+def test_a_test_function_that_nobody_mentions_runs_its_file_alone(money: Path) -> None:
+    write(money, {"test_names.py": MONEY["test_names.py"].replace("hello", "bye")})
+    assert impact(money)[:2] == (["test_names.py::test_greet FAILED"], 1)
+
+
+def test_what_was_not_chosen_or_not_reached_stays_due(money: Path) -> None:
+    write(money, {"names.py": MONEY["names.py"].replace("hello", "bye"), "money.py": MONEY["money.py"].replace("sum(", "max(")})
+    assert impact(money, "-k", "greet")[:2] == (["test_names.py::test_greet FAILED"], 0)
+    assert impact(money, "-x")[0] == ["test_money.py::test_total FAILED"]
+    assert len(impact(money)[0]) == 2
+
+
+LEAVES = {
+    "test_a.py": "import money, store\ndef test_a(): store.ITEMS.append(money.total([1]))\n",
+    "test_b.py": "import names, store\ndef test_b(): assert store.ITEMS == [2] and names.greet('x')\n",
+    "store.py": "ITEMS = []\n",
+}
+
+
+def test_a_test_that_leaves_something_runs_with_those_that_may_see_it(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r", MONEY | LEAVES)
     impact(root)
-    assert impact(root)[:2] == (["test_v.py::test_1 PASSED", "test_v.py::test_2 PASSED"], 1)
-    write(root, {"pyproject.toml": "[tool.pytest.ini_options]\nbench_impact_ignores = 'clock chance'\n"})
-    assert len(impact(root)[0]) == 3  # pytest's configuration has changed
-    assert impact(root)[:2] == (["test_v.py::test_2 PASSED"], 2)
-
-
-def test_an_unknown_thing_to_ignore_is_answered_with_those_that_there_are(tmp_path: Path) -> None:
-    root = repository(tmp_path, {"test_v.py": "def test_v():\n    pass\n"})
-    _, _, printed = impact(root, "-o", "bench_impact_ignores=clocks")
-    assert "ERROR: bench_impact_ignores: 'clocks' is none of clock, chance" in printed
-
-
-def test_files_and_the_environment_and_absent_ones_are_followed(tmp_path: Path) -> None:
-    body = "import os\n\n\ndef test_file():\n    assert os.path.exists('wanted.txt') or not os.path.exists('wanted.txt')\n\n\n"
-    body += "def test_variable():\n    os.environ.get('SOME_SETTING')\n\n\ndef test_data():\n    open('data.txt').read()\n"
-    root = repository(tmp_path, {"test_f.py": body, "data.txt": "1"})
-    impact(root)
-    write(root, {"wanted.txt": "here"})
-    assert impact(root)[0] == ["test_f.py::test_file PASSED"]
-    write(root, {"data.txt": "2"})
-    assert impact(root)[0] == ["test_f.py::test_data PASSED"]
-    assert impact(root, variables={"SOME_SETTING": "1"})[0] == ["test_f.py::test_variable PASSED"]
-
-
-def test_what_tests_share_in_stealth_is_found_in_the_reverse_order(tmp_path: Path) -> None:
-    shared = (
-        "import slow\nmemo = []\n\n\ndef value():\n    if not memo:\n        memo.append(slow.computed())\n    return memo[0]\n"
-    )
-    tests = "import memo\n\n\n" + "\n\n".join(f"def test_{each}():\n    assert memo.value() == 1\n" for each in "abc")
-    root = repository(tmp_path, {"memo.py": shared, "slow.py": "def computed():\n    return 1\n", "test_memo.py": tests})
-    impact(root)
-    impact(root, "--bench-record=reversed")
-    write(root, {"slow.py": "def computed():\n    return 2\n"})
+    write(root, {"names.py": MONEY["names.py"].replace("return", "name = str(name)\n    return")})
     ran, kept, _ = impact(root)
-    assert (ran, kept) == ([f"test_memo.py::test_{each} FAILED" for each in "abc"], 0)
+    assert (ran, kept) == (
+        [f"{each} PASSED" for each in ("test_a.py::test_a", "test_b.py::test_b", "test_names.py::test_greet")],
+        1,
+    )
+
+
+def test_a_result_of_a_session_without_what_leaves_something_counts_in_no_other(tmp_path: Path) -> None:
+    sees = "import names, store\ndef test_b(): assert (store.ITEMS == [2]) == (names.greet('x') == 'hello x')\n"
+    root = repository(tmp_path / "r", MONEY | LEAVES | {"test_b.py": sees})
+    impact(root)
+    write(root, {"names.py": MONEY["names.py"].replace("hello", "bye")})
+    assert impact(root, "test_b.py")[0] == ["test_b.py::test_b PASSED"], "nothing was left, and the word differs"
+    assert "test_b.py::test_b FAILED" in impact(root)[0]
 
 
 def test_a_file_that_was_broken_off_is_not_known(money: Path) -> None:
@@ -178,16 +183,15 @@ def test_options_that_show_results_otherwise_run_no_test_again(money: Path, word
     assert impact(money, *words)[0] == []
 
 
-def test_a_program_reads_what_ran_what_was_kept_and_why_it_failed(money: Path, tmp_path: Path) -> None:
+def test_a_program_reads_what_ran_what_was_kept_and_what_failed(money: Path, tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     write(money, {"money.py": MONEY["money.py"].replace("sum(", "max(")})
-    for ran, kept_from in ((["test_money.py::test_total"], None), ([], 2)):
-        impact(money, f"--bench-json={file}")
-        report = json.loads(file.read_text())
-        (failure,) = report["failures"]
-        assert (report["exit"], list(report["ran"]), failure["kept_from"]) == (1, ran, kept_from)
-        assert failure["name"] == "test_money.py::test_total" and "assert 4 == 6" in failure["message"]
-        assert report["kept"]["test_names.py::test_greet"] == "passed"
+    impact(money, f"--bench-json={file}")
+    report = json.loads(file.read_text())
+    (failure,) = report["failures"]
+    assert (report["exit"], list(report["ran"])) == (1, ["test_money.py::test_total"])
+    assert failure["name"] == "test_money.py::test_total" and "assert 4 == 6" in failure["message"]
+    assert report["kept"] == {"test_names.py::test_greet": "passed"}
 
 
 def test_a_program_reads_why_no_test_ran(money: Path, tmp_path: Path) -> None:

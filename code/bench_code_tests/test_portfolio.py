@@ -40,6 +40,8 @@ def test_an_agent_is_told_at_each_step_what_is_stale(tmp_path: Path) -> None:
     state.run_all([GUIDE])
     assert [each.path for each in state.stale("money")] == ["notes.md"]
     state.apply(state.propose([Edit.replace(tmp_path, "notes.md", "is 2", "is 3")]))
+    assert [each.path for each in state.stale("money")] == ["test_money.py"], "a test may read any file"
+    impact(tmp_path)
     assert state.stale("money") == []
 
 

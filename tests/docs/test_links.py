@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from reference.pages import HELD
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted(
@@ -42,9 +43,9 @@ def test_each_link_of_a_document_leads_somewhere(document: Path) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_document_uses_one_word_for_one_thing(document: Path) -> None:
-    """The changelog alone says what things were called before."""
+    """The changelog alone says what things were called before. What a page takes from the code is the code's to say."""
     text = "" if document.name == "CHANGELOG.md" else document.read_text(encoding="utf-8")
-    assert GIVEN_UP.findall(text) == []
+    assert GIVEN_UP.findall(HELD.sub("", text)) == []
 
 
 def test_each_test_that_security_names_is_there() -> None:

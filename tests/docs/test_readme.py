@@ -20,6 +20,15 @@ def test_the_readme_is_read_in_a_few_minutes() -> None:
     assert len(README.splitlines()) < 90
 
 
+def test_the_readmes_line_to_install_is_that_of_the_page_on_installing() -> None:
+    """So the page is the one place to change when the package's name is published."""
+    lines = [
+        [line.partition("    #")[0] for line in text.splitlines() if "pip install" in line and line.startswith("$")]
+        for text in (README, (ROOT / "docs" / "install.md").read_text(encoding="utf-8"))
+    ]
+    assert lines[0][:1] == lines[1][:1] != []
+
+
 def test_the_architecture_that_the_readme_shows_is_the_real_one() -> None:
     shown = [block.text for block in blocks_of(README) if block.language == "python"]
     assert (ROOT / "bench" / "run" / "architectures" / "monolithic.py").read_text(encoding="utf-8") in shown

@@ -134,7 +134,7 @@ def test_a_run_from_the_wheel_is_read_by_a_program(tmp_path: Path) -> None:
 
 
 def test_the_parts_of_a_package_beside_it_are_listed_run_and_reported(tmp_path: Path) -> None:
-    assert command(tmp_path, "list").count("from parrot-parts 1.0") == 10  # one of each kind, and of effects three
+    assert command(tmp_path, "list").count("from parrot-parts 1.0") == 11  # one of each kind, and of effects three
     command(tmp_path, "new", "scenario", "demo")
     parrot = CONFIG.replace('"monolithic"', '"parrot"').replace('kind = "simulated"', 'kind = "parrot"')
     parrot = parrot.replace('effect = "missing_field"', 'effect = "squawked"').replace("seed = 1", 'seed = 1\nstudy = "echo"')
@@ -143,3 +143,9 @@ def test_the_parts_of_a_package_beside_it_are_listed_run_and_reported(tmp_path: 
     page = (tmp_path / "reports" / "mine-simulated" / "report.md").read_text(encoding="utf-8")
     for text in ("What an echo costs", "counted by a parrot", "First tokens", "squawked at output"):
         assert text in page
+
+
+def test_a_pack_of_a_package_beside_it_is_checked_and_run_from_an_empty_folder(tmp_path: Path) -> None:
+    assert "FAILED" not in command(tmp_path, "check", "echo")
+    (tmp_path / "mine.toml").write_text(CONFIG.replace('"demo"', '"echo"'), encoding="utf-8")
+    assert "solved 18" in command(tmp_path, "run", "mine.toml")

@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from commands import bench
 
 from tests.probe.run.test_tape import subject
 
@@ -29,8 +30,8 @@ def run_pytest(folder: Path, *words: str) -> tuple[int, str]:
 
 def test_a_written_test_fails_with_the_timeline_and_passes_when_the_agent_is_mended(tmp_path: Path) -> None:
     file = subject(tmp_path, "again")
-    code, text = run(tmp_path, "-m", "bench", "probe", "--yes", "--test", PLAN)
-    assert code == 0, text
+    code, text, err = bench(tmp_path, "probe", "--yes", "--test", PLAN)
+    assert code == 0, text + err
     assert f"{TEST} and its tapes, {TEST.stem}.json and test_till_charge_1_killed_before.json, are written" in text
     assert (tmp_path / TEST.with_suffix(".json")).stat().st_size < 200_000
     (tmp_path / "shop.db").unlink()
@@ -52,7 +53,7 @@ def test_a_written_test_fails_with_the_timeline_and_passes_when_the_agent_is_men
 def test_an_agent_that_only_writes_down_first_fails_where_it_is_killed_before_the_call(tmp_path: Path) -> None:
     file, notes, plan = subject(tmp_path, "again"), tmp_path / "notes", "till.charge#1.unacknowledged"
     file.write_text(f'{file.read_text()}[[store]]\nmemory = "{notes}"\n'.replace('"again"', f'"again", "{notes}"'))
-    assert run(tmp_path, "-m", "bench", "probe", "--yes", "--test", plan)[0] == 0
+    assert bench(tmp_path, "probe", "--yes", "--test", plan)[0] == 0
     assert "1 failed, 1 passed" in run_pytest(tmp_path, "tests")[1]
     file.write_text(file.read_text().replace('"again"', '"again notes"'))
     code, text = run_pytest(tmp_path, "tests")

@@ -98,6 +98,8 @@ ALL = ", every system"
 WHOLE = (RECORDING,)
 """The run that is always replayed whole: the paper's. The others are in the long form."""
 ONCE = ", first repetition"
+LONG = (OTHER_FAULTS, PIPELINE, FAIR, OTHER_PIPELINE_FAULTS, ALONE[8], ALONE[9])
+"""The runs whose pages the long form makes again: each has the parts of a page that others have, and takes seconds."""
 IN_PART = (STRUCTURED, *ALONE)
 """Of these the short form replays the first repetition. Humaneval's answers are graded in the sandbox, one process each."""
 
@@ -218,7 +220,9 @@ def assert_all_is_accounted_for(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("undrawn")
-@pytest.mark.parametrize("report", recorded_reports())
+@pytest.mark.parametrize(
+    "report", [pytest.param(name, marks=pytest.mark.endurance) if name in LONG else name for name in recorded_reports()]
+)
 def test_all_that_a_committed_page_shows_is_what_its_runs_give_now_and_its_figures_are_there(report: str) -> None:
     folder, contents = ROOT / "reports" / report, contents_of(Results(committed(report)))
     page = (folder / "report.md").read_text()

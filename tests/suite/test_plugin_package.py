@@ -16,9 +16,11 @@ from trials import Fault, events, matrix_of, run_all, stages
 
 from bench.cli.authoring.new import new_plugin, new_scenario
 from bench.common.errors import PackError
+from bench.common.paths import PACKS
 from bench.record.events import Called
 from bench.run.experiment.config import Config
 from bench.run.experiment.matrix import build_matrix
+from bench.run.packs import find_packs, load_pack
 
 ROOT = Path(__file__).parents[2]
 CONFIG = """
@@ -121,3 +123,15 @@ def test_a_name_that_is_no_package_or_is_taken_is_refused(tmp_path: Path) -> Non
     new_plugin("mine", tmp_path)
     with pytest.raises(PackError, match="exists already; choose another name"):
         new_plugin("mine", tmp_path)
+
+
+@pytest.mark.usefixtures("installed")
+def test_the_packs_of_a_package_stand_beside_a_folders_own_which_go_before_them(tmp_path: Path) -> None:
+    packaged = find_packs(PACKS)["echo"]
+    assert packaged == PARROT / "parrot_parts" / "packs" / "echo" and load_pack("echo", PACKS).name == "echo"
+    assert "echo" not in find_packs([tmp_path])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(tmp_path)
+        new_scenario("echo", PACKS[0])
+        new_scenario("mine", PACKS[0])
+        assert find_packs(PACKS) == {"echo": PACKS[0] / "echo", "mine": PACKS[0] / "mine"}

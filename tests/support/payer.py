@@ -1,7 +1,9 @@
 """An agent that pays over HTTP, and the service that it pays at, in one file:
 
 payer.py serve PORT DATABASE    POST /pay (a key in `Idempotency-Key` is done once), /refund, /add (a lost update),
-                                /state (a state with an older `version` changes nothing); GET /paid?BILL
+                                /state (a state with an older `version` changes nothing), /debit, /balance (it is refused
+                                if the balance is not what it `was`), /settle (the bill, if it is as it was `shown`);
+                                GET /paid?BILL, /balance, /bill; PUT /bill
 payer.py MODE                   MODE is words of:
 
 two      it makes two payments, and ends with exit code 1 at the first that fails
@@ -13,23 +15,34 @@ notes    it adds two lines at the same time
 intent   it writes into the file JOURNAL that it pays, then pays, and never pays what stands there
 hasty    it waits three seconds for an answer, looks, and pays again if no payment stands; `blind`: it does not look, and
          each payment takes a second and a half
+brief    it waits one second for an answer
 equal    it makes two equal payments, and writes each into JOURNAL when it is done
+fresh, stored   its payments carry a new key at each try; one that it wrote into JOURNAL before
+child    another process makes its payments; `shuffled`: in any order; `parallel`: all at the same time
+puts     it sets what a bill comes to
 ships    it sets an order's state to `packed` and then to `sent`; `numbered`: each with a version
+debits   it reads the balance and writes what is left; `swaps`: it says what the balance was, and reads it again where it is
+         refused; `adds`: it lets the service subtract
+approves  it settles the bill that it read; `shown`: it says what it read
 looks    of two bills it pays those that are not paid; `lease`: it ends with exit code 1 where another process has JOURNAL
 """
 
 import fcntl
 import json
 import os
+import random
 import sqlite3
+import subprocess
 import sys
 import threading
 import time
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 TABLES = """
     CREATE TABLE payment (id INTEGER PRIMARY KEY, bill TEXT, cents INTEGER, key TEXT UNIQUE);
@@ -37,14 +50,22 @@ TABLES = """
     INSERT INTO note VALUES ('Ada', '');
     CREATE TABLE parcel (id INTEGER PRIMARY KEY, state TEXT, version INTEGER);
     INSERT INTO parcel VALUES (1, 'new', 0);
+    CREATE TABLE account (owner TEXT PRIMARY KEY, cents INTEGER);
+    INSERT INTO account VALUES ('Ada', 5000);
+    CREATE TABLE bill (name TEXT PRIMARY KEY, cents INTEGER);
+    INSERT INTO bill VALUES ('a', 500);
 """
+
+
+PAID = "SELECT count(*) FROM payment WHERE ? IN ('', bill)"
 
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         with sqlite3.connect(sys.argv[3], timeout=10) as database:
             bill = self.path.partition("?")[2]
-            [[paid]] = database.execute("SELECT count(*) FROM payment WHERE ? IN ('', bill)", (bill,)).fetchall()
+            query = {"/balance": "SELECT cents FROM account", "/bill": "SELECT cents FROM bill"}.get(self.path, PAID)
+            [[paid]] = database.execute(query, (bill,) if query == PAID else ()).fetchall()
         database.close()
         content = str(paid).encode()
         self.send_response(200)
@@ -52,12 +73,23 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
+    def do_PUT(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with sqlite3.connect(sys.argv[3], timeout=10) as database:
+            database.execute("INSERT OR REPLACE INTO bill VALUES ('b', ?)", (asked["cents"],))
+        database.close()
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
     def log_message(self, *_: object) -> None:
         pass
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         database = sqlite3.connect(sys.argv[3], timeout=10, isolation_level=None)
+        status = 200
         if self.path == "/add":
             [[text]] = database.execute("SELECT text FROM note").fetchall()
             time.sleep(0.4 + 0.3 * (asked["line"] == "second"))
@@ -65,22 +97,34 @@ class Handler(BaseHTTPRequestHandler):
         elif self.path == "/state":
             version = asked.get("version", 0)
             database.execute("UPDATE parcel SET state = ?, version = ? WHERE version <= ?", (asked["state"], version, version))
+        elif self.path == "/debit":
+            database.execute("UPDATE account SET cents = cents - ?", (asked["cents"],))
+        elif self.path == "/balance":
+            query = "UPDATE account SET cents = ? WHERE cents = coalesce(?, cents)"
+            status = 200 if database.execute(query, (asked["cents"], asked["was"])).rowcount else 409
+        elif self.path == "/settle":
+            query = "INSERT INTO payment (bill, cents) SELECT 'a', cents FROM bill WHERE cents = coalesce(?, cents)"
+            status = 200 if database.execute(query, (asked["shown"],)).rowcount else 409
         else:
             time.sleep(asked.get("seconds", 0))
             cents = asked["cents"] if self.path == "/pay" else -asked["cents"]
             key = self.headers.get("Idempotency-Key")
             database.execute("INSERT OR IGNORE INTO payment (bill, cents, key) VALUES (?, ?, ?)", (asked["bill"], cents, key))
         database.close()
-        self.send_response(200)
+        self.send_response(status)
         self.send_header("Content-Length", "2")
         self.end_headers()
         self.wfile.write(b"{}")
 
 
-def post(path: str, key: str = "", **content: Any) -> None:
+def post(path: str, key: str = "", method: str = "POST", **content: Any) -> None:
     headers = {"Idempotency-Key": key} if key else {}
-    request = urllib.request.Request(f"{os.environ['PAY_URL']}{path}", json.dumps(content).encode(), headers)
-    urllib.request.urlopen(request, timeout=3 if "hasty" in sys.argv[1] else 20).close()
+    request = urllib.request.Request(f"{os.environ['PAY_URL']}{path}", json.dumps(content).encode(), headers, method=method)
+    urllib.request.urlopen(request, timeout=1 if "brief" in sys.argv[1] else 3 if "hasty" in sys.argv[1] else 20).close()
+
+
+def is_paid(bill: str = "") -> bool:
+    return read(f"/paid?{bill}") > 0
 
 
 def pay_hastily(mode: set[str]) -> None:
@@ -97,15 +141,19 @@ def pay_hastily(mode: set[str]) -> None:
     print("Paid.")
 
 
-def is_paid(bill: str = "") -> bool:
-    with urllib.request.urlopen(f"{os.environ['PAY_URL']}/paid?{bill}", timeout=10) as answer:
-        return bool(answer.read() != b"0")
+def key_of(bill: str, mode: set[str]) -> str:
+    if "stored" not in mode:
+        return f"key of {bill}" if "keyed" in mode else ""
+    journal = Path(os.environ["JOURNAL"])
+    if not journal.exists():
+        journal.write_text(uuid4().hex, encoding="utf-8")
+    return f"{journal.read_text(encoding='utf-8')} {bill}"
 
 
 def pay(bill: str, mode: set[str]) -> None:
-    key = f"key of {bill}" if "keyed" in mode else ""
-    failed = 0
+    key, failed = key_of(bill, mode), 0
     for _ in range(2):
+        key = uuid4().hex if "fresh" in mode else key
         try:
             post("/pay", key, bill=bill, cents=500)
             break
@@ -117,12 +165,32 @@ def pay(bill: str, mode: set[str]) -> None:
         post("/refund", bill=bill, cents=500)
 
 
-def add_notes() -> None:
+def add_notes(_: set[str]) -> None:
     both = [threading.Thread(target=post, args=("/add",), kwargs={"line": line}) for line in ("first", "second")]
     for thread in both:
         thread.start()
     for thread in both:
         thread.join()
+
+
+def read(path: str) -> int:
+    with urllib.request.urlopen(f"{os.environ['PAY_URL']}{path}", timeout=10) as answer:
+        return int(answer.read())
+
+
+def debit(mode: set[str]) -> None:
+    for _ in range(3):
+        was = read("/balance")
+        try:
+            if "adds" in mode:
+                post("/debit", cents=500)
+            else:
+                post("/balance", cents=was - 500, was=was if "swaps" in mode else None)
+        except urllib.error.HTTPError:
+            continue
+        print("Debited.")
+        return
+    sys.exit(1)
 
 
 def pay_what_is_unpaid(mode: set[str]) -> None:
@@ -148,31 +216,58 @@ def pay_by_journal(mode: set[str]) -> None:
     print("Paid.")
 
 
-def act(mode: set[str]) -> None:
-    if "notes" in mode:
-        add_notes()
-    elif "intent" in mode or "equal" in mode:
-        pay_by_journal(mode)
-    elif "ships" in mode:
-        for version, state in enumerate(("packed", "sent"), 1):
-            content: dict[str, Any] = {"version": version} if "numbered" in mode else {}
-            post("/state", state=state, **content)
-    elif "looks" in mode:
-        pay_what_is_unpaid(mode)
-    elif "hasty" in mode:
-        pay_hastily(mode)
+def ship(mode: set[str]) -> None:
+    for version, state in enumerate(("packed", "sent"), 1):
+        post("/state", state=state, version=version if "numbered" in mode else 0)
+
+
+def settle(mode: set[str]) -> None:
+    shown = read("/bill")
+    post("/settle", shown=shown if "shown" in mode else None)
+
+
+def pay_each(mode: set[str]) -> None:
+    bills = ["a", "b"] if mode & {"two", "shuffled", "parallel"} else ["a"]
+    if "shuffled" in mode:
+        random.shuffle(bills)
+    if "parallel" in mode:
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(pay, bills, [mode] * 2))
     else:
-        for bill in ("a", "b") if "two" in mode else ("a",):
+        for bill in bills:
             for _ in range(1 + ("double" in mode)):
                 pay(bill, mode)
-        print("Paid.")
+    print("Paid.")
+
+
+def pay_by_child(mode: set[str]) -> None:
+    sys.exit(subprocess.run([sys.executable, __file__, " ".join(mode - {"child"})], check=False).returncode)
+
+
+def put(_: set[str]) -> None:
+    post("/bill", method="PUT", cents=700)
+
+
+WAYS = {
+    "child": pay_by_child,
+    "puts": put,
+    "notes": add_notes,
+    "intent": pay_by_journal,
+    "equal": pay_by_journal,
+    "ships": ship,
+    "approves": settle,
+    "debits": debit,
+    "looks": pay_what_is_unpaid,
+    "hasty": pay_hastily,
+}
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "serve":
         ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), Handler).serve_forever()
     try:
-        act({*sys.argv[1].split()})
+        words = {*sys.argv[1].split()}
+        next((WAYS[word] for word in WAYS if word in words), pay_each)(words)
     except OSError as error:
         print(f"It failed: {type(error).__name__}")
         sys.exit(1)

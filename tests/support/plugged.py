@@ -20,10 +20,12 @@ from bench.read.report.figures import FIGURES
 from bench.read.report.studies import STUDIES
 from bench.read.report.tables import TABLES
 from bench.record.events import EVENTS
+from bench.rerun.elsewhere.formats.part import FORMATS
 from bench.run.architectures.registry import ARCHITECTURES
 from bench.run.endpoint.dialect import DIALECTS
 from bench.run.experiment.model_entries import MODELS
 from bench.run.packs.environments import ENVIRONMENTS
+from bench.run.packs.packaged import PACKAGED
 from bench.run.trial.effects import EFFECTS
 
 KINDS = (ARCHITECTURES, EFFECTS, MODELS, METRICS, TABLES, FIGURES, STUDIES, EXPORTS)
@@ -38,8 +40,10 @@ EVERY_KIND = (
     ENVIRONMENTS,
     EVENTS,
     FRAMES,
+    PACKAGED,
     STORE_KINDS,
     POINTS,
+    FORMATS,
 )
 PARROT = Path(__file__).parents[1] / "plugin_package"
 

@@ -114,9 +114,11 @@ def lay_out(framework: Framework, folder: Path, python: Path, *, served: bool) -
         """)
     (folder / "script.toml").write_text(tomli_w.dumps({"calls": CALLS}), encoding="utf-8")
     (folder / "count.py").write_text(COUNT, encoding="utf-8")
+    agent = [str(python), str(HERE / "agents" / f"with_{framework.name}.py")]
     described = {
         "name": framework.name,
-        "agent": [str(python), str(HERE / "agents" / f"with_{framework.name}.py")],
+        "agent": agent,
+        "resume": [*agent, "again"],
         "environment": QUIET,
         "said_done": "Done",
         "reads": ["function.look"],
@@ -166,7 +168,7 @@ async def rows_of(
             half_way = partial(is_half_way, clean)
             return name_calls(await worker.run(clean.masks, cell.strike, half_way=half_way, name=cell.plan), clean.calls)
 
-        for cell in cells_of(clean, goes_on=True):
+        for cell in cells_of(clean, subject):
             if cell.plan.endswith(ends):
                 course = await struck(cell)
                 judged = judge(clean, course, cell.call, cell.point, cell.form)

@@ -14,6 +14,7 @@ from reliability.kept import read
 from bench.record.probe.events import DAMAGE
 from probe.__main__ import ROOT, Pair
 from probe.blame import WEAKNESSES, Scored
+from probe.delivered import Delivered
 from probe.equality import WORLD_POINTS, Equality
 
 PAGE, RECORD = ROOT / "docs" / "probe.md", ROOT / "reports" / "probe"
@@ -48,6 +49,20 @@ def of_equality(rows: Sequence[Equality]) -> Iterator[str]:
     yield f"and without a fault ({clean}), {damaged} are damaged: {doubled} with a doubled effect, {lost} with a lost one."
     yield f"The probe and the world differ in {differ}. Both ask what the clean run owes: in {otherwise} trials the world, as"
     yield "it became, owes other effects."
+
+
+def of_delivered(rows: Sequence[Delivered]) -> Iterator[str]:
+    """Yield the lines on when a call is delivered."""
+    yield "| point | agents | harm by our own queries | found | missed | false alarms |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for point in dict.fromkeys(row.point for row in rows):
+        here = [row for row in rows if row.point == point]
+        harmed, missed = sum(row.harmed for row in here), sum(row.is_missed for row in here)
+        alarms = sum(row.is_wrong and not row.harmed for row in here)
+        yield f"| `{point}` | {len(here)} | {harmed} | {harmed - missed} | {missed} | {alarms} |"
+    wrong = [f"`{row.point}` of `{row.agent}` ({row.verdict.replace('_', ' ')})" for row in rows if row.is_wrong]
+    yield ""
+    yield f"Wrong: {', '.join(wrong) or 'none'}."
 
 
 def of_blame(rows: Sequence[Scored]) -> Iterator[str]:
@@ -92,6 +107,7 @@ def page(text: str, record: Path) -> str:
     parts = {
         "blame": of_blame(read(record, Scored)),
         "pairs": of_pairs(read(record, Pair)),
+        "delivered": of_delivered(read(record, Delivered)),
         "equality": of_equality(read(record, Equality)),
         "functions": of_functions(read(record, FunctionCell)),
     }

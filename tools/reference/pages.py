@@ -1,9 +1,8 @@
 """The text of a page of docs/ as it is built.
 
-A comment `<!-- generated: NAME -->`, and the line below it that tells a reader of the source so, are replaced by what
-`reference.NAME.page()` returns. Where a comment `<!-- end of NAME -->` follows, git holds the part between them, and
-`PYTHONPATH=tools python -m reference.pages PAGE` writes it anew. A link to a file of the checkout that
-is no page, such as a report's table, becomes its words and the file's path.
+The part between the comments `<!-- generated: NAME -->` and `<!-- end of NAME -->` is what `reference.NAME.page()` returns. Git
+holds it, so that a clone can be read without Sphinx, and `PYTHONPATH=tools python -m reference.pages PAGE` writes it anew. A
+link to a file of the checkout that is no page, such as a report's table, becomes its words and the file's path.
 """
 
 from __future__ import annotations
@@ -13,16 +12,13 @@ import re
 import sys
 from pathlib import Path
 
-INSTEAD = "*`nox -s docs` makes this part from the code, and builds it into `build/docs`.*"
-GENERATED = re.compile(rf"^<!-- generated: (\w+) -->\n{re.escape(INSTEAD)}$", re.MULTILINE)
 HELD = re.compile(r"^<!-- generated: (\w+) -->\n(.*?)^<!-- end of \1 -->$", re.MULTILINE | re.DOTALL)
-"""A generated part that git holds, so that a clone can be read without Sphinx."""
 RELATIVE = re.compile(r"(?<!!)\[([^\]]+)\]\(((?:\.\./)+[^)#]+)(?:#[^)]*)?\)")
 
 
 def filled(text: str) -> str:
     """The text of a page with its generated parts."""
-    return HELD.sub(_made, GENERATED.sub(_made, text))
+    return HELD.sub(_made, text)
 
 
 def renewed(text: str) -> str:

@@ -17,11 +17,19 @@ from bench.record.probe.events import CellJudged, CellVerdict, GatewayCall, Gate
 PARTS: tuple[GatewayMend, ...] = get_args(GatewayMend)
 SUFFICIENT = frozenset[CellVerdict](("same", "absorbed", "compensated"))
 GatewayMends = frozenset[GatewayMend]
+
+
+def is_enough(judged: CellJudged) -> bool:
+    """Return whether the mended run did no damage. An agent whose stale call was refused may give up."""
+    return judged.verdict in SUFFICIENT or (judged.verdict == "gave_up" and "swap" in judged.mended)
+
+
 REMEDIES: Mapping[GatewayMend, str] = {
     "key": "give {} a key that stays the same when the call is made again, and let the tool do each key once",
     "memory": "write down before {} that it will be done, and after a restart ask the tool whether it was done",
     "lease": "let one process at a time go on with the task: take a lease on it before {}",
     "look": "look again whether {} was done some time after its answer was given up: a request can be done later than that",
+    "swap": "let {} say from which state it was made, and let the tool refuse it once that has changed (compare and swap)",
     "client": "let no client make {} again by itself, and never take a missing answer for a done call",
     "reply": "check what the model's reply asks for before {} is done: it can be cut off, or ask for what was done",
     "tool": "let the tool do {} once when it gets the same call twice",
@@ -31,6 +39,7 @@ NOT_ASKED: Mapping[GatewayMend, str] = {
     "memory": "the agent did not die",
     "lease": "one process at a time went on",
     "look": "no request was still in flight",
+    "swap": "no other writer changed anything",
     "client": "no client made a call again, and another part suffices",
     "reply": "no reply of the model came after the fault",
     "tool": "the gateway cannot mend what a tool does with one call",
@@ -91,7 +100,7 @@ def blame_of(tool: str, mended: Iterable[CellJudged], due: Sequence[GatewayMend]
     runs = sorted(mended, key=lambda judged: len(judged.mended))
     minimal = list[GatewayMends]()
     for judged in runs:
-        if judged.verdict in SUFFICIENT and not any(each <= frozenset(judged.mended) for each in minimal):
+        if is_enough(judged) and not any(each <= frozenset(judged.mended) for each in minimal):
             minimal.append(frozenset(judged.mended))
     asked = {part for judged in runs for part in judged.mended}
     unjudged = frozenset(part for judged in runs if judged.verdict == "no_verdict" for part in judged.mended)
@@ -112,7 +121,14 @@ def asked_first(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
     died = bool(point.death)
     answered = any(call.door_kind == "model" and call.number >= struck.number for call in calls)
     twice, flies = point.processes > 1, point.before == "hold"
-    asked: dict[GatewayMend, bool] = {"key": again, "memory": died, "lease": twice, "look": flies, "reply": answered}
+    asked: dict[GatewayMend, bool] = {
+        "key": again,
+        "memory": died,
+        "lease": twice,
+        "look": flies,
+        "swap": point.others,
+        "reply": answered,
+    }
     return tuple(part for part in asked if asked[part])
 
 
@@ -120,7 +136,7 @@ def asked_last(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
     """Return the part to mend last, by itself: the client of a struck call, if the agent did not die."""
     struck = _struck(calls)
     point = point_of(struck.point or "") if struck else None
-    return ("client",) if point and not point.death and not point.by_tool else ()
+    return ("client",) if point and not (point.death or point.by_tool or point.others) else ()
 
 
 def asks_client(calls: Sequence[GatewayCall]) -> bool:

@@ -13,7 +13,7 @@ from bench.probe.read.run import CellRead, ProbeRead
 from bench.probe.read.steps import MOST_ROWS, TimelineStep, last_words, steps_of
 from bench.read.report.html import rendered, source
 from bench.record.events import of_kind
-from bench.record.probe.events import CallClass, CellVerdict, GatewayCall, PlannedCall, plan_of
+from bench.record.probe.events import DAMAGE, CallClass, CellVerdict, GatewayCall, PlannedCall, plan_of
 from bench.record.probe.rows import Row, RowDifference
 
 FOLDER = Path(__file__).parent
@@ -26,7 +26,7 @@ CLASSES: Mapping[CallClass, str] = {
     "model": "Requests to the model",
 }
 TONES: Mapping[CellVerdict, str] = {
-    **dict.fromkeys(("doubled", "extra", "changed", "lost"), "bad"),
+    **dict.fromkeys(sorted(DAMAGE), "bad"),
     "did_not_end": "hung",
     "gave_up": "gave",
     "absorbed": "fine",

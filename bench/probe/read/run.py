@@ -38,6 +38,7 @@ GRAVITY: Sequence[CellVerdict] = (
     "doubled",
     "extra",
     "changed",
+    "overwritten",
     "lost",
     "did_not_end",
     "no_verdict",
@@ -206,7 +207,7 @@ class ProbeRead:
 
 def gravest(judged: CellJudged) -> CellFinding | None:
     """Return the finding that gives a verdict its gravity; None if the verdict has no finding."""
-    order = ("doubled", "extra", "changed", "lost")
+    order = ("doubled", "extra", "changed", "overwritten", "lost")
     return min(judged.findings, key=lambda each: (each.kind != judged.verdict, order.index(each.kind)), default=None)
 
 

@@ -20,6 +20,7 @@ SIGNS: Mapping[CellVerdict, tuple[str, str]] = {
     "doubled": ("✕", "doubled"),
     "extra": ("✕", "extra"),
     "changed": ("✕", "changed"),
+    "overwritten": ("✕", "overwritten"),
     "lost": ("✕", "lost"),
     "did_not_end": ("∞", "did not end"),
     "repeated": ("?", "repeated"),
@@ -202,6 +203,8 @@ def what(judged: CellJudged) -> str:
         case "extra":
             rows = plural(len(finding.rows), "row")
             return f"{rows} {'differs' if len(finding.rows) == 1 else 'differ'} that no clean run changes, {of}{whose}"
+        case "overwritten":
+            return f"{of} that another writer made before {finding.effect or judged.call} does not stand{whose}"
         case "changed":
             return f"{of}{by} is another than in clean runs{whose}"
 

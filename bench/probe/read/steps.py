@@ -122,9 +122,10 @@ def _steps(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[Timeli
             case StoresRead() if event.changed:
                 rows = tuple(row for row in event.changed if row.table != SEQUENCES)
                 calls = f"{'call' if len(event.calls) == 1 else 'calls'} {', '.join(map(str, event.calls))}"
-                by = f"{calls} in flight" if event.calls else "no call in flight"
+                by = f"with {calls if event.calls else 'no call'} in flight"
+                title = f"rows changed, {'by another writer' if event.other else by}"
                 more = event.more + max(0, len(rows) - MOST_ROWS)
-                yield TimelineStep(event.started, f"rows changed, with {by}", rows=rows[:MOST_ROWS], more=more)
+                yield TimelineStep(event.started, title, rows=rows[:MOST_ROWS], more=more)
             case _:
                 pass
 

@@ -9,6 +9,8 @@ from bench.common.errors import ConfigError, nearest
 from bench.probe.points import IS_ERROR, JSON_RPC, POINTS, DoorKind, StrikePoint, gravity_of, points_of
 from bench.probe.run.clean import Clean
 from bench.probe.run.gateway.striker import CellStrike
+from bench.probe.run.gateway.subject import Subject
+from bench.probe.run.meanwhile import step_before
 from bench.record.probe.events import GatewayCall, plan_of
 
 MCP: frozenset[DoorKind] = frozenset(("mcp_stdio", "mcp_http"))
@@ -28,20 +30,20 @@ class ProbeCell:
     strike: CellStrike
 
 
-def cells_of(clean: Clean, *, goes_on: bool, all_forms: bool = False, only: Sequence[str] = ()) -> list[ProbeCell]:
+def cells_of(clean: Clean, subject: Subject, *, all_forms: bool = False, only: Sequence[str] = ()) -> list[ProbeCell]:
     """Return the cells. Cells of calls with an effect that a witness saw come before all others. In both groups the gravest
     cell of each call comes first, then the second of each, and so on.
 
     Args:
         clean: What the clean runs show.
-        goes_on: Whether an agent that died can go on: two processes can then do so at the same time.
+        subject: What is probed.
         all_forms: Whether each wire form of a point is a cell; else its default is.
         only: Words of which a cell's plan must have one, such as a tool or a point; without any, all cells.
     """
     cells = [
         (rank, cell)
         for made in clean.reference.own_calls()
-        for rank, cell in enumerate(_of_call(clean, *made, goes_on, all_forms))
+        for rank, cell in enumerate(_of_call(clean, subject, *made, all_forms))
     ]
     chosen = [(rank, cell) for rank, cell in cells if not only or any(word in cell.plan for word in only)]
     seen = {planned.name for planned in clean.calls.values() if planned.call_class == "effect"}
@@ -62,12 +64,15 @@ def possible_plans(names: Iterable[str]) -> list[str]:
     return [plan_of(name, point.name, form) for name in names for point in POINTS for form in ("", *point.forms)]
 
 
-def _of_call(clean: Clean, call: GatewayCall, identity: str, nth: int, goes_on: bool, all_forms: bool) -> Iterator[ProbeCell]:
+def _of_call(
+    clean: Clean, subject: Subject, call: GatewayCall, identity: str, nth: int, all_forms: bool
+) -> Iterator[ProbeCell]:
     planned = clean.calls[identity, nth]
+    step = step_before(clean, subject, call, identity)
     for point in points_of(planned.call_class):
         if point.after == "stale" and not _has_earlier(clean, call, identity):
             continue
-        if point.processes > 1 and not goes_on:
+        if (point.processes > 1 and not subject.goes_on) or (point.others and not step):
             continue
         if point.before == "again" and not _has_later(clean, call):
             continue
@@ -79,7 +84,7 @@ def _of_call(clean: Clean, call: GatewayCall, identity: str, nth: int, goes_on: 
         forms = _forms(call, point)
         for at, form in enumerate(forms if all_forms else forms[: point.usual.get(call.door_kind, 1)]):
             plan = plan_of(planned.name, point.name, form if at else "")
-            strike = CellStrike(identity, nth, point.name, form, clean.acting)
+            strike = CellStrike(identity, nth, point.name, form, clean.acting, step if point.others else None)
             yield ProbeCell(plan, planned.name, point.name, form, strike)
 
 

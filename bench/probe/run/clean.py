@@ -17,7 +17,7 @@ from bench.probe.run.causes import CleanCalls, class_of, name_calls, name_of
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.functions import FUNCTION
 from bench.probe.run.varying import ValueJudge, value_changes
-from bench.probe.run.volatile import ChangedRows, Masks, Varying, masks_of, rows_apart, varying_of
+from bench.probe.run.volatile import ChangedRows, Masks, Varying, masks_of, place_of, rows_apart, varying_of
 from bench.record.events import of_kind
 from bench.record.probe.events import GatewayCall, GatewayNoticed, PlannedCall
 from bench.record.probe.rows import SEQUENCES, RowDifference
@@ -82,6 +82,11 @@ class Clean:
     def acting(self) -> frozenset[str]:
         """The identities of calls that have an effect, or may have one."""
         return frozenset(identity for (identity, _), call in self.calls.items() if call.call_class in ("effect", "unseen"))
+
+    def is_added(self, row: RowDifference) -> bool:
+        """Return whether a row was not there at the reset."""
+        known = self.rows.get(place_of(row))
+        return known is not None and known.before is None
 
     @property
     def varying(self) -> list[str]:

@@ -11,6 +11,7 @@ from bench.probe.points import point_of
 from bench.probe.run.clean import Clean, CleanEffect
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.journal import RowPlace
+from bench.probe.run.meanwhile import SteppedClean
 from bench.probe.run.times import added_part, size_grown, times_in_number, times_in_text
 from bench.probe.run.varying import ValueChange, ValuePlace, value_changes
 from bench.probe.run.volatile import ChangedRows, StoreColumn, columns_of, key_columns, place_of
@@ -65,7 +66,9 @@ class CellComparison:
     """
 
     def __init__(self, clean: Clean, course: AgentCourse, point: str | None):
-        self._clean, self._course, self._point = clean, course, point
+        self._step = SteppedClean.of(clean, [row for reading in course.readings if reading.other for row in reading.changed])
+        self._clean = clean = self._step.clean
+        self._course, self._point = course, point
         self._rows = course.rows
         self._steps, self._done = course.steps(), times_done(course)
         self._keys = _keys_made(self._rows) | _keys_made(clean.rows)
@@ -349,6 +352,9 @@ class CellComparison:
             if normal.get(name) == now.get(name) or self._varies(row, name):
                 continue
             if self._refers_alike(normal.get(name), now.get(name)):
+                continue
+            if self._step.is_overwritten(place_of(row), name, now.get(name)):
+                self._add("overwritten", versions[-1][0].name if versions else "", 1, row)
                 continue
             course = [(effect, (version.after or {}).get(name)) for effect, version in versions]
             steps = [

@@ -48,12 +48,12 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
         else:
             yield f"  store {store.name} ({store.kind}):{where} is copied; if the store itself changes, the probe ends"
     yield from (f"  {config.path}: the agent gets a rewritten copy, which is removed at the end" for config in subject.configs)
+    yield f"started, in {subject.agent.folder.resolve()}:"
     if settings.is_boxed:
-        yield f"started in a box, in {subject.agent.folder.resolve()}: this folder, the home and the folders of the stores are"
-        yield "copies there, /tmp, /run and /dev/shm are new and empty, and all else is read-only"
+        yield "  in a box: this folder, the home and the folders of the stores are copies there, temporary folders are new,"
+        yield "  all else is read-only, and the network is REAL"
     else:
-        why = settings.unboxable or "--unboxed"
-        yield f"started WITHOUT A BOX ({why}), in {subject.agent.folder.resolve()}: what is opened by a path of its own is real"
+        yield f"  WITHOUT A BOX ({settings.unboxable or '--unboxed'}): what they open by a path of their own is REAL"
     for program in settings.programs():
         names = f", with the variables {', '.join(program.sets)}" if program.sets else ""
         yield f"  {program.who}: {shlex.join(program.words)}{names}"
@@ -62,6 +62,9 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
     if queries := [check for check in subject.checks if check.sql]:
         yield "asked at the end of each run:"
         yield from (f"  the copy of store {check.store}: {check.sql}" for check in queries)
+    if subject.meanwhile:
+        yield "done right before calls, as by another writer:"
+        yield from (f"  the copy of store {step.store}, before {step.call}: {step.sql}" for step in subject.meanwhile)
     if settings.addresses:
         yield "called:"
         yield from (f"  {_address_line(address)}" for address in settings.addresses)

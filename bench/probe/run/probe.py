@@ -16,7 +16,7 @@ from time import monotonic
 from bench.common.errors import ConfigError, OriginalChanged
 from bench.common.minimal_sets import minimal_sets
 from bench.probe.points import point_of
-from bench.probe.read.blame import SUFFICIENT, asked_first, asked_last, asks_client
+from bench.probe.read.blame import asked_first, asked_last, asks_client, is_enough
 from bench.probe.read.run import CELLS_AGAIN, CLEAN_RUNS
 from bench.probe.run.causes import name_calls
 from bench.probe.run.cells import ProbeCell, cells_of, possible_plans, require_cells
@@ -91,7 +91,6 @@ class Probe:
         self.clean: Clean | None = None
         self.cells: Sequence[ProbeCell] = ()
         self._subject, self._worker, self._count = subject, worker, workers
-        self._cells_of = partial(cells_of, goes_on=subject.goes_on)
         self._all_forms, self._only, self._budget = all_forms, tuple(only), budget
         self._kept = [run for run in kept if run.judged]
         self._judged = dict[str, list[CellJudged]]()
@@ -171,15 +170,15 @@ class Probe:
 
     def _plan(self, courses: Sequence[AgentCourse]) -> None:
         self.clean = clean_of(courses)
-        self.cells = self._cells_of(self.clean, all_forms=self._all_forms, only=self._only)[:MOST_CELLS]
-        require_cells(self._only, [cell.plan for cell in self._cells_of(self.clean, all_forms=True)])
+        self.cells = cells_of(self.clean, self._subject, all_forms=self._all_forms, only=self._only)[:MOST_CELLS]
+        require_cells(self._only, [cell.plan for cell in cells_of(self.clean, self._subject, all_forms=True)])
 
     def _planned(self, seconds: float) -> CellsPlanned:
         assert self.clean
         return CellsPlanned(
             calls=tuple(self.clean.calls.values()),
             cells=tuple(cell.plan for cell in self.cells),
-            left_out=len(self._cells_of(self.clean, all_forms=True)) - len(self.cells),
+            left_out=len(cells_of(self.clean, self._subject, all_forms=True)) - len(self.cells),
             volatile=tuple(self.clean.varying),
             one_by_one=self.clean.one_by_one,
             again=tuple(call for call in self.clean.again if not self._is_meant(call)),
@@ -314,7 +313,7 @@ class Probe:
                 if run.judged:
                     self._add(run)
                     since.append((plan, 0))
-            return any(run.verdict in SUFFICIENT for run in self._judged.get(plan, ()))
+            return any(map(is_enough, self._judged.get(plan, ())))
 
         if not await minimal_sets(asked_first(calls), suffices) or asks_client(calls):
             await minimal_sets(asked_last(calls), suffices)

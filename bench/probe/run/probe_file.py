@@ -31,7 +31,16 @@ from bench.probe.run.box.box import outside_by
 from bench.probe.run.gateway.agent_config import expanded, read_config
 from bench.probe.run.gateway.functions import FUNCTION
 from bench.probe.run.gateway.gateway import NOT_HANDED, replacement, with_copy
-from bench.probe.run.gateway.subject import CommandWords, McpConfig, ModelSource, OwnersCheck, ProbedAgent, Service, Subject
+from bench.probe.run.gateway.subject import (
+    CommandWords,
+    McpConfig,
+    ModelSource,
+    OthersStep,
+    OwnersCheck,
+    ProbedAgent,
+    Service,
+    Subject,
+)
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings, is_address
 from bench.probe.run.witness.originals import content_of
 from bench.record.entry import MOST, ConfigEntry
@@ -167,6 +176,18 @@ class CheckEntry(ConfigEntry):
         return self
 
 
+class MeanwhileEntry(ConfigEntry):
+    """What another writer does right before a call is done, in the copy: what a person was shown changes before the agent acts
+    on it. The rows have to end as after clean runs, with what this changed."""
+
+    sql: str
+    """One statement, such as `UPDATE bill SET cents = 99900 WHERE id = 7`."""
+    store: str = ""
+    """The name of the store that the statement is for; by default the first one."""
+    call: str = "*"
+    """The calls before which it is done: `SERVER.TOOL`; `*` is any text. By default all calls with an effect."""
+
+
 class ModelSourceEntry(ConfigEntry):
     """Where the agent's requests to its model go. The agent gets the address of the probe's gateway in variables."""
 
@@ -263,6 +284,9 @@ class ProbeFile(ConfigEntry):
     """Tools that the task is meant to call more than once with the same arguments: `SERVER.TOOL`; `*` is any text."""
     check: Many[CheckEntry] = Field((), max_length=MOST)
     """What is asked at the end of each run, each with its table `[[check]]`."""
+    meanwhile: Many[MeanwhileEntry] = Field((), max_length=MOST)
+    """What another writer does right before calls, each with its table `[[meanwhile]]`. By default it changes a number to which
+    the call adds."""
 
     @field_validator("functions")
     @classmethod
@@ -342,9 +366,13 @@ class ProbeSettings:
             reads=file.reads,
             meant=file.meant,
             remembers=any(entry.memory for entry in file.store),
+            meanwhile=tuple(
+                OthersStep(entry.store or self._name_of(file.store[0]), entry.sql, entry.call) for entry in file.meanwhile
+            ),
+            takes_sql=frozenset(self._name_of(entry) for entry in file.store if STORE_KINDS[entry.kind].takes_sql),
             functions=file.functions if file.mcp or file.service else file.functions or (),
             checks=tuple(
-                OwnersCheck(entry.store or _first_store(file), entry.sql, self._words("check.command", entry.command))
+                OwnersCheck(entry.store or self._name_of(file.store[0]), entry.sql, self._words("check.command", entry.command))
                 for entry in file.check
             ),
         )
@@ -468,6 +496,11 @@ class ProbeSettings:
         owners = [PROVIDERS[entry.dialect], *(self._environment.get(f"{family}_{end}", "") for end in ("BASE_URL", "API_BASE"))]
         trusted = bool(url) and _origin(url) in map(_origin, owners)
         return ModelSource(entry.variables, entry.suffix, url, script, entry.dialect, trusted)
+
+    def _name_of(self, entry: StoreEntry) -> str:
+        """Return the name of a store, whether or not it is there."""
+        where = REFERENCE.sub(lambda name: self._environment.get(name[1] or name[2], ""), entry.place)
+        return entry.name or _store_name(entry.kind, where)
 
     def _stores(self) -> Iterator[StoreSettings]:
         names = set[str]()
@@ -637,13 +670,8 @@ def _shown(path: Path) -> str:
     return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
 
 
-def _first_store(file: ProbeFile) -> str:
-    entry = file.store[0]
-    return entry.name or _store_name(entry.kind, entry.place)
-
-
 def _keys_beside(place: str) -> Sequence[str]:
-    entries: Sequence[type[BaseModel]] = (StoreEntry, ServiceEntry, ModelSourceEntry, McpEntry, CheckEntry)
-    tables = dict(zip(("store", "service", "model", "mcp", "check"), entries, strict=True))
+    entries: Sequence[type[BaseModel]] = (StoreEntry, ServiceEntry, ModelSourceEntry, McpEntry, CheckEntry, MeanwhileEntry)
+    tables = dict(zip(("store", "service", "model", "mcp", "check", "meanwhile"), entries, strict=True))
     table, _, key = place.partition(".")
     return list((tables.get(table, ProbeFile) if key else ProbeFile).model_fields)

@@ -111,7 +111,7 @@ class Worker:
         programs = [subject.agent.start, subject.agent.resume, *(service.command for service in subject.services)]
         programs += [server.command for config in subject.configs for server in config.servers]
         programs += [subject.model.script] if subject.model else []
-        owners, words = (*paths, *configs), filter(None, programs)
+        owners, words = (*paths, *configs), [each for each in programs if each]
         box = Box(box_plan(subject.agent.folder, layers, gateway, owners, words, places, variables))
         self._exits.callback(box.close)
         await asyncio.to_thread(box.open)
@@ -249,19 +249,22 @@ class Worker:
         number = self._gateway.life
         command, variables = self._gateway.launch(words, environment)
         calls, processes = self._gateway.calls, list[AgentProcess]()
-        for nth in range(together):
-            life.records.append(ProcessStarted(number + nth, journal.now()))
-            with tempfile.TemporaryFile() as answers:
-                answers.write(self._subject.agent.answers)
-                answers.seek(0)
-                started = self._started(command, self._subject.agent.folder, variables, "the agent", answers.fileno())
-            started.ended.add_done_callback(lambda _: striker.part())
-            processes.append(started)
-        await life.live(processes)
+        try:
+            for nth in range(together):
+                life.records.append(ProcessStarted(number + nth, journal.now()))
+                with tempfile.TemporaryFile() as answers:
+                    answers.write(self._subject.agent.answers)
+                    answers.seek(0)
+                    started = self._started(command, self._subject.agent.folder, variables, "the agent", answers.fileno())
+                started.ended.add_done_callback(lambda _: striker.part())
+                processes.append(started)
+        finally:  # what was started is ended, also where the next one cannot be
+            await life.live(processes, waits=len(processes) == together)
         await self._gateway.end_servers(busy=False)
         self._gateway.life += together - 1
         texts_shown = [self._shown(process.output.text) for process in processes]
         life.text = "\n".join(texts_shown)
+        texts.keep(life.text)
         if self._gateway.functions.refused:
             raise ConfigError(f"functions: {self._gateway.functions.refused[0]}")
         if self._subject.functions is not None and all(entry.call.kind == "model" for entry in journal.calls):
@@ -423,18 +426,19 @@ class _Lives:
         for process in self._processes:
             process.kill()
 
-    async def live(self, processes: Sequence[AgentProcess]) -> None:
-        """Wait until the processes have ended, and end them if their time is over."""
+    async def live(self, processes: Sequence[AgentProcess], *, waits: bool = True) -> None:
+        """Wait until the processes have ended, and end them if their time is over, or if nobody `waits`."""
         self._processes, self.why = processes, ""
         try:
             async with asyncio.timeout(max(0.0, self._left)):
-                await asyncio.wait([process.ended for process in processes])
+                if waits:
+                    await asyncio.wait([process.ended for process in processes])
         except TimeoutError:
             self.in_time, self.why = False, "time limit"
         finally:
             for process in processes:
                 await process.close()
-            self._left -= max(process.seconds for process in processes)
+            self._left -= max((process.seconds for process in processes), default=0.0)
 
 
 def call_of(entry: JournaledCall, texts: Texts) -> GatewayCall:

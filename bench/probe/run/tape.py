@@ -29,7 +29,7 @@ from bench.probe.run.gateway.http import CONTENT
 from bench.probe.run.gateway.http_wire import framing_of, head_of
 from bench.probe.run.gateway.journal import RowPlace
 from bench.probe.run.gateway.subject import Subject
-from bench.probe.run.gateway.tape import PlayedTape, TapedCall, TapedStores
+from bench.probe.run.gateway.tape import OTHER, PlayedTape, TapedCall, TapedStores
 from bench.probe.run.probe_file import ProbeSettings
 from bench.probe.run.runner import Worker
 from bench.probe.run.running import work_folder
@@ -104,7 +104,7 @@ async def record_tapes(settings: ProbeSettings, hidden: Secrets, plan: str) -> l
             if why := objection(each, number, subject.agent.done is not None):
                 raise ConfigError(why)
         clean = clean_of(courses)
-        cells = {cell.plan: cell for cell in cells_of(clean, goes_on=subject.goes_on, all_forms=True)}
+        cells = {cell.plan: cell for cell in cells_of(clean, subject, all_forms=True)}
         if plan not in cells:
             raise ConfigError(f"--test {plan}: there is no such cell; {nearest(plan, list(cells))}")
         if point_of(cells[plan].point).by_tool:
@@ -174,7 +174,7 @@ async def play(settings: ProbeSettings, tape: CellTape) -> CellRun:
         ConfigError: The agent cannot be started, or the tape does not hold the cell.
     """
     clean = clean_of(tape.courses())
-    cells = cells_of(clean, goes_on=settings.subject.goes_on, all_forms=True)
+    cells = cells_of(clean, settings.subject, all_forms=True)
     cell = next((each for each in cells if each.plan == tape.plan), None)
     if cell is None:
         raise ConfigError(f"the tape of {tape.plan} does not hold this cell; record it anew by: bench probe --test {tape.plan}")
@@ -217,7 +217,8 @@ def _taped(course: AgentCourse, hidden: Secrets) -> list[TapedCall]:
         if reading.calls:
             last = max(reading.calls)
             rows[last] = (*rows.get(last, ()), *reading.changed)
-    return [
+    step = tuple(row for reading in course.readings if reading.other for row in reading.changed)
+    return [TapedCall(OTHER, 1, "", "", step)] * bool(step) + [
         TapedCall(identity, nth, call.tool, _answer(call, raw[call.number], hidden), rows.get(call.number, ()))
         for call, identity, nth in course.own_calls()
         if raw[call.number]

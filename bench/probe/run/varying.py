@@ -55,6 +55,7 @@ class ValueChange:
     calls       numbers of the calls that were in flight
     identities  of these calls, in the same order
     numbers     what their arguments and answers name
+    born        whether the row with the value was added: this is no change, and says what amounts there are
     """
 
     before: Cell
@@ -62,12 +63,26 @@ class ValueChange:
     calls: tuple[int, ...]
     identities: tuple[str, ...]
     numbers: frozenset[float]
+    born: bool = False
 
     @property
     def amount(self) -> float | None:
-        """The number by which the value changed; None for a text that is no number."""
-        before, after = 0.0 if self.before is None else _number_of(self.before), _number_of(self.after)
+        """The number by which the value changed; None for a text that is no number and no JSON in which one number changed."""
+        before, after = self.ends
         return None if before is None or after is None else after - before
+
+    @property
+    def ends(self) -> tuple[float | None, float | None]:
+        """The number before and after."""
+        inside = list(_numbers_apart(_container(self.before), _container(self.after)))
+        if len(inside) == 1:
+            return inside[0]
+        return 0.0 if self.before is None else _number_of(self.before), _number_of(self.after)
+
+    @property
+    def value(self) -> float:
+        """The number after the change."""
+        return self.ends[1] or 0.0
 
 
 ValueChanges = Mapping[ValuePlace, Sequence[ValueChange]]
@@ -79,6 +94,8 @@ def value_changes(course: AgentCourse, varying: Varying) -> ValueChanges:
     calls = {call.number: (call, same) for call, same in zip(course.calls, course.identities, strict=True)}
     added = set[tuple[str, str, str]]()
     for reading in course.readings:
+        if reading.other:
+            continue
         numbers = [number for number in reading.calls if number in calls and calls[number][0].passed_on is not None]
         texts = [
             course.texts.get(digest or "", "") for at in numbers for digest in (calls[at][0].arguments, calls[at][0].answer)
@@ -86,15 +103,17 @@ def value_changes(course: AgentCourse, varying: Varying) -> ValueChanges:
         named = frozenset(_numbers_in(texts))
         for row in reading.changed:
             place = row.store, row.table, row.key
-            if row.before is None or row.after is None:
-                added.add(place) if row.before is None else added.discard(place)
+            if row.after is None:
+                added.discard(place)
                 continue
-            for column, before, after in _cells(row, row.before, row.after):
+            if born := row.before is None:
+                added.add(place)
+            for column, before, after in _cells(row, row.before or {}, row.after):
                 if not varying.has(place, "digest" if column == CONTENT else column, is_added=place in added):
                     continue
                 where = ValuePlace(row.store, row.table, "" if place in added else row.key, column)
                 identities = tuple(calls[number][1] for number in numbers)
-                changes[where].append(ValueChange(before, after, tuple(numbers), identities, named))
+                changes[where].append(ValueChange(before, after, tuple(numbers), identities, named, born))
     return changes
 
 
@@ -126,11 +145,13 @@ class ValueJudge:
     """
 
     def __init__(self, clean: Sequence[ValueChanges], reference: ValueChanges, counts: Counter[str]):
-        self._reference, self._counts = reference, counts
+        self._reference, self._counts = _changed(reference), counts
         self._clean = defaultdict[ValuePlace, list[ValueChange]](list)
+        self._born = defaultdict[ValuePlace, list[ValueChange]](list)
         for changes in clean:
             for place, made in changes.items():
-                self._clean[place] += made
+                self._clean[place] += (change for change in made if not change.born)
+                self._born[place] += (change for change in made if change.born)
 
     def judged(self, changes: ValueChanges, twice: frozenset[int]) -> Iterator[tuple[ValuePlace, int, int, bool]]:
         """Yield each value that was changed another number of times than in the clean run: its place, how often it was changed
@@ -140,6 +161,7 @@ class ValueJudge:
             changes: Those of the cell.
             twice: The numbers of calls that were delivered twice.
         """
+        changes = _changed(changes)
         for place in dict.fromkeys((*self._reference, *changes)):
             made, normal = changes.get(place, ()), len(self._reference.get(place, ()))
             if not made:
@@ -157,23 +179,25 @@ class ValueJudge:
 
     def _kind(self, place: ValuePlace, made: Sequence[ValueChange]) -> ValueKind:
         """Return whether the changes of a value add to it, or set it anew."""
-        clean = self._clean.get(place, ())
+        clean, later = self._clean.get(place, ()), made[1:]
+        if not clean:  # it adds to what it was when its row was added
+            clean, later = self._born.get(place, ()), made
         amounts, others = [change.amount for change in clean], [change.amount for change in made]
         if None in amounts or None in others:
             return "adds" if all(_appended(change) for change in (*clean, *made)) else "sets"
-        if any(_is_time(_float(change.after)) for change in (*clean, *made)):
+        if any(_is_time(change.value) for change in (*clean, *made)):
             return "sets"
         every = (*clean, *made)
         if all(abs(change.amount or 0) in change.numbers for change in every):
             return "adds"
-        if all(_float(change.after) in change.numbers for change in every):
+        if all(change.value in change.numbers for change in every):
             return "sets"
         if not clean:
             return "unsure"
         adds = _fits(
             [amount for amount in others if amount is not None], [amount for amount in amounts if amount is not None], SLACK
         )
-        sets = _fits([_float(change.after) for change in made[1:]], [_float(change.after) for change in clean], 0, signed=False)
+        sets = _fits([change.value for change in later], [change.value for change in clean], 0, signed=False)
         if adds and (not sets or all(_is_near(change) for change in every)):
             return "adds"
         return "sets" if sets and not adds else "unsure"
@@ -255,7 +279,7 @@ def _is_time(value: float) -> bool:
 
 
 def _is_near(change: ValueChange) -> bool:
-    return abs(change.amount or 0) <= NEAR * abs(_float(change.before))
+    return abs(change.amount or 0) <= NEAR * abs(change.ends[0] or 0.0)
 
 
 def _number_of(value: Cell) -> float | None:
@@ -265,5 +289,22 @@ def _number_of(value: Cell) -> float | None:
     return None if isinstance(value, bool) else value
 
 
-def _float(value: Cell) -> float:
-    return _number_of(value) or 0.0
+def _numbers_apart(former: Any, later: Any) -> Iterator[tuple[float, float]]:
+    """Yield the numbers in which two values of JSON of one form differ, but for times."""
+    if isinstance(former, dict) and isinstance(later, dict) and former.keys() == later.keys():
+        for name in former:
+            yield from _numbers_apart(former[name], later[name])
+    elif isinstance(former, list) and isinstance(later, list) and len(former) == len(later):
+        for early, late in zip(former, later, strict=True):
+            yield from _numbers_apart(early, late)
+    elif _is_number(former) and _is_number(later) and former != later and not _is_time(later):
+        yield former, later
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _changed(changes: ValueChanges) -> ValueChanges:
+    """Return the changes without those that only say that a row was added."""
+    return {place: kept for place, made in changes.items() if (kept := [change for change in made if not change.born])}

@@ -10,11 +10,11 @@ from bench.common.wording import plural
 from bench.probe.points import POINTS
 from bench.probe.run.clean import Clean
 from bench.probe.run.comparison import CellComparison, is_by_tool, is_done, times_done
-from bench.probe.run.course import AgentCourse
+from bench.probe.run.course import AgentCourse, rows_after
 from bench.probe.run.volatile import place_of
 from bench.record.probe.events import CellFinding, CellJudged, CellVerdict, FindingKind, GatewayCall
 
-_GRAVEST: tuple[FindingKind, ...] = ("doubled", "extra", "changed", "lost")
+_GRAVEST: tuple[FindingKind, ...] = ("doubled", "extra", "changed", "overwritten", "lost")
 _KEY = re.compile(r'"[^"]*(?:idempot|request_?id|client_?token|dedup|(?:^|_)key)[^"]*":', re.IGNORECASE)
 """An argument that can be a key by which a tool knows a call again."""
 
@@ -58,7 +58,8 @@ def _verdict(
     late = "" if course.in_time else "it did not end within its limit"
     kinds = {finding.kind for finding in seen}
     damage = next((kind for kind in _GRAVEST if kind in kinds and (kind != "lost" or course.said_done)), None)
-    if (damage or unsure) and clean.checks and course.checks == clean.checks:
+    alone = not any(reading.other for reading in course.readings)  # what another writer did changes an answer too
+    if (damage or unsure) and alone and clean.checks and course.checks == clean.checks:
         return "compensated", "the owner's checks answer as after clean runs"
     if damage:
         return damage, late
@@ -70,7 +71,8 @@ def _verdict(
         return "gave_up", "a part of its effects stands, and a second start did not end the task" if course.half_way else ""
     if judged.by == "journal":
         return _by_journal(course, judged.findings[0])
-    return "absorbed" if judged.absorbed else "same", ""
+    unsaid = judged.point is not None and not course.said_done
+    return "absorbed" if judged.absorbed else "same", "all its effects stand, and it said that it failed" if unsaid else ""
 
 
 def _by_journal(course: AgentCourse, finding: CellFinding) -> tuple[CellVerdict, str]:
@@ -114,7 +116,7 @@ def _undecided(clean: Clean, course: AgentCourse, findings: Sequence[CellFinding
     more = max([clean.more, *(reading.more for reading in course.readings)])
     if more and course.readings[-1].digest != clean.digest:
         return f"the stores differ in {more:,} more rows than are compared"
-    alone = {place_of(row) for reading in course.readings if not reading.calls for row in reading.changed}
+    alone = {place_of(row) for reading in course.readings if not (reading.calls or reading.other) for row in reading.changed}
     around = [row for finding in findings for row in finding.rows if place_of(row) in alone]
     if not around:
         return ""
@@ -150,6 +152,7 @@ def _unseen(clean: Clean, course: AgentCourse, struck: GatewayCall | None) -> It
 
 def is_half_way(clean: Clean, course: AgentCourse) -> bool:
     """Return whether the agent gave up while a part of what it does stands, so that its owner would start it once more."""
-    if not course.in_time or course.said_done or course.struck is None or not course.rows:
+    by_the_agent = rows_after([reading for reading in course.readings if not reading.other])
+    if not course.in_time or course.said_done or course.struck is None or not by_the_agent:
         return False
     return any(finding.kind == "lost" for finding in CellComparison(clean, course, None).findings())

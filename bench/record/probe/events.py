@@ -35,13 +35,14 @@ client    no reply of the model came since: the client, or a proxy, made it agai
 model     a reply of the model asked for it
 restart   the agent made it again after its death
 """
-FindingKind = Literal["doubled", "extra", "changed", "lost"]
+FindingKind = Literal["doubled", "extra", "changed", "overwritten", "lost"]
 Culprit = Literal["agent", "tool"]
 """Whose damage it is: the tool's if the tool got one call twice."""
 CellVerdict = Literal[
     "doubled",
     "extra",
     "changed",
+    "overwritten",
     "lost",
     "did_not_end",
     "repeated",
@@ -57,6 +58,7 @@ CellVerdict = Literal[
 doubled         an effect of a call stands more than once
 extra           a row differs that no clean run changes
 changed         a row has another value than in clean runs
+overwritten     what another writer changed meanwhile does not stand
 lost            an effect does not stand, and the agent said that it was done
 did_not_end     its time limit ended it
 repeated        a call was done more often than in clean runs, and no witness saw what it did: this is no damage and no pass
@@ -67,15 +69,16 @@ same            the rows are those of clean runs, and so are the calls
 not_applicable  the fault was not delivered
 no_verdict      `why` says what kept it from one
 """
-DAMAGE = frozenset[CellVerdict](("doubled", "extra", "changed", "lost"))
+DAMAGE = frozenset[CellVerdict](("doubled", "extra", "changed", "overwritten", "lost"))
 JudgedBy = Literal["witness", "journal"]
-GatewayMend = Literal["key", "memory", "lease", "look", "client", "reply", "tool"]
+GatewayMend = Literal["key", "memory", "lease", "look", "swap", "client", "reply", "tool"]
 """What the gateway can mend while a cell is run again.
 
 key     a repeated call gets its first answer
 memory  after a restart the journal answers for what was done before
 lease   one process at a time goes on
 look    a call whose answer was given up is done before the agent looks
+swap    a call is refused that was made before another writer changed what it changes
 client  the answer arrives, so that no client has to ask again
 reply   the model's reply is the one of the clean run
 tool    a call that is delivered twice is done once
@@ -155,6 +158,7 @@ class StoresRead:
     changed  the rows that differ from the reading before it; of the first reading, from the state at the reset
     calls    numbers of the calls that were in flight since the reading before it: they made the changes
     more     how many further rows changed, beyond the bound on what is kept
+    other    whether another writer made the changes, as the cell wants
     """
 
     started: Seconds
@@ -162,6 +166,7 @@ class StoresRead:
     changed: Many[RowDifference]
     calls: Many[Count] = ()
     more: Count = 0
+    other: bool = False
     kind: Literal["stores_read"] = "stores_read"
 
 

@@ -8,22 +8,22 @@ import lzma
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
-from bench.common.bounds import Many, crowded, is_too_deep
+from bench.common.bounds import crowded, is_too_deep
 from bench.common.errors import ResultsError, one_line
 from bench.common.files import content_of
 from bench.common.wording import first_violation
 from bench.record.archive import BLOCK, unpacked
-from bench.rerun.elsewhere.formats import labels, sessions, shells, tau
+from bench.rerun.elsewhere.formats import sessions
+from bench.rerun.elsewhere.formats.part import FORMATS
 from bench.rerun.elsewhere.trials import RecordedRun
 
 LARGEST = 2**26
@@ -34,28 +34,6 @@ MOST_MEMBERS = 10_000
 """The most files in an archive."""
 
 
-@dataclass(frozen=True)
-class RecordedFormat:
-    """A known format: the members that only its objects have, the type that is read, and the function that makes trials of it.
-
-    each   whether the file holds a list of such objects, or one in each line
-    """
-
-    members: frozenset[str]
-    type: TypeAdapter[Any]
-    run: Callable[[str, Any], RecordedRun]
-    each: bool = False
-
-
-FORMATS = (
-    RecordedFormat(frozenset({"traj", "reward"}), TypeAdapter(Many[tau.TauTrial]), tau.tau_run, each=True),
-    RecordedFormat(frozenset({"simulations"}), TypeAdapter(tau.Tau2Run), tau.tau2_run),
-    RecordedFormat(frozenset({"mistake_step", "history"}), TypeAdapter(labels.WhoAndWhen), labels.who_and_when_run),
-    RecordedFormat(frozenset({"failures", "root_cause"}), TypeAdapter(Many[labels.RxLabels]), labels.agentrx_run, each=True),
-    RecordedFormat(frozenset({"kind", "detail"}), TypeAdapter(Many[sessions.ChaosLine]), sessions.chaos_run, each=True),
-    RecordedFormat(frozenset({"trajectory_format", "messages"}), TypeAdapter(shells.MiniRun), shells.mini_run),
-    RecordedFormat(frozenset({"trajectory", "info"}), TypeAdapter(shells.SweRun), shells.swe_run),
-)
 SIMULATIONS = frozenset({"messages", "termination_reason"})
 """The members of a simulation of tau2-bench, where a file is a bare list of these."""
 
@@ -106,7 +84,7 @@ def _of_json(where: str, content: bytes) -> RecordedRun | None:
         if first.keys() >= form.members and form.each == isinstance(value, list):
             if is_too_deep(value):
                 raise ResultsError(f"{where}: is not read: it is nested too deeply")
-            return form.run(where, form.type.validate_python(value))
+            return form.made(where, value)
     return None
 
 

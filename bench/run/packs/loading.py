@@ -21,6 +21,7 @@ from bench.run.packs.code import code_of
 from bench.run.packs.digests import asked, graded_by
 from bench.run.packs.folder import PackFolder
 from bench.run.packs.names import refuse_names
+from bench.run.packs.packaged import PACKAGED
 from bench.run.packs.refusals import refuse, takes
 from bench.run.packs.untrusted import run_code, use_sandbox
 from bench.scenario import Scenario
@@ -101,10 +102,16 @@ class Pack:
 
 def find_packs(roots: Iterable[Path]) -> dict[str, Path]:
     """Return name -> folder of every pack under the roots. If the default root does not exist, the packs in the package count
-    instead. Raises PackError if two packs share a name."""
-    folders: dict[str, Path] = {}
+    instead. Beside the default root stand the packs of installed packages, unless it has packs of their names. Raises PackError
+    if two packs share a name."""
     roots = list(roots)
-    for root in [SHIPPED] if roots == PACKS and not PACKS[0].is_dir() else roots:
+    folders = _packs_in([SHIPPED] if roots == PACKS and not PACKS[0].is_dir() else roots)
+    return _packs_in([part.folder for part in PACKAGED]) | folders if roots == PACKS else folders
+
+
+def _packs_in(roots: Iterable[Path]) -> dict[str, Path]:
+    folders: dict[str, Path] = {}
+    for root in roots:
         for path in sorted(root.glob("*/scenario.py")):
             folder = path.parent
             if folder.name in folders and folders[folder.name].resolve() != folder.resolve():

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
-import sys
 from pathlib import Path
+
+from sessions import session
 
 MONEY = {
     "money.py": "RATE = 2\n\n\ndef total(amounts):\n    return sum(amounts) * RATE\n\n\ndef spare(x):\n    return total([x])\n",
@@ -42,19 +42,5 @@ def write(root: Path, files: dict[str, str]) -> None:
 
 def impact(root: Path, *words: str, variables: dict[str, str] | None = None) -> tuple[list[str], int, str]:
     """Run `pytest --bench-impact`: the tests that ran with their outcomes, how many results were kept, and what was said."""
-    here = str(Path(__file__).parents[3])
-    environment = os.environ | {"PYTHONPATH": here, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"} | (variables or {})
-    environment.pop("PYTEST_ADDOPTS", None)
-    asked = words if any(word.startswith("--bench-record") for word in words) else ("--bench-impact", *words)
-    command = (sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider")
-    done = subprocess.run(
-        (*command, "-p", "bench_code.plugin", *asked),
-        cwd=root,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-    )
-    ran = re.findall(r"^(\S+::\S+) (PASSED|FAILED|ERROR|SKIPPED|XFAIL)", done.stdout, re.M)
-    kept = re.search(r"(\d+) results kept", done.stdout)
-    return sorted(f"{name} {outcome}" for name, outcome in ran), int(kept[1]) if kept else -1, done.stdout + done.stderr
+    seen = session(root, *words, variables=variables)
+    return sorted(f"{name} {outcome.upper()}" for name, outcome in seen.ran.items()), len(seen.kept), seen.printed

@@ -22,6 +22,7 @@ from bench_code.patches import Patch
 from bench_code.record import Fact
 from bench_code.running import Runnable
 from bench_code.state import ExecutionState
+from bench_code.validity import BAD
 
 app = typer.Typer(help="Show what a patch of code invalidates, and what must run again.", no_args_is_help=True)
 FolderOption = Annotated[Path, typer.Option("--in", help="A folder of the git repository.")]
@@ -31,14 +32,6 @@ StepArgument = Annotated[int, typer.Argument(min=1, max=2**63 - 1, help="The num
 HERE = Path()
 OF_A_PATCH = re.compile(r"patch ([0-9]{1,18})")
 """The note of a step that a patch made."""
-WORDS = {
-    "body": "the function {}",
-    "skeleton": "the outside of functions in {}",
-    "effects": "what {} does while it is imported",
-    "name": "where module {} is found",
-    "status": "whether {} is there",
-    "drawn": "{}, which {value}",
-}
 
 
 @app.command()
@@ -128,12 +121,12 @@ def why(
     state = ExecutionState.open(folder)
     last, kept, stale, turned = state.last(test), state.kept(test), state.why(test), state.turned_by(test)
     lines = [f"{test} is valid: {kept.outcome} at step {kept.step}"] if kept else []
-    lines += [f"{test} is never kept: it {last.volatile}"] if last.volatile else []
-    if not (kept or last.volatile or stale):
-        lines.append(f"{test} runs again with another test of its file, with which it shares what both leave in memory")
-    for fact in stale:
-        what = WORDS.get(fact.kind, "{kind} {}").format(fact.name.partition(" in ")[0], kind=fact.kind, value=fact.value)
-        lines.append(f"changed: {what}")
+    lines += [f"{test} {last.volatile}"] if last.volatile else []
+    if not (kept or stale) and last.outcome in BAD:
+        lines.append(f"{test} runs again, as no failure is kept: {last.outcome} at step {last.step}")
+    elif not (kept or stale):
+        lines.append(f"{test} runs again with another test, with which it shares what one of them leaves in memory")
+    lines += [f"changed: {fact.words}" for fact in stale]
     lines += [f"turned by {_label_of(patch)}" for patch in turned]
     _show(as_json, {"last": last, "kept": kept, "changed": [fact._asdict() for fact in stale], "turned_by": turned}, lines)
 
@@ -142,10 +135,7 @@ def why(
 def run(
     context: typer.Context,
     folder: FolderOption = HERE,
-    everything: Annotated[bool, typer.Option("--all", help="Run and record all tests.")] = False,
-    reverse: Annotated[
-        bool, typer.Option("--reversed", help="Run all in reverse order, which shows what tests share.")
-    ] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Run all tests, and note what each of them runs.")] = False,
     limit: Annotated[float | None, typer.Option(min=1, help="Seconds after which the session is ended.")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -153,12 +143,12 @@ def run(
 
     For example: bench code run
     """
-    mode, state = "reversed" if reverse else "usual" if everything else "select", ExecutionState.open(folder)
+    state = ExecutionState.open(folder)
     if not as_json:
-        raise typer.Exit(state.run(context.args, mode, limit))
+        raise typer.Exit(state.run(context.args, everything, limit))
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch, "report.json")
-        code = state.run(context.args, mode, limit, report)
+        code = state.run(context.args, everything, limit, report)
         if not report.exists():
             raise CodeError(f"pytest ended with {code} before any test; standard error says why")
         typer.echo(report.read_text("utf-8"))

@@ -199,6 +199,14 @@ class Repository:
             listing = self.ask("diff-tree", *how, _checked(before), _checked(after))
         return [path for name in listing.split(b"\0") if name and is_text(path := os.fsdecode(name))]
 
+    def files(self, tree: str) -> dict[str, str]:
+        """Return for each file of a tree its mode and the id of its content."""
+        entries = (entry.partition(b"\t") for entry in self.ask("ls-tree", "-r", "-z", _checked(tree)).split(b"\0") if entry)
+        return {
+            os.fsdecode(name).encode("utf-8", "backslashreplace").decode(): about.decode().replace(" blob", "")
+            for about, _, name in entries
+        }
+
     def blob_at(self, tree: str, path: str) -> str:
         """Return the id of a file's content in a tree; "" if the tree does not have the file."""
         _, kind, name = self.ask("ls-tree", "-z", _checked(tree), "--", path).partition(b"\t")[0].split() or [b""] * 3

@@ -1,8 +1,8 @@
-"""Types for what an execution depended on: its facts, and the records of the modules and fixtures that it used."""
+"""Types for what an execution depended on: its facts, and the records that it shares with other executions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 ABSENT = "absent"
@@ -11,57 +11,44 @@ ABSENT = "absent"
 class Fact(NamedTuple):
     """A property of the tree or its surroundings that an execution relied on.
 
-    kind    body, skeleton, file, status, listing, name, environment, platform or drawn
-    name    `path::function`, a path, a module's name or a variable's name
-    value   its digest or its status then; "absent" if it did not exist
+    kind    a word of WORDS
+    name    `path::function`, a path, a variable's name, or "" for what there is but one of
+    value   its digest then; "absent" if it did not exist
     """
 
     kind: str
     name: str
     value: str
 
-
-CLOCK, CHANCE = "reads the clock", "draws unseeded chance"
-"""Reasons why a result cannot be kept, unless the user says that these do not matter."""
-UNRECORDED = "ran unrecorded"
-"""The reason why a result of a session that recorded nothing is not kept. Earlier results, which were recorded, may be."""
-DIFFERS = "has another result while it is recorded, so it runs unrecorded"
-"""The reason why the result of a test is not kept whose result a recording changes."""
+    @property
+    def words(self) -> str:
+        """What it is a fact of, in words."""
+        return WORDS.get(self.kind, "{}").format(self.name)
 
 
-@dataclass(eq=False)
-class ExecutionContext:
-    """What is being recorded of one test, module, fixture, collection, session or script.
-
-    codes      the functions that ran, each by its file, first line and name
-    imports    the arguments of each import: package, name, level, names
-    facts      the value of each thing that was read, by kind and name, when it was first read
-    uses       the contexts whose outcome this one relies on
-    volatile   the reasons why its result cannot be kept, each with the line that gave it; "" if that is not known
-    drawn      for a module: what the clock or chance gave to statements at its top, by their lines
-    outputs    the files of the tree that a script or a step wrote
-    silent     whether the functions that run are not recorded, because what they depend on is known and the result never kept
-    """
-
-    kind: str
-    name: str
-    codes: set[tuple[str, int, str]] = field(default_factory=set)
-    imports: set[tuple[str, str, int, tuple[str, ...]]] = field(default_factory=set)
-    facts: dict[tuple[str, str], str] = field(default_factory=dict)
-    uses: set[ExecutionContext] = field(default_factory=set)
-    volatile: dict[str, str] = field(default_factory=dict)
-    drawn: dict[int, str] = field(default_factory=dict)
-    outputs: set[str] = field(default_factory=set)
-    silent: bool = False
-
-    def note(self, kind: str, name: str, value: str) -> None:
-        """Add a fact, unless there is an earlier one of this kind and name."""
-        self.facts.setdefault((kind, name), value)
+WORDS = {
+    "body": "the function {}",
+    "skeleton": "the outside of functions in {}",
+    "helpers": "more than functions of tests in {}",
+    "code": "the code of {}",
+    "file": "the file {}",
+    "files": "which files there are",
+    "environment": "the variable {}",
+    "variables": "which variables there are",
+    "platform": "Python, its options or the installed packages",
+    "tree": "the tree, and each change of it counts",
+}
+"""The kinds of facts, each with what a fact of it is about."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """The facts of a finished context, without those of the contexts that it uses. Equal records are kept once."""
+    """Facts that belong together, and why. Equal records are kept once.
+
+    kind   "rest", which is all that is no body of a function; "shared", of what ran outside of tests; "test", of what one test
+           ran and read; "fixtures" of a file or folder; "always" of a test that runs on every change; "script" for other kinds
+    name   whose facts they are, or the reason
+    """
 
     kind: str
     name: str
@@ -76,7 +63,7 @@ class Execution:
     outcome    a word such as passed, failed, skipped or error
     detail     what else is part of the result: the type of an error, the digest of an output
     seconds    its duration, in wall seconds
-    volatile   why its result cannot be kept; "" if it can
+    volatile   why it runs on every change, or is never kept; "" if only its facts count
     message    what pytest wrote of a failure; "" if there is none
     """
 

@@ -41,7 +41,7 @@ class Runnable:
 def run_tests(
     state: Workspace,
     arguments: Sequence[str] = (),
-    mode: str = "select",
+    everything: bool = False,
     limit: float | None = None,
     report: Path | None = None,
 ) -> int:
@@ -50,7 +50,7 @@ def run_tests(
     Args:
         state: The execution state of the repository.
         arguments: The arguments of pytest: files, folders and options.
-        mode: "select" runs the tests that are invalid. "usual" and "reversed" run and record all tests in this order.
+        everything: Whether all tests run, and not only those that must.
         limit: Seconds after which the session is interrupted. The results of tests that have ended by then are kept.
         report: A file for what ran, what was kept and what failed, as JSON. What pytest prints then goes to standard error.
 
@@ -62,15 +62,14 @@ def run_tests(
     """
     if importlib.util.find_spec("pytest") is None:
         raise CodeError("pytest is not installed; install it beside bench")
-    options = ["--bench-impact" if mode == "select" else f"--bench-record={mode}"]
+    options = ["--bench-all" if everything else "--bench-impact"]
     options += [f"--bench-json={report}"] if report else []
     command = (sys.executable, "-m", "bench_code.session", "-p", "bench_code.plugin", *options, *arguments)
     return _watched(command, state, limit, STANDARD_ERROR if report else None)
 
 
 def _watched(command: Sequence[str], state: Workspace, limit: float | None, out: int | None = None) -> int:
-    environment = {"PYTHONHASHSEED": "0"} | dict(os.environ)  # the order of a set of texts is the same in each run
-    with subprocess.Popen(command, cwd=state.root, env=environment, stdout=out, start_new_session=True) as process:
+    with subprocess.Popen(command, cwd=state.root, env=_variables(), stdout=out, start_new_session=True) as process:
         try:
             return process.wait(limit)
         except subprocess.TimeoutExpired:
@@ -79,6 +78,11 @@ def _watched(command: Sequence[str], state: Workspace, limit: float | None, out:
         except KeyboardInterrupt:
             _end(process)
             raise
+
+
+def _variables() -> dict[str, str]:
+    """Return the variables of a process that runs what must run. The order of a set of texts is the same in each."""
+    return {"PYTHONHASHSEED": "0"} | dict(os.environ)
 
 
 def _end(process: subprocess.Popen[bytes]) -> bool:
@@ -113,7 +117,7 @@ def run_all(state: Workspace, runnables: Sequence[Runnable], limit: float | None
         if not (state.root / each.path).is_file():
             raise CodeError(f"there is no file {each.path}, which {each.kind} {each.name} runs")
         layout = " ".join((each.path, *each.arguments))
-        kept = decide(state.store, state.present(), layout, (each.kind,)).kept.get(each.name)
+        kept = decide(state.store, state.present(environment=_variables()), layout, (each.kind,)).kept.get(each.name)
         if kept is None:
             command = (sys.executable, "-m", "bench_code.execute", str(state.root), each.kind, each.name, each.path)
             _watched((*command, *each.arguments), state, limit)

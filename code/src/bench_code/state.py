@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import fnmatch
 import itertools
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
 from bench_code import patches, running
 from bench_code import portfolio as portfolios
-from bench_code.effects import acting, may_load
 from bench_code.git import CodeError
 from bench_code.graph import users_of
 from bench_code.patches import Patch
-from bench_code.record import ABSENT, UNRECORDED, Fact
+from bench_code.present import Present
+from bench_code.record import Fact
 from bench_code.store import Kept
-from bench_code.validity import StoredReach, ValidityDecision, decide, same_effects_in
+from bench_code.validity import KINDS, ValidityDecision, decide
 from bench_code.workspace import Workspace, WorkspaceStep
 
 
@@ -110,52 +108,18 @@ class ExecutionState(Workspace):
 
     # Executions
 
-    def decide(self, layout: str = "", kinds: Sequence[str] = ("test",)) -> ValidityDecision:
+    def decide(self, layout: str = "", kinds: Sequence[str] = ("test",), present: Present | None = None) -> ValidityDecision:
         """Decide which results hold in the present tree, and which executions must run again.
 
         Args:
             layout: The options under which the executions ran.
             kinds: The kinds of executions to judge: "test", "script", "step" and "document".
+            present: The present tree, if it is known.
 
         Returns:
             The decision.
         """
-        return decide(self.store, self.present(), layout, kinds)
-
-    def is_inert(self, file: Path) -> bool:
-        """Return whether collecting a file of tests does nothing but bind names and import.
-
-        Args:
-            file: The file.
-
-        Returns:
-            Whether tests of other files cannot tell if it was collected.
-        """
-        module = self.present().module(os.path.relpath(file, self.root))
-        surface = self.store.surface(module.skeleton) if module is not None else None
-        return surface is not None and not acting(surface)
-
-    def has_new_effects(self, patterns: Sequence[str], folders: Sequence[Path]) -> bool:
-        """Return whether a file of tests, which no execution knows, may do more than bind names while it is collected.
-
-        Args:
-            patterns: The patterns of the names of files of tests.
-            folders: The folders and files from which tests are collected.
-
-        Returns:
-            Whether tests of other files may see what it does.
-        """
-        known = {fact.name for fact in self.store.facts().values() if fact.kind == "effects" and fact.value != ABSENT}
-        tree = self.present().python_files()
-        collected = [each for each in tree - known if any((self.root / each).is_relative_to(folder) for folder in folders)]
-        for path in collected:
-            if any(fnmatch.fnmatch(os.path.basename(path), pattern) for pattern in patterns):
-                module = self.present().module(path)
-                surface = self.store.surface(module.skeleton) if module is not None else None
-                imports = () if surface is None else (each for each in surface.statements if each.kind == "import")
-                if surface is None or acting(surface) or any(may_load(each, known, tree) for each in imports):
-                    return True
-        return False
+        return decide(self.store, present or self.present(), layout, kinds)
 
     run = running.run_tests
     run_all = running.run_all
@@ -166,10 +130,9 @@ class ExecutionState(Workspace):
         Returns:
             Their names, in the order in which they last ran.
         """
-        kinds = ("test", "script", "step", "document")
         layouts = [layout for (layout,) in self.store.rows("SELECT DISTINCT layout FROM executions")]
         present = self.present()
-        return [name for layout in layouts for name in decide(self.store, present, layout, kinds).invalid]
+        return [name for layout in layouts for name in decide(self.store, present, layout, KINDS).invalid]
 
     def outcomes_at(self, step: int) -> dict[str, int]:
         """Count what ran at a step by outcome; what ran several times counts once, by its last outcome.
@@ -203,6 +166,8 @@ class ExecutionState(Workspace):
     def needs(self, name: str | None = None) -> dict[str, list[Fact]]:
         """Return what executions depended on when they last ran: the graph of the repository's executions.
 
+        Left out is what all tests depend on, which is all that is no body of a function.
+
         Args:
             name: A test's node id, or the name of a script, step or document; None for all.
 
@@ -212,8 +177,9 @@ class ExecutionState(Workspace):
         Raises:
             CodeError: Nothing of this name ever ran.
         """
-        last = {each.name: each.id for each in ([self.last(name)] if name else self.store.executions(recorded=True))}
-        return {each: sorted({fact for _, _, fact in self.store.facts_of(id_)}) for each, id_ in last.items()}
+        last = {each.name: each.id for each in ([self.last(name)] if name else self.store.executions())}
+        of = self.store.facts_of
+        return {each: sorted({fact for kind, _, fact in of(id_) if kind != "rest"}) for each, id_ in last.items()}
 
     def executions(self, name: str | None = None) -> list[Kept]:
         """Return the executions so far.
@@ -240,14 +206,8 @@ class ExecutionState(Workspace):
         """
         if self.kept(name) is not None:
             return []
-        last = self.last(name)
         present = self.present()
-        stale = present.stale({fact for _, _, fact in self.store.facts_of(last.id)})
-        stale -= same_effects_in(self.store, present, {fact for _, _, fact in self.store.facts_of(last.id)}, stale)
-        reach = StoredReach(self.store, present, stale)
-        if last.kind == "test" and not reach.touches_execution(last.id):
-            stale -= reach.named
-        return sorted(stale)
+        return sorted({fact for _, _, fact in self.store.facts_of(self.last(name).id) if not present.holds(fact)})
 
     def kept(self, name: str) -> Kept | None:
         """Return the result of an execution that a run with the options of the last one would keep.
@@ -266,7 +226,7 @@ class ExecutionState(Workspace):
         return self.decide(layout, (last.kind,)).kept.get(last.name)
 
     def last(self, name: str) -> Kept:
-        """Return the last recorded execution of a test. If none was recorded, return its last unrecorded one.
+        """Return the last execution of this name.
 
         Args:
             name: A test's node id, or the name of a script, step or document.
@@ -281,7 +241,7 @@ class ExecutionState(Workspace):
         executions = self.store.executions(name=name) or self.store.executions(name=os.path.normpath(path) + separator + inner)
         if not executions:
             raise CodeError(f"nothing named '{name}' has run here; `bench code log` shows what has")
-        return ([each for each in executions if each.volatile != UNRECORDED] or executions)[-1]
+        return executions[-1]
 
     def reachable_from(self, artifact: str) -> list[str]:
         """Return the artifacts that refer to an artifact, directly or through others, by the static graph alone.
@@ -298,7 +258,7 @@ class ExecutionState(Workspace):
         return users_of(texts, artifact)
 
     def impact(self, artifact: str) -> list[str]:
-        """Return what must run again if an artifact is made anew.
+        """Return what must run again if the functions of an artifact are made anew. Another change of code runs all tests.
 
         Args:
             artifact: `path::function`, `path::Class.method`, or the path of a file.
@@ -314,7 +274,8 @@ class ExecutionState(Workspace):
         path = os.path.normpath(path)
         if not os.path.exists(self.root / path):
             raise CodeError(f"there is no file {path}; name an artifact as path::function")
-        module = self.present().module(path) if path.endswith(".py") else None
+        present = self.present()
+        module = present.module(path)
         if inner and module is None:
             raise CodeError(f"{path} is no file of Python's; give its path alone")
         if inner and module and inner not in {unit.name for unit in module.units}:
@@ -325,6 +286,6 @@ class ExecutionState(Workspace):
             for id_, fact in self.store.facts().items()
             if fact.name in names or (not inner and fact.name.startswith(f"{path}::"))
         ]
-        bad = self.store.executions_on(wanted)
-        last = {execution.name: execution.id for execution in self.store.executions(recorded=True)}
+        bad = self.store.executions_on(wanted, but="rest")
+        last = {execution.name: execution.id for execution in self.store.executions()}
         return [name for name, id_ in last.items() if id_ in bad]

@@ -48,15 +48,20 @@ CREATE TABLE ordered(name TEXT PRIMARY KEY);
 ADDED = (
     "CREATE INDEX IF NOT EXISTS facts_in ON record_facts(record)",
     "CREATE TABLE IF NOT EXISTS modules(source TEXT PRIMARY KEY, parsed TEXT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS surfaces(skeleton TEXT PRIMARY KEY, statements TEXT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS mentions(body TEXT PRIMARY KEY, names TEXT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS unread(source TEXT PRIMARY KEY, skeleton TEXT NOT NULL, text BLOB NOT NULL)",
-    "CREATE INDEX IF NOT EXISTS unread_of ON unread(skeleton)",
     "CREATE TABLE IF NOT EXISTS worktrees(folder TEXT PRIMARY KEY, patched TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS messages(execution INTEGER PRIMARY KEY, text TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS made_in(step INTEGER PRIMARY KEY, folder TEXT NOT NULL)",
 )
 """Statements that add the tables and indexes which the first states of this format lacked."""
+FORMER = frozenset(
+    {
+        "CREATE TABLE surfaces(skeleton TEXT PRIMARY KEY, statements TEXT NOT NULL)",
+        "CREATE TABLE mentions(body TEXT PRIMARY KEY, names TEXT NOT NULL)",
+        "CREATE TABLE unread(source TEXT PRIMARY KEY, skeleton TEXT NOT NULL, text BLOB NOT NULL)",
+        "CREATE INDEX unread_of ON unread(skeleton)",
+    }
+)
+"""What states of earlier releases have besides. Nobody reads it."""
 ONLY_NUMBERS = ("record_facts", "depends")
 """The tables whose values only number rows of others. They are the largest, so their types are not looked at."""
 LATEST = 1e11
@@ -101,7 +106,7 @@ class StateFile:
         definitions, foreign_rows = _schema()
         with self.writing():
             for name, definition in self.rows("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"):
-                if definition not in definitions:
+                if definition not in definitions | FORMER:
                     raise self.damaged(f"it holds '{name}', which no release makes")
             [format_] = self.rows("PRAGMA user_version")[0]
             if format_ == 0:

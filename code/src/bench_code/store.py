@@ -9,15 +9,14 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from bench_code.record import UNRECORDED, Execution, Fact, Record
+from bench_code.record import Execution, Fact, Record
 from bench_code.state_file import StateFile
-from bench_code.surface import Surface, TopStatement, surface_of
 from bench_code.units import Module, Unit, digest, parse
 
-READING = f"6 {sys.version}"
+READING = f"7 {sys.version}"
 """How a text is read: a number that grows with each change of that, and Python's version, as syntax trees differ by it."""
 UNUSED = (
     "DELETE FROM made_in WHERE step NOT IN (SELECT id FROM steps)",
@@ -27,14 +26,10 @@ UNUSED = (
     "DELETE FROM record_facts WHERE record NOT IN (SELECT id FROM records)",
     "DELETE FROM facts WHERE id NOT IN (SELECT fact FROM record_facts)",
     "DELETE FROM modules",
-    "DELETE FROM unread WHERE skeleton NOT IN (SELECT value FROM facts)",
-    "DELETE FROM surfaces WHERE skeleton NOT IN (SELECT key_of(value) FROM facts)",
-    "DELETE FROM mentions WHERE body NOT IN (SELECT key_of(value) FROM facts)",
 )
 """Statements that drop what no step and no execution refers to. A text that is still there is parsed anew."""
-MODULE = (str, [(str, str, int, int, str)], str)
-STATEMENTS = [(str, [str], [str], str, str, [(str, str)])]
-"""The shapes of what is stored as JSON."""
+MODULE = (str, [(str, str, int, int, str)], str, str, [str])
+"""The shape of a module, which is stored as JSON."""
 
 
 @dataclass(frozen=True)
@@ -87,9 +82,8 @@ class ExecutionStore(StateFile):
         Returns:
             The number of the dropped steps, and of the dropped executions.
         """
-        last = f"SELECT MAX(id) FROM executions GROUP BY layout, kind, name, volatile = '{UNRECORDED}'"
+        last = "SELECT MAX(id) FROM executions GROUP BY layout, kind, name"
         later = "SELECT 1 FROM versions AS l WHERE l.artifact = versions.artifact AND l.step > versions.step AND l.step <= ?"
-        self.db.create_function("key_of", 1, _key_of)
         with self.writing():
             steps = self.db.execute("DELETE FROM steps WHERE id < ?", (step,)).rowcount
             executions = self.db.execute(f"DELETE FROM executions WHERE step < ? AND id NOT IN ({last})", (step,)).rowcount
@@ -113,65 +107,23 @@ class ExecutionStore(StateFile):
         query = f"UPDATE versions SET patch = ? WHERE patch IS NULL AND {path} = ? AND step IN ({theirs})"
         self.db.executemany(query, [(patch, each, folder, folder, base) for each in paths])
 
-    def module(self, source: bytes) -> Module:
+    def module(self, content: str, source: Callable[[], bytes]) -> Module:
         """Return the versions in a source text. Each text is parsed once: parsing a whole tree takes longer than deciding.
 
-        A change of how `bench_code.units` makes digests needs another FORMAT; otherwise old digests stay in use.
+        Args:
+            content: The digest of the text, or git's id of it.
+            source: Returns the text.
         """
-        key = digest(READING.encode() + source)
+        key = digest(READING + content)
         for (known,) in self.rows("SELECT parsed FROM modules WHERE source = ?", key):
-            skeleton, units, broken = self.parsed(known, MODULE)
-            return Module(skeleton, tuple(Unit(*unit) for unit in units), broken)
-        module = parse(source)
+            skeleton, units, broken, helpers, mentions = self.parsed(known, MODULE)
+            return Module(skeleton, tuple(Unit(*unit) for unit in units), broken, helpers, tuple(mentions))
+        module = parse(source())
         units = [(unit.name, unit.kind, unit.first, unit.last, unit.digest) for unit in module.units]
+        text = json.dumps([module.skeleton, units, module.broken, module.helpers, module.mentions])
         with self.writing():
-            self.db.execute(
-                "INSERT OR IGNORE INTO modules VALUES (?, ?)", (key, json.dumps([module.skeleton, units, module.broken]))
-            )
-            self.db.execute("INSERT OR IGNORE INTO unread VALUES (?, ?, ?)", (key, module.skeleton, source))
+            self.db.execute("INSERT OR IGNORE INTO modules VALUES (?, ?)", (key, text))
         return module
-
-    def is_known(self, skeleton: str) -> bool:
-        """Return whether a text with this skeleton was parsed, so that its surface can be read."""
-        query = "SELECT 1 FROM unread WHERE skeleton = ? UNION ALL SELECT 1 FROM surfaces WHERE skeleton = ?"
-        return bool(self.rows(query, skeleton, _key_of(skeleton)))
-
-    def _read_names(self, where: str, *values: object) -> None:
-        """Read which names the unread texts mention. This takes as long as parsing, so only a changed skeleton causes it."""
-        for source, skeleton, text in self.rows(f"SELECT source, skeleton, text FROM unread WHERE {where}", *values):
-            surface = surface_of(text)
-            read = surface.statements if surface is not None else ()
-            statements = [
-                (each.kind, sorted(each.binds), sorted(each.mentions), each.digest, each.imports, each.parts) for each in read
-            ]
-            names = {} if surface is None else surface.bodies
-            bodies = [(_key_of(body), " ".join(sorted(mentioned))) for body, mentioned in names.items()]
-            with self.writing():
-                if surface is not None:
-                    self.db.execute("INSERT OR IGNORE INTO surfaces VALUES (?, ?)", (_key_of(skeleton), json.dumps(statements)))
-                self.db.executemany("INSERT OR IGNORE INTO mentions VALUES (?, ?)", bodies)
-                self.db.execute("DELETE FROM unread WHERE source = ?", (source,))
-
-    def surface(self, skeleton: str) -> Surface | None:
-        """Return the surface of a skeleton, by its digest; None if no module with it was parsed, or if it has no surface."""
-        self._read_names("skeleton = ?", skeleton)
-        for (known,) in self.rows("SELECT statements FROM surfaces WHERE skeleton = ?", _key_of(skeleton)):
-            statements = self.parsed(known, STATEMENTS)
-            read = (
-                TopStatement(kind, frozenset(binds), frozenset(mentions), of, imports, tuple(map(tuple, parts)))
-                for kind, binds, mentions, of, imports, parts in statements
-            )
-            return Surface(tuple(read), {})
-        return None
-
-    def mentioned_by(self, body: str) -> frozenset[str] | None:
-        """Return the names that a function's body mentions, by the body's digest; None if the body was not parsed."""
-        query = "SELECT names FROM mentions WHERE body = ?"
-        rows = self.rows(query, _key_of(body))
-        if not rows:
-            self._read_names("1")
-            rows = self.rows(query, _key_of(body))
-        return frozenset(rows[0][0].split(" ")) if rows else None
 
     # Executions
 
@@ -209,46 +161,45 @@ class ExecutionStore(StateFile):
         """Return all facts that executions relied on, by their numbers."""
         return {id_: Fact(kind, name, value) for id_, kind, name, value in self.rows("SELECT id, kind, name, value FROM facts")}
 
-    def ran_in_imports(self) -> dict[str, set[str]]:
-        """Return the functions that ever ran while modules were imported or collected: for each path their qualified names."""
-        ran: dict[str, set[str]] = {}
-        query = (
-            "SELECT DISTINCT f.name FROM records r JOIN record_facts rf ON rf.record = r.id JOIN facts f ON f.id = rf.fact "
-            "WHERE r.kind = 'state' AND f.kind = 'body'"
-        )
-        for (name,) in self.rows(query):
-            path, _, function = name.partition("#")[0].partition("::")
-            ran.setdefault(path, set()).add(function)
-        return ran
+    def steps_of(self, tree: str) -> set[int]:
+        """Return the steps with this tree."""
+        return {step for (step,) in self.rows("SELECT id FROM steps WHERE tree = ?", tree)}
 
-    def executions_on(self, facts: Iterable[int]) -> set[int]:
-        """Return the executions that depend on any of these facts."""
+    def ordered(self) -> set[str]:
+        """Return the tests that leave something in memory for others, and the files in which tests leave it for each other."""
+        return {name for (name,) in self.rows("SELECT name FROM ordered")}
+
+    def save_order(self, names: Iterable[str], anew: bool) -> None:
+        """Note which tests leave something for others, and the files of tests that do among themselves.
+
+        Args:
+            names: Their names.
+            anew: Whether all tests ran, so that what was noted before no longer counts.
+        """
+        with self.writing():
+            if anew:
+                self.db.execute("DELETE FROM ordered")
+            self.db.executemany("INSERT OR IGNORE INTO ordered VALUES (?)", [(name,) for name in names])
+
+    def executions_on(self, facts: Iterable[int], but: str = "") -> set[int]:
+        """Return the executions that depend on any of these facts, by other records than those of a kind."""
         reached: set[int] = set()
-        query = "SELECT DISTINCT execution FROM record_facts JOIN depends USING (record) WHERE fact IN ({})"
+        query = (
+            "SELECT DISTINCT execution FROM record_facts JOIN depends USING (record) JOIN records ON records.id = record "
+            "WHERE kind != ? AND fact IN ({})"
+        )
         wanted = list(facts)
         for at in range(0, len(wanted), 500):
             chunk = wanted[at : at + 500]
-            reached |= {row[0] for row in self.rows(query.format(",".join("?" * len(chunk))), *chunk)}
+            reached |= {row[0] for row in self.rows(query.format(",".join("?" * len(chunk))), but, *chunk)}
         return reached
 
-    def executions(self, layout: str | None = None, name: str | None = None, recorded: bool = False) -> list[Kept]:
-        """Return the executions of a layout and a name, oldest first. Without them all are returned; or those that were
-        recorded, whose dependencies are known."""
+    def executions(self, layout: str | None = None, name: str | None = None) -> list[Kept]:
+        """Return the executions of a layout and a name, oldest first. Without them all are returned."""
         given = [(column, value) for column, value in (("layout", layout), ("name", name)) if value is not None]
         where = " AND ".join(f"{column} = ?" for column, _ in given) or "1"
-        where += f" AND volatile != '{UNRECORDED}'" if recorded else ""
         query = f"SELECT {KEPT} FROM executions WHERE {where} ORDER BY id"
         return [Kept(*row) for row in self.rows(query, *(value for _, value in given))]
-
-    def record_ids(self, execution: int) -> list[int]:
-        """Return the numbers of the records that an execution depends on."""
-        return [id_ for (id_,) in self.rows("SELECT record FROM depends WHERE execution = ?", execution)]
-
-    def record(self, id_: int) -> Record:
-        """Return a record by its number."""
-        [(kind, name)] = self.rows("SELECT kind, name FROM records WHERE id = ?", id_)
-        query = "SELECT f.kind, f.name, f.value FROM record_facts JOIN facts f ON f.id = fact WHERE record = ?"
-        return Record(kind, name, frozenset(Fact(*fact) for fact in self.rows(query, id_)))
 
     def facts_of(self, execution: int) -> list[tuple[str, str, Fact]]:
         """Return the facts that an execution depended on, each with the kind and the name of its record."""
@@ -257,8 +208,3 @@ class ExecutionStore(StateFile):
             "JOIN record_facts rf ON rf.record = r.id JOIN facts f ON f.id = rf.fact WHERE d.execution = ?"
         )
         return [(kind, name, Fact(*fact)) for kind, name, *fact in self.rows(query, execution)]
-
-
-def _key_of(version: str) -> str:
-    """Return the key under which the names in a skeleton or a body are stored."""
-    return digest(READING + version)

@@ -2,12 +2,12 @@
 
 A function's body has its statements, with all functions and classes inside, and the names of its parameters; it lacks the
 docstring. The skeleton has everything else: imports, constants, class members, signatures, decorators, annotations and
-docstrings. It also says whether a function is a generator or a coroutine, since a caller can tell that without running the
-body.
+docstrings. It also says whether a function is a generator or a coroutine and whether it is closed over its class, since a
+caller can tell that without running the body.
 
 Digests are made from the syntax tree, so white space, comments and redundant parentheses change no version. A test that reads
-source text depends on the whole file, because the recorder sees the file being opened. Only a test that looks at line numbers
-is not covered.
+source text depends on the whole file, because the file is seen being opened. Only a test that looks at line numbers is not
+covered.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from typing import Literal
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 MOST_MARKS = 1000
+TEST_FILE = re.compile(r"\b(?:test_\w+|\w+_test)\b")
+"""The names of files that hold tests, without their ends, where some text mentions them."""
 NOT_ASCII = re.compile(rf"[^\x00-\x7f]{{{MOST_MARKS},}}")
 
 
@@ -51,12 +53,25 @@ class Unit:
 
 @dataclass(frozen=True)
 class Module:
-    """The versions in one file: the digest of its skeleton, and its units in the order of their lines."""
+    """The versions in one file.
+
+    skeleton   the digest of its skeleton; of a file that does not parse, of its whole content
+    units      its functions and classes in the order of their lines
+    broken     why it cannot be parsed; "" if it can
+    helpers    the digest of all but its functions of tests
+    mentions   the names of files of tests that it mentions
+    """
 
     skeleton: str
     units: tuple[Unit, ...]
     broken: str = ""
-    """Why the file cannot be parsed; "" if it can. The skeleton of such a file is its whole content."""
+    helpers: str = ""
+    mentions: tuple[str, ...] = ()
+
+    @cached_property
+    def code(self) -> str:
+        """The digest of the whole file, without its comments and layout."""
+        return digest(" ".join((self.skeleton, *self.bodies, *self.bodies.values())))
 
     @cached_property
     def functions(self) -> tuple[Unit, ...]:
@@ -96,18 +111,34 @@ def parse(source: bytes) -> Module:
     Returns:
         Its skeleton and units. A file that does not parse is one skeleton, and `broken` says why.
     """
+    mentions = tuple(sorted({*TEST_FILE.findall(source.decode("utf-8", "replace"))}))
     try:
         tree = tree_of(source)
         names: Counter[str] = Counter()
         units = [parted(node, name, names) for node, name in definitions(tree, "")]
         skeleton = digest(ast.dump(tree, annotate_fields=False))  # the bodies are out of the tree by now
+        helpers = digest("\n".join(_helpers(tree, units)))
         classes = [
             _unit(node, name, "class", digest(ast.dump(node, annotate_fields=False))) for node, name in _classes(tree, "")
         ]
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         where = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else str(error)
-        return Module(digest(source), (), where)
-    return Module(skeleton, tuple(sorted((*units, *classes), key=lambda unit: (unit.first, -unit.last))))
+        return Module(digest(source), (), where, digest(source), mentions)
+    in_order = tuple(sorted((*units, *classes), key=lambda unit: (unit.first, -unit.last)))
+    return Module(skeleton, in_order, "", helpers, mentions)
+
+
+def is_test(name: str) -> bool:
+    """Return whether a function of this qualified name is a test, if its file holds tests."""
+    return name.rpartition(".")[2].startswith("test")
+
+
+def _helpers(tree: ast.Module, units: list[Unit]) -> Iterator[str]:
+    """Yield the dumps of all but plain functions of tests, and the digests of the other functions' bodies."""
+    for node in tree.body:
+        if not (isinstance(node, Function) and is_test(node.name) and not node.decorator_list):
+            yield ast.dump(node, annotate_fields=False)
+    yield from (f"{unit.name} {unit.digest}" for unit in units if not is_test(unit.name))
 
 
 def tree_of(source: bytes | str) -> ast.Module:
@@ -143,17 +174,23 @@ def _classes(node: ast.AST, prefix: str) -> Iterator[tuple[ast.ClassDef, str]]:
 
 
 def parted(node: Function, name: str, names: Counter[str]) -> Unit:
-    """Return the unit of a function, and remove its body from the tree. The docstring stays, and a mark for generators."""
-    names[name] += 1
+    """Return the unit of a function, and remove its body from the tree. The docstring stays, and the function's kind."""
+    name = numbered(name, names)
     docstring = [node.body.pop(0)] if ast.get_docstring(node, clean=False) is not None else []
     unit = _unit(
         node,
-        name if names[name] == 1 else f"{name}#{names[name]}",
+        name,
         "function",
         digest(ast.dump(ast.Module(node.body, []), annotate_fields=False) + " ".join(parameters(node))),
     )
-    node.body = [*docstring, ast.Expr(ast.Constant(_yields(node.body)))]
+    node.body = [*docstring, ast.Expr(ast.Constant(f"{yields(node.body)} {_is_closed(node.body)}"))]
     return unit
+
+
+def numbered(name: str, names: Counter[str]) -> str:
+    """Return the name of a module's next definition of a name: the second one ends in "#2"."""
+    names[name] += 1
+    return name if names[name] == 1 else f"{name}#{names[name]}"
 
 
 def parameters(node: Function) -> list[str]:
@@ -165,16 +202,25 @@ def parameters(node: Function) -> list[str]:
     ]
 
 
-def _yields(body: list[ast.stmt]) -> bool:
-    """Return whether these statements make their function a generator."""
+def own_nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    """Yield the nodes of a function's body, without what stands within the functions and classes inside it."""
     waiting: list[ast.AST] = list(body)
     while waiting:
         node = waiting.pop()
-        if isinstance(node, ast.Yield | ast.YieldFrom):
-            return True
+        yield node
         if not isinstance(node, Function | ast.Lambda | ast.ClassDef):
             waiting.extend(ast.iter_child_nodes(node))
-    return False
+
+
+def yields(body: list[ast.stmt]) -> bool:
+    """Return whether these statements make their function a generator."""
+    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own_nodes(body))
+
+
+def _is_closed(body: list[ast.stmt]) -> bool:
+    """Return whether a method with this body holds its class in a closure."""
+    nodes = (node for statement in body for node in ast.walk(statement))
+    return any(isinstance(node, ast.Name) and node.id in ("super", "__class__") for node in nodes)
 
 
 def _unit(node: Function | ast.ClassDef, name: str, kind: Literal["function", "class"], of: str) -> Unit:

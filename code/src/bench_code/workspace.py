@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import glob
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from bench_code.git import CodeError, Repository
-from bench_code.orders import compare_orders, with_known_sharing
 from bench_code.present import Present
-from bench_code.record import ABSENT, Execution
+from bench_code.record import Execution
 from bench_code.store import ExecutionStore
-from bench_code.units import digest
+from bench_code.units import Module, digest
 
 FOLDER = "bench-code"
 """The name of the state's folder under git's common directory."""
@@ -87,7 +85,11 @@ class Workspace:
         if tree == before and kind == "run" and patched:
             return last
         self.repository.commit(tree, f"{kind} {note}".strip())
-        versions = [version for path in self.repository.changed(before, tree) for version in self.versions_of(path)]
+        files = self.repository.files(tree)
+        paths = self.repository.changed(before, tree)
+        versions = [version for path in paths for version in self.versions_of(path, files.get(path, ""))]
+        for path in {version[0].partition("::")[0] for version in versions}:
+            drop_outdated_bytecode(self.root / path)
         changed = set(self.repository.changed(patched or before, tree))  # another worktree may have made the last step
         with self.store.writing():
             step = self.store.add_step(tree, kind, note, str(self.root))
@@ -100,15 +102,16 @@ class Workspace:
                 self.store.db.execute("INSERT OR REPLACE INTO worktrees VALUES (?, ?)", (str(self.root), base))
         return step
 
-    def present(self) -> Present:
-        """Return the present tree. A source text that was parsed before is not parsed again."""
-        return Present(self.root, parse=self.store.module)
+    def present(self, step: int = 0, environment: Mapping[str, str] | None = None) -> Present:
+        """Return the tree of a step, or the present tree, for a process with these variables. A text is parsed once."""
+        tree = self.named_step(step).tree if step else self.repository.snapshot()
+        return Present(self.root, tree, self.repository.files(tree), self._parsed, environment)
 
-    def drop_outdated_bytecode(self) -> None:
-        """Delete the compiled files of the tree that are not newer than their source; the function of this name says why."""
-        listing = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.py")
-        for path in {self.root / os.fsdecode(name) for name in self.repository.ask(*listing).split(b"\0") if name}:
-            drop_outdated_bytecode(path)
+    def _parsed(self, path: str, value: str) -> Module | None:
+        try:
+            return self.store.module(value.partition(" ")[2], (self.root / path).read_bytes)
+        except OSError:
+            return None
 
     def _new(self, versions: Sequence[tuple[str, str, str]]) -> Iterator[tuple[str, str, str]]:
         """Yield the versions that differ from the last version of the same artifact."""
@@ -117,8 +120,8 @@ class Workspace:
             if self.store.rows(query, artifact) != [(value,)]:
                 yield artifact, kind, value
 
-    def versions_of(self, path: str) -> Iterator[tuple[str, str, str]]:
-        """Yield the artifacts of a file, each with its kind and the digest of its present version."""
+    def versions_of(self, path: str, value: str) -> Iterator[tuple[str, str, str]]:
+        """Yield the artifacts of a file with this value in git, each with its kind and the digest of its present version."""
         file = self.root / path
         known = self.store.rows("SELECT DISTINCT artifact, kind FROM versions WHERE artifact LIKE ?", f"{path}::%")
         try:
@@ -130,7 +133,7 @@ class Workspace:
         elif not path.endswith(".py"):
             yield path, "document" if path.endswith(DOCUMENTS) else "data", digest(content)
         else:
-            module = self.store.module(content)
+            module = self.store.module(value.partition(" ")[2], lambda: content)
             yield path, "module", module.skeleton
             for unit in module.units:
                 test = unit.name.rpartition(".")[2].startswith("test_") and unit.kind == "function"
@@ -145,30 +148,15 @@ class Workspace:
             raise CodeError(f"there is no step {step}; the last is {self.store.last_step()[0]}")
         return WorkspaceStep(*rows[0])
 
-    def save(self, step: int, layout: str, executions: Sequence[Execution], reversed_: bool = False) -> None:
-        """Store executions, and add to them what two orders of the same tests have shown them to share.
+    def save(self, step: int, layout: str, executions: Sequence[Execution]) -> None:
+        """Store executions.
 
         Args:
             step: The step whose tree they ran on.
             layout: The options under which they ran. A result of one layout never counts in another.
             executions: The executions, in the order in which they ran.
-            reversed_: Whether the order was the reverse of the usual one.
         """
-        self._read_modules(executions)
-        if reversed_:
-            executions = compare_orders(self.store, layout, executions)
-        else:
-            executions = with_known_sharing(self.store, self.present(), executions)
         self.store.save(step, layout, executions)
-
-    def _read_modules(self, executions: Sequence[Execution]) -> None:
-        """Parse the modules that executions rely on and that no step has parsed, because git ignores them."""
-        records = {record for execution in executions for record in execution.records}
-        modules = {(fact.name, fact.value) for record in records for fact in record.facts if fact.kind == "skeleton"}
-        for path, skeleton in sorted(modules):
-            if skeleton != ABSENT and not self.store.is_known(skeleton):
-                with contextlib.suppress(OSError):
-                    self.store.module((self.root / path).read_bytes())
 
 
 def drop_outdated_bytecode(source: Path) -> None:

@@ -99,7 +99,6 @@ def _row(suite: Suite, edit: Mutant) -> dict[str, str] | None:
         row |= {key: found.pop(key) for key in ("tests", "changed")}
         row |= {f"{selector} {key}": value for key, value in found.items()}
         row[f"{selector} s"] = session.processor
-        row |= {"unrecorded": int(session.unrecorded)} if selector == "bench" else {}
     return {key: str(value) for key, value in row.items()} if plain else None
 
 

@@ -30,9 +30,8 @@ def of_edits(rows: Rows) -> list[str]:
         f"these (at most {limit(kept, 'bench')}). After the others it ran all tests that there were.",
         f"After the {count} edits `bench code` ran {share(changing(rows), 'bench')} of the tests, and pytest-testmon "
         f"{share(changing(rows), 'testmon')}; after all edits {share(rows, 'bench')} and {share(rows, 'testmon')}.",
-        f"In {total(rows, 'unrecorded')} of the {len(rows)} sessions `bench code` ran all tests unrecorded, to save time. "
-        f"A test that ran came out otherwise than in a plain run in {wrong['bench']} sessions of `bench code` and "
-        f"{wrong['testmon']} of pytest-testmon.",
+        f"A test that ran came out otherwise than in a plain run in {wrong['bench']} of the {len(rows)} sessions of `bench "
+        f"code` and {wrong['testmon']} of pytest-testmon.",
     ]
 
 
@@ -41,7 +40,7 @@ def of_suites(suites: Rows) -> list[str]:
     return [
         f"{total(suites, 'unsteady')} of {total(suites, 'tests') + total(suites, 'unsteady'):,} tests differ between two plain "
         f"runs, and after {total(suites, 'left out')} of the edits that were drawn the tests did not end. These are left out. "
-        f"{total(suites, 'differ')} tests come out otherwise in the session that records them first.",
+        f"{total(suites, 'differ')} tests come out otherwise in the first session.",
     ]
 
 
@@ -69,7 +68,7 @@ def of_times(rows: Rows) -> list[str]:
     return [
         f"After an edit of a body a session took {_span(bodies)} times as long as all tests (median {median(bodies):.2f}): at "
         f"most 0.6 times after {under} of {len(bodies)} edits, and more than 1.1 times after {over}.",
-        f"Where nothing changed, a session took {_span(nothing)} seconds. The first run, which records all tests, took "
+        f"Where nothing changed, a session took {_span(nothing)} seconds. The first run took "
         f"{_span(firsts)} times a plain run ({len(suites)} suites, whose tests take {_span(plain)} seconds).",
     ]
 

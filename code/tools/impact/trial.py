@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import resource
 import shutil
 import sqlite3
@@ -49,14 +48,12 @@ class Session:
 
     table         the result of each test that ran
     kept          the results that are said to hold of the tests that did not run
-    unrecorded    whether `bench code` said that it ran all tests unrecorded, since that is cheaper
     wall          seconds
     processor     seconds of the processor
     """
 
     table: Table
     kept: Table
-    unrecorded: bool
     wall: float
     processor: float
 
@@ -251,17 +248,13 @@ def run_session(tree: Path, package: Package, selector: str, limit: int | None) 
                 return None
         wall, after = time.monotonic() - began, os.times()
         spent = after.children_user + after.children_system - before.children_user - before.children_system
-        for file in (out, err):
-            file.seek(0)
-        said = err.read()
+        out.seek(0)
         if selector == "bench":
             found = json.loads(out.read() or "{}")
             ran, kept = (_coarse(found.get(key, {})) for key in ("ran", "kept"))
-            return Session(
-                ran, kept, re.search(r"all \d+ tests ran unrecorded", said) is not None, round(wall, 2), round(spent, 2)
-            )
+            return Session(ran, kept, round(wall, 2), round(spent, 2))
     ran = json.loads(to.read_text(encoding="utf-8")) if to.exists() else {}
-    return Session(ran, {}, False, round(wall, 2), round(spent, 2))
+    return Session(ran, {}, round(wall, 2), round(spent, 2))
 
 
 def _coarse(table: Mapping[str, str]) -> Table:

@@ -88,3 +88,12 @@ def test_the_query_of_a_check_is_shown_and_one_that_does_more_than_ask_is_refuse
     assert "  the copy of store bank: SELECT sum(cents) FROM payment" in lines
     with pytest.raises(ConfigError, match="a check's sql begins with SELECT, WITH or VALUES"):
         shown(tmp_path, monkeypatch, text.format("COPY (SELECT 1) TO PROGRAM 'touch CANARY'"))
+
+
+def test_what_another_writer_is_to_do_is_shown_with_its_store_and_its_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bank.db").touch()
+    text = 'agent = "true bank.db"\n[[store]]\nsqlite = "bank.db"\n[[meanwhile]]\nsql = "DELETE FROM bill"\ncall = "bank.pay"\n'
+    lines = shown(tmp_path, monkeypatch, text)
+    assert "  the copy of store bank, before bank.pay: DELETE FROM bill" in lines

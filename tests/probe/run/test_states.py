@@ -14,7 +14,7 @@ import pytest
 
 from bench.common.errors import ConfigError
 from bench.probe.read.blame import blame_of
-from bench.probe.run.gateway.subject import OwnersCheck, ProbedAgent, Service, Subject
+from bench.probe.run.gateway.subject import OthersStep, OwnersCheck, ProbedAgent, Service, Subject
 from bench.probe.run.probe import Probe
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
@@ -37,7 +37,9 @@ def payer_of(folder: Path, mode: str) -> Subject:
     service = Service("pay", "PAY_URL", "http://127.0.0.1:{port}", serve)
     words = (*program, mode)
     agent = ProbedAgent(words, words, folder, limit=60.0)
-    return Subject("payer", agent, services=(service,), settle=0.02, patience=6.0, remembers=True)
+    return Subject(
+        "payer", agent, services=(service,), settle=0.02, patience=6.0, takes_sql=frozenset({"shop"}), remembers=True
+    )
 
 
 def probed(folder: Path, subject: Subject, *only: str, until: str = "") -> list[CellRun]:
@@ -189,3 +191,27 @@ def test_a_request_that_is_delivered_again_later_finds_more_than_one_that_comes_
     judged = first(probed(tmp_path, payer_of(tmp_path, mode), f"#1.{point}", until=plan), plan)
     assert judged.verdict == verdict
     assert all(finding.culprit == "tool" for finding in judged.findings)
+
+
+@pytest.mark.parametrize(("mode", "verdict"), [("debits", "overwritten"), ("debits swaps", "same"), ("debits adds", "same")])
+def test_what_another_writer_changed_meanwhile_has_to_stand(tmp_path: Path, mode: str, verdict: str) -> None:
+    plan = f"pay.POST {'/debit' if 'adds' in mode else '/balance'}#1.meanwhile"
+    subject = payer_of(tmp_path, mode)
+    truth = replace(subject, checks=(OwnersCheck("shop", "SELECT cents FROM account"),))
+    runs = probed(tmp_path, truth, "#1.meanwhile", until="" if mode == "debits" else plan)
+    cell = next(run for run in runs if run.plan == plan)
+    assert cell.judged and cell.judged.verdict == verdict
+    assert [cell.texts[check] for check in cell.judged.checks] == [f"[({4500 if verdict == 'overwritten' else 4507},)]"]
+    if mode == "debits":
+        blame = blame_of("pay.POST /balance", [run.judged for run in runs if run.judged and run.judged.mended])
+        assert blame and blame.minimal == (frozenset({"swap"}),)
+
+
+@pytest.mark.parametrize(("mode", "verdict"), [("approves", "changed"), ("approves shown", "gave_up")])
+def test_what_was_approved_before_it_changed_is_not_paid_as_it_is_now(tmp_path: Path, mode: str, verdict: str) -> None:
+    step, plan = OthersStep("shop", "UPDATE bill SET cents = 99900", "pay.POST /settle"), "pay.POST /settle#1.meanwhile"
+    subject = replace(payer_of(tmp_path, mode), meanwhile=(step,))
+    truth = replace(subject, checks=(OwnersCheck("shop", "SELECT cents FROM payment"),))
+    cell = next(run for run in probed(tmp_path, truth, "#1.meanwhile", until=plan) if run.plan == plan)
+    assert cell.judged and cell.judged.verdict == verdict
+    assert [cell.texts[check] for check in cell.judged.checks] == ["[(99900,)]" if verdict == "changed" else "[]"]

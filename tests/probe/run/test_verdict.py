@@ -21,11 +21,14 @@ from hypothesis import strategies as st
 
 from bench.common.digests import Texts
 from bench.probe.run.causes import name_calls
+from bench.probe.run.cells import cells_of
 from bench.probe.run.clean import clean_of
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.gate import LiveCall
 from bench.probe.run.gateway.journal import Journal
-from bench.probe.run.gateway.striker import Striker
+from bench.probe.run.gateway.striker import CellStrike, Striker
+from bench.probe.run.gateway.subject import ProbedAgent, Subject
+from bench.probe.run.meanwhile import step_before
 from bench.probe.run.runner import call_of
 from bench.probe.run.varying import ValueChange, ValueJudge, ValuePlace
 from bench.probe.run.verdict import judge
@@ -71,7 +74,8 @@ TABLES = """
 """
 LEDGER = """
     CREATE TABLE ledger (at INTEGER PRIMARY KEY, held TEXT);
-    INSERT INTO ledger VALUES (1, '5000.00'), (2, '[]'), (3, '{"paid": [], "at": 0}'), (4, '{}'), (5, NULL);"""
+    INSERT INTO ledger VALUES (1, '5000.00'), (2, '[]'), (3, '{"paid": [], "at": 0}'), (4, '{}'), (5, NULL),
+        (6, '{"cents": 500000, "at": 0}');"""
 
 
 def statement(kind: str) -> str:
@@ -192,7 +196,13 @@ def shop(request: pytest.FixtureRequest) -> Iterator[Shop]:
 
 
 async def course_of(
-    stores: Stores, place: str, act: Callable[[str, str], None], kinds: Sequence[str], masks: Masks, alone: str
+    stores: Stores,
+    place: str,
+    act: Callable[[str, str], None],
+    kinds: Sequence[str],
+    masks: Masks,
+    alone: str,
+    strike: CellStrike | None = None,
 ) -> AgentCourse:
     """Do these effects in turn, each by a call. What is `alone` is done by nobody's call."""
 
@@ -202,7 +212,7 @@ async def course_of(
     await stores.reset()
     journal = Journal(lambda value: value, masks.identity, stores)
     journal.begin(await stores.read())
-    gate = Striker(journal, None, 1.0, nobody_dies)
+    gate = Striker(journal, strike, 1.0, nobody_dies)
     for number, kind in enumerate(kinds, 1):
         call = LiveCall(number, "shop", "http", kind, {"nonce": uuid4().hex})
         assert await gate.arrived(call) == "pass"
@@ -215,7 +225,9 @@ async def course_of(
     await journal.read()
     texts = Texts()
     calls = tuple(call_of(entry, texts) for entry in journal.calls)
-    return AgentCourse(calls, tuple(entry.identity for entry in journal.calls), tuple(journal.readings), texts=texts)
+    identities = tuple(entry.identity for entry in journal.calls)
+    struck = gate.struck.call.number if gate.struck and gate.delivered else None
+    return AgentCourse(calls, identities, tuple(journal.readings), texts=texts, struck=struck)
 
 
 @settings(max_examples=10, deadline=None, phases=(Phase.generate,))
@@ -320,6 +332,11 @@ WRITES = {
         "SELECT json_array_length(held, '$.paid')",
     ),
     "key": (4, "json_set(held, '$.bill', {amount})", "SELECT held LIKE '%bill%'"),
+    "sum": (
+        6,
+        "json_set(held, '$.cents', json_extract(held, '$.cents') - {amount}, '$.at', {time})",
+        "SELECT round((500000 - json_extract(held, '$.cents')) / 1000.0)",
+    ),
     "text": (
         5,
         "coalesce(held, '') || 'paid {amount}' || char(10)",
@@ -347,6 +364,65 @@ def test_a_text_that_holds_a_number_or_json_adds_up_as_it_would_by_itself(shop: 
     clean = clean_of([made(1, Masks()) for _ in range(3)])
     judged = judge(clean, name_calls(made(2, clean.masks), clean.calls))
     assert judged.verdict == ("doubled" if stands[-1] == 2 else "absorbed")
+
+
+@pytest.mark.parametrize("shop", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(("again", "verdict"), [("held + excluded.held", "doubled"), ("excluded.held", "absorbed")])
+def test_a_number_of_a_row_that_was_added_adds_up_or_is_set_again(shop: Shop, again: str, verdict: str) -> None:
+    stands = list[float]()
+
+    def act(place: str, _: str) -> None:
+        amount = 900 + secrets.randbelow(200)
+        with closing(sqlite3.connect(place, isolation_level=None)) as database:
+            database.execute(f"INSERT INTO ledger VALUES (9, {amount}) ON CONFLICT (at) DO UPDATE SET held = {again}")
+            stands.append(round(float(database.execute("SELECT held FROM ledger WHERE at = 9").fetchone()[0]) / 1000))
+
+    def made(calls: int, masks: Masks) -> AgentCourse:
+        return shop.runner.run(course_of(shop.stores, shop.place, act, ["pay"] * calls, masks, ""))
+
+    clean = clean_of([made(1, Masks()) for _ in range(3)])
+    judged = judge(clean, name_calls(made(2, clean.masks), clean.calls))
+    assert (judged.verdict, stands[-1]) == (verdict, 2 if verdict == "doubled" else 1)
+
+
+@pytest.mark.parametrize("shop", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("kind", ["debit", "other_debit"])
+@pytest.mark.parametrize(
+    ("how", "verdict"), [("adds", "same"), ("overwrites", "overwritten"), ("doubles", "doubled"), ("leaves out", "lost")]
+)
+def test_what_another_writer_added_stands_beside_what_the_agent_did(shop: Shop, kind: str, how: str, verdict: str) -> None:
+    balances = list[int]()
+
+    def act(place: str, done: str) -> None:
+        with closing(sqlite3.connect(place, isolation_level=None)) as database:
+            for _ in range(1 if done != kind else {"doubles": 2, "leaves out": 0}.get(how, 1)):
+                database.executescript(statement(done))
+            if done == kind and how == "overwrites":
+                database.execute("UPDATE accounts SET balance = balance - 7 WHERE name = 'ada'")
+            balances.append(database.execute("SELECT balance FROM accounts WHERE name = 'ada'").fetchone()[0])
+
+    subject = Subject("shop", ProbedAgent((), (), Path()), takes_sql=frozenset({"shop"}))
+    [(identity, call)] = [(made, call) for call, made, _ in shop.clean.reference.own_calls() if call.tool == kind]
+    step = step_before(shop.clean, subject, call, identity)
+    strike = CellStrike(identity, 1, "meanwhile", "", shop.clean.acting, step)
+    struck = shop.runner.run(course_of(shop.stores, shop.place, act, KINDS, shop.clean.masks, "", strike))
+    judged = judge(shop.clean, name_calls(struck, shop.clean.calls), f"shop.{kind}#1", "meanwhile")
+    assert (judged.verdict, len(judged.findings)) == (verdict, verdict != "same")
+    amount = {"debit": 30, "other_debit": 20}[kind]
+    assert balances[-1] == 50 + {"adds": 7, "overwrites": 0, "doubles": 7 - amount, "leaves out": 7 + amount}[how]
+
+
+@pytest.mark.parametrize("shop", ["sqlite"], indirect=True)
+def test_a_budget_meets_the_gravest_cell_of_each_call_first(shop: Shop) -> None:
+    subject = Subject("shop", ProbedAgent(("go",), ("go", "on"), Path()), takes_sql=frozenset({"shop"}))
+    cells = cells_of(shop.clean, subject)
+    rounds = [cells[at : at + len(KINDS)] for at in range(0, 5 * len(KINDS), len(KINDS))]
+    assert [{cell.point for cell in each} for each in rounds] == [
+        {"in_flight"}, {"lost"}, {"lost"}, {"unacknowledged"}, {"resumed_twice"}
+    ]  # fmt: skip
+    assert all({cell.call for cell in each} == {f"shop.{kind}#1" for kind in KINDS} for each in rounds)
+    with_numbers = {cell.call for cell in cells if cell.point == "meanwhile"}
+    assert with_numbers == {"shop.debit#1", "shop.other_debit#1"}  # the table `stock`, to which `commit` adds, has no key
 
 
 def test_an_amount_that_is_set_and_not_added_is_no_second_effect() -> None:

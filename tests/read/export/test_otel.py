@@ -164,7 +164,10 @@ def test_an_endpoint_that_takes_nothing_is_one_line(recorded: Run, monkeypatch: 
 
 
 def test_a_trial_that_ended_in_an_error_is_an_error_also_without_a_reason(tmp_path: Path) -> None:
-    records = [trial(outcome="error", reason=reason, events=[called(1)], id=f"t{reason}") for reason in ("lost: all", "")]
+    records = [
+        trial(outcome="error", reason=reason, events=[called(1)], repetition=number, id=f"t{number}")
+        for number, reason in enumerate(("lost: all", ""), start=1)
+    ]
     run = write_with_texts(tmp_path / "run", records, {"d1": "ask", "d2": "answer"})
     [path] = export(run, EXPORTS["otel"], tmp_path / "out")
     roots = [next(spans_in(json.loads(line))) for line in path.read_text(encoding="utf-8").splitlines()]

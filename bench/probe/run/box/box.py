@@ -30,6 +30,8 @@ RESOLVER = Path("/etc/resolv.conf")
 """It can lead into /run, and names are looked up as ever."""
 GRACE = 5.0
 """Seconds for the program that holds a box to end."""
+KEPT = {"npx": (".npm",), "uvx": (".cache/uv", ".local/share/uv")}
+"""Programs that load what they start, and where they keep it in the home: it stays from run to run."""
 OUTSIDE = frozenset(("docker", "podman", "nerdctl"))
 """Programs that hand a command over to a server, which starts it outside of any box."""
 OR = "or give --unboxed: then copies are handed over by path, and what your agent opens by its own path is real"
@@ -168,7 +170,7 @@ def box_plan(
     layers: Path,
     gateway: Path,
     owners: Iterable[Path],
-    programs: Iterable[Sequence[str]],
+    programs: Sequence[Sequence[str]],
     places: Iterable[Path],
     variables: Mapping[str, str],
 ) -> BoxPlan:
@@ -194,6 +196,8 @@ def box_plan(
     new = {Path(path).resolve() for path in (*HIDDEN, *(variables.get(name) for name in OWN)) if path and Path(path).is_dir()}
     hidden = [path for path in sorted(new) if not any(path.is_relative_to(root) for root in roots)]
 
+    started = {Path(words[0]).name for words in programs}
+    kept = [homes[0] / place for program, caches in KEPT.items() if program in started and homes for place in caches]
     needed = [RESOLVER, Path(sys.prefix), Path(sys.base_prefix), Path(bench.__path__[0])]
     for words in programs:
         program = shutil.which(words[0], path=variables.get("PATH"))
@@ -203,7 +207,7 @@ def box_plan(
         above = [place for place in hidden if path.is_relative_to(place) and path != place]
         if above and not any(map(path.is_relative_to, roots)):
             shown.append(above[-1] / path.relative_to(above[-1]).parts[0])
-    return BoxPlan(layers, gateway, roots, tuple(hidden), _outermost(shown), owners, tuple(places))
+    return BoxPlan(layers, gateway, roots, tuple(hidden), _outermost(shown), owners, tuple(places), tuple(kept))
 
 
 def outside_by(words: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ import pickle
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,6 +41,7 @@ class BoxPlan:
     layers   the private folder for what is written in the box
     gateway  the folder with the gateway's socket, which is reached from the box
     roots    the folders of which the agent sees copies: what it writes there lies in a layer
+    kept     folders in the roots that stay as a former run left them: caches of those who load what they start
     hidden   the folders that are new and empty
     shown    files and folders in hidden folders that are seen nevertheless, read-only
     stores   paths of the stores, and of the configs that the probe writes
@@ -53,7 +54,8 @@ class BoxPlan:
     hidden: tuple[Path, ...]
     shown: tuple[Path, ...] = ()
     stores: tuple[Path, ...] = ()
-    places: tuple[Path, ...] = field(default=())
+    places: tuple[Path, ...] = ()
+    kept: tuple[Path, ...] = ()
 
 
 class Inside:
@@ -102,7 +104,8 @@ class Inside:
         kernel.bind(plan.layers, plan.layers)
         self._layers = self._open(plan.layers)
         self._upper.mkdir(exist_ok=True)
-        sources = {path: self._open(path) for path in (*plan.roots, plan.gateway, *plan.shown, *plan.places)}
+        kept = filter(Path.is_dir, plan.kept)
+        sources = {path: self._open(path) for path in (*plan.roots, plan.gateway, *plan.shown, *plan.places, *kept)}
         devices = {path: path.stat().st_dev for path in plan.roots}
         kernel.set_read_only("/", wanted=True, recursive=True)
         kernel.set_read_only(self._layers, wanted=False)
@@ -114,14 +117,13 @@ class Inside:
             self._show(sources[path], path)
         for number, path in enumerate(plan.roots):
             path.mkdir(parents=True, exist_ok=True)
-            upper, work = (self._upper / f"{kind}{number}" for kind in ("upper", "work"))
-            upper.mkdir()
-            upper.chmod(stat.S_IMODE(Path(sources[path]).stat().st_mode))
-            work.mkdir()
-            options = f"lowerdir={sources[path]},upperdir={upper},workdir={work},userxattr,index=off"
-            kernel.mount("overlay", path, "overlay", kernel.NO_SETUID | kernel.NO_DEVICES, options)
+            _overlay(sources[path], path, self._upper / f"upper{number}", self._upper / f"work{number}")
             if path.stat().st_dev == devices[path]:
                 raise OSError(f"{path} is not a copy in the box")
+        for number, path in enumerate(plan.kept):
+            path.mkdir(parents=True, exist_ok=True)
+            lower = sources.get(path) or self._open(self._made("empty"))
+            _overlay(lower, path, self._made(f"kept{number}"), self._made(f"work{number}"))
         self._sources = sources
         self._show(sources[plan.gateway], plan.gateway)
         for path in _sockets():
@@ -152,6 +154,7 @@ class Inside:
         Returns:
             The number of the open file by which others enter it.
         """
+        self._begun.clear()
         if self.paths_written() or set(self._strays()) != self._new:
             self.build()
         return self._namespace
@@ -191,6 +194,11 @@ class Inside:
     @property
     def _upper(self) -> Path:
         return Path(self._layers, str(self._layer))
+
+    def _made(self, name: str) -> Path:
+        """Return a folder beside the layers."""
+        (made := Path(self._layers, name)).mkdir(exist_ok=True)
+        return made
 
     def _close(self) -> None:
         for opened in (*self._opened, self._namespace):
@@ -249,6 +257,15 @@ class Inside:
             code = error.errno or 1
         finally:
             os._exit(code)
+
+
+def _overlay(lower: str, path: Path, upper: Path, work: Path) -> None:
+    """Mount a copy of a folder: what is written there lies in `upper`."""
+    for folder in (upper, work):
+        folder.mkdir(exist_ok=True)
+    upper.chmod(stat.S_IMODE(Path(lower).stat().st_mode))
+    options = f"lowerdir={lower},upperdir={upper},workdir={work},userxattr,index=off"
+    kernel.mount("overlay", path, "overlay", kernel.NO_SETUID | kernel.NO_DEVICES, options)
 
 
 def _items(layer: Path, root: Path, stores: tuple[Path, ...]) -> Iterator[tuple[Path, Path, os.stat_result]]:

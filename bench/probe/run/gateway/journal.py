@@ -44,6 +44,9 @@ class Readable(Protocol):
     async def read(self) -> StoreReading:
         """Return one reading."""
 
+    async def change(self, name: str, sql: str) -> None:
+        """Change the copy of a store by a statement. Raises ConfigError."""
+
     async def reading(self) -> StoreReading:
         """Return a reading that is equal to the one before it."""
 
@@ -195,10 +198,18 @@ class Journal:
         self._note(started, calls or (self._owed if changed else ()), reading)
         self._owed = ()
 
-    def _note(self, started: float, calls: tuple[int, ...], reading: StoreReading) -> None:
+    async def step_in(self, store: str, sql: str) -> bool:
+        """Change a store as another writer does. Return whether that changed a row. Raises ConfigError."""
+        await self._stores.change(store, sql)
+        started, reading = self.now(), await self._stores.read()
+        stepped = reading.digest != self._last.digest
+        self._note(started, (), reading, other=True)
+        return stepped
+
+    def _note(self, started: float, calls: tuple[int, ...], reading: StoreReading, *, other: bool = False) -> None:
         changed = tuple(changes(self._last, reading))
         if changed or calls or reading.digest != self._last.digest or not self.readings:
-            self.readings.append(StoresRead(started, reading.digest, changed, calls, reading.more))
+            self.readings.append(StoresRead(started, reading.digest, changed, calls, reading.more, other))
         self._last = reading
 
 

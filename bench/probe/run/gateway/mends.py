@@ -38,6 +38,11 @@ class Mends:
         """Whether a call whose answer was given up is done before the agent's next call."""
         return "look" in self._parts
 
+    @property
+    def swaps(self) -> bool:
+        """Whether a call that was made before another writer's step is refused."""
+        return "swap" in self._parts
+
     def forgets_after(self, point: str) -> bool:
         """Return whether the agent loses what it knows when it is started again. The journal then is its whole memory: an agent
         that notes a call before it is done remembers what nobody did."""

@@ -8,14 +8,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
+from bench.common.errors import ConfigError
 from bench.probe.points import POINTS, AgentDeath, AnswerFate, CallFate, StrikePoint
 from bench.probe.run.gateway.damaged import DAMAGES, damaged
 from bench.probe.run.gateway.gate import LiveCall, Undelivered
 from bench.probe.run.gateway.journal import Journal, JournaledCall
 from bench.probe.run.gateway.mends import Mends
+from bench.probe.run.gateway.subject import OthersStep
 from bench.probe.run.gateway.tape import PlayedTape
 
-MEETING = 1.0
+MEETING = 2.0
 """Seconds for which a call of one of two processes waits until the other one makes it too."""
 HELD_LONG = 0.2
 """Seconds. A call that is made again sooner was not given up: equal calls can be made at the same time."""
@@ -27,13 +29,14 @@ _NOT_PASSED_ON = frozenset[CallFate](("hold", "error", "rate_limit", "malformed"
 @dataclass(frozen=True)
 class CellStrike:
     """The strike of a cell: the `nth` call with this identity is struck at a point, in a wire form. `acting` has the identities
-    of the calls that have an effect, or may have one."""
+    of the calls that have an effect, or may have one; `step` is what another writer does right before."""
 
     identity: str
     nth: int
     point: str
     form: str
     acting: frozenset[str] = frozenset()
+    step: OthersStep | None = None
 
 
 class Striker:
@@ -124,6 +127,8 @@ class Striker:
             await self._die()
         if self.dead:
             return self._dropped(entry)
+        if at and at.others:
+            await self._step_in()
         before = self._fate(entry)
         self.delivered = self.delivered or before not in ("pass", "again")
         if before not in _NOT_PASSED_ON:
@@ -131,6 +136,15 @@ class Striker:
         else:
             entry.given_otherwise = before != "hold"
         return before
+
+    async def _step_in(self) -> None:
+        """Let another writer change a store, unless other calls are in flight: nobody could tell who changed what."""
+        assert self._strike and self._strike.step
+        step = self._strike.step
+        try:
+            self.delivered = len(self._flying) == 1 and await self.journal.step_in(step.store, step.sql)
+        except ConfigError as error:
+            self.noticed("", f"another writer could not change store {step.store}: {error}")
 
     async def _note_look(self, entry: JournaledCall) -> None:
         """Note that an agent looks, if this call arrives after it gave up the call that is held."""
@@ -142,6 +156,8 @@ class Striker:
     def _fate(self, entry: JournaledCall) -> CallFate:
         """Return what happens to a call of a running agent."""
         before = self._point.before if entry is self.struck and self._point else "pass"
+        if self._mends and self._mends.swaps and self.struck and entry.identity == self.struck.identity:
+            return "error"
         if self._tape and before not in _NOT_PASSED_ON:
             entry.call.taped = self._tape.answer_to(entry)
             return before if entry.call.taped else "error"

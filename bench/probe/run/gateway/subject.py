@@ -106,6 +106,19 @@ class OwnersCheck:
 
 
 @dataclass(frozen=True)
+class OthersStep:
+    """What another writer does right before a call.
+
+    store, sql   the store's name, and one statement
+    call         the pattern of `DOOR.TOOL` for which the owner wants it
+    """
+
+    store: str
+    sql: str
+    call: str = "*"
+
+
+@dataclass(frozen=True)
 class Subject:
     """Everything that is probed except the stores (`bench.probe.run.witness`).
 
@@ -115,6 +128,8 @@ class Subject:
     reads      patterns of `DOOR.TOOL` for what only reads, as the owner says
     meant      patterns of `DOOR.TOOL` for calls that the task makes more than once with the same arguments
     checks     what the owner asks at the end of each run
+    meanwhile  what another writer does right before calls, as the owner says
+    takes_sql  the names of the stores that take SQL
     remembers  whether one of its stores is the agent's memory
     functions  `MODULE:FUNCTION` of tools in the agent's own process, besides those of frameworks; None: none are sought
     """
@@ -130,6 +145,8 @@ class Subject:
     reads: tuple[str, ...] = ()
     meant: tuple[str, ...] = ()
     checks: tuple[OwnersCheck, ...] = ()
+    meanwhile: tuple[OthersStep, ...] = ()
+    takes_sql: frozenset[str] = frozenset()
     remembers: bool = False
     functions: tuple[str, ...] | None = None
 

@@ -16,6 +16,8 @@ from bench.probe.run.witness.stores import Stores
 from bench.record.probe.rows import SEQUENCES, Cell, RowDifference, StoreReading
 
 Columns = dict[str, Cell] | None
+OTHER = "another writer"
+"""The identity of what is no call: the step of another writer."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +61,17 @@ class PlayedTape:
 
     def do(self, entry: JournaledCall) -> None:
         """Change the rows as the recorded call did."""
-        call = self._calls.get((entry.identity, entry.nth))
+        self._change(self._calls.get((entry.identity, entry.nth)))
+
+    def _change(self, call: TapedCall | None) -> None:
         for row in call.rows if call else ():
             place = (row.store, row.table, row.key)
             first, now = self._rows[place]
             self._rows[place] = (first, self._moved(now, row))
+
+    def step_in(self) -> None:
+        """Change the rows as another writer did."""
+        self._change(self._calls.get((OTHER, 1)))
 
     def reading(self) -> StoreReading:
         rows = [RowDifference(*place, first, now) for place, (first, now) in self._rows.items() if first != now]
@@ -119,6 +127,10 @@ class TapedStores(Stores):
 
     async def read(self) -> StoreReading:
         return self.tape.reading()
+
+    async def change(self, name: str, sql: str) -> None:
+        del name, sql
+        self.tape.step_in()
 
     async def reading(self) -> StoreReading:
         return self.tape.reading()

@@ -64,7 +64,7 @@ class PathStore(ABC):
 
     def leave_to(self, box: StoresBox, number: int) -> None:
         """Have all that is done with the copy done in a box, which knows the store by this number."""
-        for method in ("reset", "read", "snapshot", "stamp", "recheck", "query"):
+        for method in ("reset", "read", "snapshot", "stamp", "recheck", "query", "change"):
             if hasattr(self, method):
                 setattr(self, method, box.method(number, method))
 

@@ -132,6 +132,11 @@ class PostgresStore:
             session.execute("SET default_transaction_read_only = on")
             return session.execute(sql.encode(), prepare=True).fetchall()  # one statement, and no further ones behind it
 
+    def change(self, sql: str) -> None:
+        """Change the copy by one statement, as another writer does."""
+        with self._one_line("could not be changed meanwhile"), _connected(self._dsn, self._copy) as session:
+            session.execute(sql.encode(), prepare=True)
+
     def has_changed(self, *, surely: bool = False) -> bool:
         """Return whether the owner's database holds something else than when it was copied, or cannot be read any more.
 
@@ -358,4 +363,5 @@ KIND = StoreKind(
     is_address=True,
     hosts=hosts_of,
     leftovers=Leftovers(left_databases, drop_left),
+    takes_sql=True,
 )

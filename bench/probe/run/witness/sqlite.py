@@ -121,6 +121,11 @@ class SqliteStore(PathStore):
             database.execute("PRAGMA query_only = ON")
             return database.execute(sql).fetchall()
 
+    def change(self, sql: str) -> None:
+        """Change the copy by one statement, as another writer does."""
+        with self._one_line("could not be changed meanwhile"), closing(opened_database(self._copy, "rw")) as database:
+            database.execute(sql)
+
     def _totals_of(self, path: Path) -> dict[str, int]:
         """Return the digest of each table."""
         totals = {}
@@ -246,4 +251,4 @@ def _of(store: StoreSettings, folder: Path, encoding: Encoding) -> SqliteStore:
     return SqliteStore(store.name, where, folder, encoding, store.variables, store.in_place, ignores)
 
 
-KIND = StoreKind("sqlite", _of, frozenset(("ignore", "in_place")), must_be="file")
+KIND = StoreKind("sqlite", _of, frozenset(("ignore", "in_place")), must_be="file", takes_sql=True)

@@ -60,7 +60,10 @@ class StoreCopy(Protocol):
 
 @runtime_checkable
 class TakesQueries(Protocol):
-    """A copy that can be asked by a query of the owner's."""
+    """A copy that takes SQL: it can be asked by a query of the owner's, and changed as another writer does."""
 
     def query(self, sql: str) -> list[tuple[object, ...]]:
         """Return the rows that a query answers, which cannot change the copy."""
+
+    def change(self, sql: str) -> None:
+        """Change the copy by one statement. Raises ConfigError."""

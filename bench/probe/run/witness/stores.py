@@ -212,11 +212,22 @@ class Stores:
         Raises:
             ConfigError: There is no such store, its kind takes no SQL, or the query fails.
         """
+        return repr(await _in_thread(self._taking_sql(name).query, sql))
+
+    async def change(self, name: str, sql: str) -> None:
+        """Change the copy of a store by a statement, as another writer does.
+
+        Raises:
+            ConfigError: There is no such store, its kind takes no SQL, or the statement fails.
+        """
+        await _in_thread(self._taking_sql(name).change, sql)
+
+    def _taking_sql(self, name: str) -> TakesQueries:
         store = next((store for store in self._stores if store.name == name), None)
         if not isinstance(store, TakesQueries):
             takes = [each.name for each in self._stores if isinstance(each, TakesQueries)]
-            raise ConfigError(f"check: no store {name!r} takes SQL; {nearest(name, takes)}")
-        return repr(await _in_thread(store.query, sql))
+            raise ConfigError(f"no store {name!r} takes SQL; {nearest(name, takes)}")
+        return store
 
     async def check_originals(self, when: str, *, surely: bool = False) -> None:
         """Look whether each of the owner's stores is as it was when it was copied. The backup of a store that is not is kept.

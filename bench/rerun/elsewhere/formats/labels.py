@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import AliasPath, Field
+from pydantic import AliasPath, Field, TypeAdapter
 
 from bench.common.bounds import Many
 from bench.common.errors import ResultsError, one_line
 from bench.rerun.elsewhere.formats.members import ItemId, Read
+from bench.rerun.elsewhere.formats.part import RecordedFormat
 from bench.rerun.elsewhere.trials import Blame, RecordedRun, RecordedTrial, RecordedTurn, require_unique, trial_of
 
 
@@ -61,3 +62,9 @@ def agentrx_run(where: str, values: Sequence[RxLabels]) -> RecordedRun:
         blames = tuple(Blame(each.step_number - 1, each.failed_agent) for each in ordered)
         trials.append(RecordedTrial(each.trajectory_id, "0", (), (), solved=False, blames=blames))
     return RecordedRun("AgentRx labels", require_unique(where, trials))
+
+
+FORMATS = (
+    RecordedFormat("Who&When", frozenset({"mistake_step", "history"}), TypeAdapter(WhoAndWhen), who_and_when_run),
+    RecordedFormat("AgentRx", frozenset({"failures", "root_cause"}), TypeAdapter(Many[RxLabels]), agentrx_run, each=True),
+)

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic import AliasPath, Field
+from pydantic import AliasPath, Field, TypeAdapter
 
 from bench.common.bounds import BoundedTable, Many
 from bench.common.errors import one_line
 from bench.record.messages import MessageRole
 from bench.rerun.elsewhere.formats.members import Arguments, ItemId, Read, name_of
+from bench.rerun.elsewhere.formats.part import RecordedFormat
 from bench.rerun.elsewhere.trials import AGENT, AskedCall, RecordedRun, RecordedTurn, require_unique, trial_of
 
 
@@ -133,3 +134,6 @@ def _inspect_turn(message: InspectMessage) -> RecordedTurn:
         return RecordedTurn("tool", text, answers=message.tool_call_id or "", tool=message.function, failed=failed)
     asked = tuple(AskedCall(call.id, call.function, call.arguments) for call in message.tool_calls or ())
     return RecordedTurn(message.role, text, asked)
+
+
+CHAOS = RecordedFormat("mcp-chaos", frozenset({"kind", "detail"}), TypeAdapter(Many[ChaosLine]), chaos_run, each=True)

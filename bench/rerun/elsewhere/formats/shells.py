@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from pydantic import AliasPath, Field
+from pydantic import AliasPath, Field, TypeAdapter
 
 from bench.common.bounds import Many
 from bench.rerun.elsewhere.formats.members import ChatMessage, ItemId, Read, asked_in, name_of
+from bench.rerun.elsewhere.formats.part import RecordedFormat
 from bench.rerun.elsewhere.trials import AGENT, AskedCall, RecordedRun, RecordedTurn, trial_of
 
 
@@ -63,3 +64,9 @@ def mini_run(where: str, run: MiniRun) -> RecordedRun:
         turns.append(RecordedTurn(message.role, text, asked))
     name = run.instance_id or name_of(where, ".traj.json")
     return RecordedRun("mini-SWE-agent", (trial_of(where, turns, name, "0"),), run.model or "")
+
+
+FORMATS = (
+    RecordedFormat("mini-SWE-agent", frozenset({"trajectory_format", "messages"}), TypeAdapter(MiniRun), mini_run),
+    RecordedFormat("SWE-agent", frozenset({"trajectory", "info"}), TypeAdapter(SweRun), swe_run),
+)

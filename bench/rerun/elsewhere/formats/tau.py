@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from pydantic import AliasChoices, AliasPath, Field
+from pydantic import AliasChoices, AliasPath, Field, TypeAdapter
 
 from bench.common.bounds import Many
 from bench.common.errors import ResultsError, one_line
 from bench.record.messages import MessageRole
 from bench.rerun.elsewhere.formats.members import Arguments, ChatMessage, ItemId, Read, asked_in
+from bench.rerun.elsewhere.formats.part import RecordedFormat
 from bench.rerun.elsewhere.trials import AGENT, AskedCall, RecordedRun, RecordedTrial, RecordedTurn, require_unique, trial_of
 
 
@@ -131,3 +132,9 @@ def _tau2_turns(message: Tau2Message) -> Iterator[RecordedTurn]:
         text = answer.content or ""
         failed = text.startswith("Error") if answer.error is None else answer.error
         yield RecordedTurn("tool", text, answers=answer.id or "", by=answer.requestor, failed=failed)
+
+
+FORMATS = (
+    RecordedFormat("tau-bench", frozenset({"traj", "reward"}), TypeAdapter(Many[TauTrial]), tau_run, each=True),
+    RecordedFormat("tau2-bench", frozenset({"simulations"}), TypeAdapter(Tau2Run), tau2_run),
+)

@@ -15,13 +15,14 @@ from bench.wire.processes.agent_process import AgentProcess, Ended
 class Boxed:
     """A box that is open, around `folder` and `home`; `layers` is where it keeps what is written."""
 
-    def __init__(self, base: Path, folder: Path, home: Path, layers: Path | None = None, words: Sequence[str] = ()):
+    def __init__(
+        self, base: Path, folder: Path, home: Path, layers: Path | None = None, programs: Sequence[Sequence[str]] = ()
+    ):
         self.folder, self.home, self.work = folder, home, base / "work"
         self.layers, self.gateway = layers or self.work / "layers", self.work / "gateway"
         for made in (folder, home, self.layers, self.gateway):
             made.mkdir(parents=True, exist_ok=True)
         self.environment = {**os.environ, "HOME": str(home), "AGENT_FOLDER": str(self.work)}
-        programs = [[sys.executable, *words]]
         self.box = Box(box_plan(folder, self.layers, self.gateway, (), programs, (), self.environment))
         self.box.open()
 

@@ -43,9 +43,11 @@ boxed.run("import os, time; os.fork() or os.setsid(); time.sleep(600)")
 """
 
 
-def boxed_or_skipped(base: Path, folder: Path, home: Path, layers: Path | None = None, words: Sequence[str] = ()) -> Boxed:
+def boxed_or_skipped(
+    base: Path, folder: Path, home: Path, layers: Path | None = None, programs: Sequence[Sequence[str]] = ()
+) -> Boxed:
     try:
-        return Boxed(base, folder, home, layers, words)
+        return Boxed(base, folder, home, layers, programs)
     except ConfigError as error:
         pytest.skip(f"there is no box here: {error}")
 
@@ -140,7 +142,9 @@ def test_a_program_in_a_temporary_folder_is_seen_there_with_what_lies_beside_it_
         (tools / "lib").mkdir()
         (tools / "lib" / "more.py").write_text("")
         (tools / "run.py").write_text("import sys; sys.path.insert(0, sys.argv[1]); import more; open(sys.argv[1] + '/x', 'w')")
-        boxed = boxed_or_skipped(tmp_path, tools / "agent", tmp_path / "home", words=[str(tools / "run.py")])
+        boxed = boxed_or_skipped(
+            tmp_path, tools / "agent", tmp_path / "home", programs=[[sys.executable, str(tools / "run.py")]]
+        )
         exits.callback(boxed.box.close)
         code = "import runpy, sys; runpy.run_path(sys.argv.pop(1))"
         ended, printed = boxed.run(code, str(tools / "run.py"), str(tools / "lib"))
@@ -154,6 +158,27 @@ def test_after_a_renewal_all_is_as_it_was_at_first(boxed: Boxed) -> None:
     boxed.box.renew()
     assert boxed.box.paths_written() == []
     assert boxed.run("import os; print(open('kept.txt').read(), os.path.exists('new'))")[1] == "by its owner False"
+
+
+def test_what_npx_loads_stays_for_the_next_run_and_is_no_change_of_the_home(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (home / ".npm").mkdir(parents=True)
+    (home / ".npm" / "known").write_text("of the owner")
+    boxed = boxed_or_skipped(tmp_path, tmp_path / "agent", home, programs=(("npx", "-y", "server"), ("/usr/bin/uvx", "server")))
+    code = (
+        "import os, pathlib; h = pathlib.Path.home(); print(sorted(os.listdir(h / '.npm')), os.path.exists(h / '.cache/uv/x'));"
+    )
+    loads = "(h / '.npm/known').write_text('x'); (h / '.npm/loaded').touch(); (h / '.cache/uv/x').touch(); (h / 'new').touch()"
+    try:
+        assert boxed.run(code + loads) == (Ended(code=0), "['known'] False")
+        assert boxed.box.paths_written() == [str(home / "new")]
+        boxed.box.renew()
+        assert boxed.run(code) == (Ended(code=0), "['known', 'loaded'] True")
+    finally:
+        boxed.box.close()
+    assert [path.name for path in home.rglob("*")] == [".npm", "known"] and (
+        home / ".npm" / "known"
+    ).read_text() == "of the owner"
 
 
 def test_sockets_of_the_outside_are_not_reached_and_the_gateways_is(boxed: Boxed, beyond: Path) -> None:

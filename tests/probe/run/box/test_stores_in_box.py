@@ -163,6 +163,17 @@ def test_a_query_of_the_owners_asks_the_copy_and_cannot_change_it(tmp_path: Path
     in_a_world(tmp_path, work)
 
 
+def test_what_another_writer_changes_is_changed_in_the_copy_alone(tmp_path: Path) -> None:
+    async def work(world: World) -> None:
+        await world.stores.reset()
+        await world.stores.change("sqlite", "INSERT INTO paid VALUES (70)")
+        assert await world.stores.query("sqlite", "SELECT sum(cents) FROM paid") == "[(71,)]"
+        assert await world.stores.query("sqlite", "SELECT count(*) FROM paid") == "[(2,)]"
+        await world.stores.check_originals("in this test", surely=True)
+
+    in_a_world(tmp_path, work)
+
+
 def test_what_the_agent_knows_is_forgotten_alone(tmp_path: Path) -> None:
     async def work(world: World) -> None:
         await world.stores.reset()

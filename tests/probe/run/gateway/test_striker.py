@@ -13,6 +13,7 @@ import pytest
 from bench.probe.run.gateway.gate import LiveCall
 from bench.probe.run.gateway.journal import Journal
 from bench.probe.run.gateway.striker import CellStrike, Striker
+from bench.probe.run.gateway.subject import OthersStep
 from bench.record.probe.rows import RowDifference, StoreReading
 
 
@@ -41,6 +42,9 @@ class Ledger:
         await asyncio.sleep(0)
         return await self.read()
 
+    async def change(self, name: str, sql: str) -> None:
+        self.paid.append(f"{sql} of another writer in {name}")
+
 
 class Counter:
     """A door, a server that pays, and an agent that can be killed."""
@@ -49,7 +53,8 @@ class Counter:
         self.ledger, self.deaths, self.number = Ledger(), 0, 0
         self.journal = Journal(lambda value: value, lambda door, tool, value: f"{door}.{tool}{value}", self.ledger)
         acting = frozenset(f"shop.pay{{'who': '{who}'}}" for who in ("ada", "bob"))
-        strike = CellStrike("shop.pay{'who': 'ada'}", 1, point, form, acting) if point else None
+        step = OthersStep("shop", "a payment")
+        strike = CellStrike("shop.pay{'who': 'ada'}", 1, point, form, acting, step) if point else None
         self.gate = Striker(self.journal, strike, patience, self.kill, one_by_one=one_by_one)
 
     async def kill(self) -> None:

@@ -96,7 +96,9 @@ class Door:
     def _connected(self) -> socket.socket:
         """Return the socket of this process. The lock is held."""
         if self._socket is None:
-            self._socket = connection = socket.create_connection(("127.0.0.1", self._port))
+            connection = socket.socket()  # `create_connection` would load what names of other hosts need
+            connection.connect(("127.0.0.1", self._port))
+            self._socket = connection
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection.sendall(json.dumps({"token": self._token}).encode() + b"\n")
             _thread.start_new_thread(self._read, (connection, self._waiting))
