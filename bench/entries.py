@@ -32,7 +32,7 @@ ENTRIES = {
     "formats": (
         "bench.rerun.elsewhere.formats.tau:FORMATS",
         "bench.rerun.elsewhere.formats.labels:FORMATS",
-        "bench.rerun.elsewhere.formats.sessions:CHAOS",
+        "bench.rerun.elsewhere.formats.sessions:FORMATS",
         "bench.rerun.elsewhere.formats.shells:FORMATS",
     ),
     "frames": ("bench.read.analysis.rows:OURS", "bench.worlds.read.analysis.frames:FRAMES"),

@@ -72,7 +72,7 @@ def probed(request: pytest.FixtureRequest) -> ProbedCell:
     tape = marker.kwargs.get("tape")
     try:
         with chdir(_folder_with(marker.args[0], request.path)):
-            cell = _probed_cell(_run(Path(marker.args[0]), request.param, request.path.parent / tape if tape else None))
+            cell = _probed_cell(*_run(Path(marker.args[0]), request.param, request.path.parent / tape if tape else None))
     except ConfigError as error:
         pytest.fail(f"{request.param}: {error}", pytrace=False)
     if cell.verdict in ("no_verdict", "not_applicable"):
@@ -85,7 +85,8 @@ def _folder_with(file: str, test: Path) -> Path:
     return next((folder for folder in test.parents if (folder / file).is_file()), Path.cwd())
 
 
-def _run(file: Path, plan: str, tape: Path | None) -> CellRun:
+def _run(file: Path, plan: str, tape: Path | None) -> tuple[CellRun, str]:
+    """Return the run of a cell, and what a person must know of a tape that it was played from."""
     from bench.probe.run.box.box import NoBox  # noqa: PLC0415
 
     try:
@@ -94,10 +95,11 @@ def _run(file: Path, plan: str, tape: Path | None) -> CellRun:
         return _run_once(file, plan, tape, boxed=False)
 
 
-def _run_once(file: Path, plan: str, tape: Path | None, *, boxed: bool) -> CellRun:
+def _run_once(file: Path, plan: str, tape: Path | None, *, boxed: bool) -> tuple[CellRun, str]:
     import asyncio  # noqa: PLC0415
 
     from bench.common.errors import ConfigError  # noqa: PLC0415
+    from bench.common.escaping import escape_line  # noqa: PLC0415
     from bench.probe.run.probe_file import ProbeSettings  # noqa: PLC0415
     from bench.probe.run.secrets import Secrets  # noqa: PLC0415
     from bench.probe.run.tape import play, read_tape, record_tapes  # noqa: PLC0415
@@ -107,14 +109,17 @@ def _run_once(file: Path, plan: str, tape: Path | None, *, boxed: bool) -> CellR
         settings.check_unasked()
         hidden = Secrets.of(settings.subject, os.environ, settings.secret_addresses)
         with hidden.kept_from_errors():
-            return asyncio.run(record_tapes(settings, hidden, plan))[0][1]
+            return asyncio.run(record_tapes(settings, hidden, plan))[0][1], ""
     recorded = read_tape(tape)
     if recorded.plan != plan:
         raise ConfigError(f"{tape}: is the tape of {recorded.plan}; record this cell by: bench probe --test '{plan}'")
-    return asyncio.run(play(settings, recorded))
+    of = f" of {recorded.recorded}" if recorded.recorded else ""
+    note = f"this replays the servers, the model and the rows{of}; after a mend outside of the agent's code record them anew: "
+    return asyncio.run(play(settings, recorded)), f"{note}bench probe --test '{escape_line(plan)}'"
 
 
-def _probed_cell(run: CellRun) -> ProbedCell:
+def _probed_cell(run: CellRun, note: str) -> ProbedCell:
+    from bench.common.escaping import escape_line  # noqa: PLC0415
     from bench.probe.read.steps import lines_of  # noqa: PLC0415
     from bench.record.events import of_kind  # noqa: PLC0415
     from bench.record.probe.events import GatewayCall  # noqa: PLC0415
@@ -122,5 +127,5 @@ def _probed_cell(run: CellRun) -> ProbedCell:
     judged = run.judged
     assert judged
     rows = tuple(row for finding in judged.findings for row in finding.rows)
-    timeline = "\n".join([run.plan, *lines_of(run.events, run.texts)])
+    timeline = "\n".join(filter(None, [escape_line(run.plan), *lines_of(run.events, run.texts), note]))
     return ProbedCell(run.plan, judged.verdict, judged.why, tuple(of_kind(run.events, GatewayCall)), rows, timeline)

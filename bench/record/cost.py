@@ -38,7 +38,7 @@ class Tariff:
             tokens_in = call.tokens_in if call.usage_in is None else call.usage_in
             tokens_out = call.tokens_out if call.usage_out is None else call.usage_out
             answered = parameters.answering(call.by, call.subtasks)
-            cost = answered.cost(tokens_in, tokens_out) if answered else None
+            cost = answered.cost(tokens_in, tokens_out, call.usage_cached) if answered else None
             if cost is None:
                 return None
             total += cost

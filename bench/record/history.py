@@ -66,7 +66,18 @@ class History:
     def of(
         cls, name: str, digest: str, machine: Machine, before: History | None, records: Sequence[TrialRecord | SessionRecord]
     ) -> History:
-        """Make the history from `records`: the sessions of the run, and the trials of the model."""
+        """Make the history of a model in a run.
+
+        Args:
+            name: The run's name.
+            digest: The digest of the run.
+            machine: The machine on which the run was made.
+            before: The history of the recording that the run itself was made from, if it was.
+            records: The sessions of the run, and the trials of the model.
+
+        Returns:
+            The history.
+        """
         recorded = [record for record in records if isinstance(record, TrialRecord)]
         trials = latest(recorded)
         calls = [event for trial in trials for event in trial.events if isinstance(event, Called)]

@@ -45,6 +45,8 @@ class ModelParameters(ManifestPart):
     """Dollars per million tokens read."""
     price_out: Price | None = None
     """Dollars per million tokens written."""
+    price_cached: Price | None = None
+    """Dollars per million of those tokens read that the provider's prompt cache held."""
     weights: str | None = None
     cache: bool = False
     extra_body: BoundedTable[str, Any] | None = None
@@ -94,9 +96,13 @@ class ModelParameters(ManifestPart):
             return self
         return self.models.get(by or target_of(self.default, self.subtasks, subtasks))
 
-    def cost(self, tokens_in: int, tokens_out: int) -> float | None:
-        """Return the cost of these tokens in dollars; None if a price is unknown."""
-        return None if self.prices is None else (tokens_in * self.prices[0] + tokens_out * self.prices[1]) / 1_000_000
+    def cost(self, tokens_in: int, tokens_out: int, cached: int | None = None) -> float | None:
+        """Return the cost of these tokens in dollars; None if a price is unknown. `cached` of those read can have a price of
+        their own."""
+        if self.prices is None:
+            return None
+        less = 0.0 if self.price_cached is None else min(cached or 0, tokens_in) * (self.prices[0] - self.price_cached)
+        return (tokens_in * self.prices[0] + tokens_out * self.prices[1] - less) / 1_000_000
 
     def unpriced(self, name: str) -> str:
         """Return the name of a model without prices that can answer for this one; "" if all have prices."""

@@ -67,7 +67,19 @@ def arm_of(architecture: str, plan: str) -> str:
 
 
 def place_in_run(scenario: str, instance: str, architecture: str, model: str, plan: str, repetition: int) -> str:
-    """Return the digest of a trial's place in its run. A run has one trial at each place, whatever code runs it."""
+    """Return the digest of a trial's place in its run. A run has one trial at each place, whatever code runs it.
+
+    Args:
+        scenario: The pack, with its variant.
+        instance: The task.
+        architecture: The architecture's name in the config.
+        model: The model's name in the config.
+        plan: The fault plan's name.
+        repetition: The number of the repetition, from 1.
+
+    Returns:
+        Twenty hexadecimal digits.
+    """
     place = "\0".join((scenario, instance, architecture, model, plan, str(repetition)))
     return hashlib.blake2b(place.encode(errors="surrogatepass"), digest_size=10).hexdigest()
 

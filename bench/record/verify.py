@@ -63,9 +63,10 @@ class Defect:
 class Checked:
     """The result of a check: how many trials, responses and texts the run's folder holds, all defects, and how its last session
     ended, `complete` if all that was planned is there. `has_end` is false if a session has no end, as after a kill or if lines
-    were cut off."""
+    were cut off. A trial that was run again after an error has several `records`."""
 
     trials: int
+    records: int
     responses: int
     texts: int
     defects: tuple[Defect, ...]
@@ -137,7 +138,12 @@ class RunCheck:
         for misplacement in misplaced(graded, trials.scenarios):
             defects.add(folder / GRADES, *misplacement)
         self.checked = Checked(
-            trials.count, responses, len(texts.known), tuple(defects.listed), *_ending(trials.session, trials.is_last)
+            trials.places,
+            trials.count,
+            responses,
+            len(texts.known),
+            tuple(defects.listed),
+            *_ending(trials.session, trials.is_last),
         )
 
     def _compare(self, defects: Defects, sought: str, kept: Container[int], trials: _Trials, texts: _Texts) -> None:
@@ -334,6 +340,11 @@ class _Trials:
             else:
                 self._note_trial(number, record)
             yield record
+
+    @property
+    def places(self) -> int:
+        """The number of trials, however often each was run."""
+        return len(self._places)
 
     def lost_responses(self, kept: Container[int]) -> Iterator[str]:
         """Yield which replies lack a response here. Each reply must have one, unless it came from an earlier run."""

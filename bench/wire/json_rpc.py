@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Container, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -86,6 +86,12 @@ def key_of(identifier: JsonValue) -> str:
     if isinstance(identifier, float) and identifier.is_integer():
         identifier = int(identifier)
     return json.dumps(identifier, sort_keys=True)
+
+
+def known_key(waiting: Container[str], key: str) -> str:
+    """Return under which key a request waits for an answer of this key. Some servers answer 1 by "1", and clients take it."""
+    other = key[1:-1] if key.startswith('"') else f'"{key}"'
+    return other if key not in waiting and other in waiting else key
 
 
 def text_of(body: Any) -> bytes:

@@ -191,6 +191,15 @@ def test_a_run_of_other_code_says_under_which_version_it_began_and_what_to_do(fo
     assert "go on under the version that recorded it, or give --name" in problem
 
 
+def test_a_check_counts_a_trial_that_was_run_again_once_and_its_records(folder: Path) -> None:
+    for outcome in ("error", "error", "solved"):
+        writer = RunWriter(folder, MANIFEST_OF_TEST)
+        writer.add(record(3, outcome), {})
+        writer.close()
+    check = verify(folder)
+    assert (check.trials, check.records) == (4, 6)
+
+
 def test_more_repetitions_go_on_in_the_same_folder(folder: Path) -> None:
     assert reopened(folder, manifest_from({**WRITTEN, "config": {**WRITTEN["config"], "repetitions": 10}})).trials == 3
 

@@ -433,7 +433,7 @@ def test_a_report_carries_the_digests_of_what_it_was_made_from(whole: Path, tmp_
 
 @pytest.mark.parametrize("folder", COMMITTED, ids=lambda folder: folder.name)
 def test_the_committed_runs_are_sound(folder: Path) -> None:
-    assert verify(folder).defects == () and len(list(read_trials(folder))) == verify(folder).trials
+    assert verify(folder).defects == () and len(list(read_trials(folder))) == verify(folder).records
 
 
 def test_a_converted_run_says_that_its_chain_was_made_anew(tmp_path: Path) -> None:

@@ -65,6 +65,15 @@ async def gateway_of(
 ) -> AsyncIterator[Gateway]:
     """A gateway before the stdio server of `stdio_server.py`, which logs into the folder."""
     server = {"command": sys.executable, "args": [str(STDIO_SERVER), str(folder), mode], "env": {"SECRET": "canary-7"}}
+    async with gateway_before(folder, gate, server, replaces) as gateway:
+        yield gateway
+
+
+@asynccontextmanager
+async def gateway_before(
+    folder: Path, gate: ScriptedGate, server: Mapping[str, Any], replaces: Mapping[str, str] | None = None
+) -> AsyncIterator[Gateway]:
+    """A gateway before this stdio server."""
     gateway = Gateway(subject_of(folder / "mcp.json", server), replaces or {}, folder / "private")
     gateway.gate = gate
     async with gateway:

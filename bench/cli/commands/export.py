@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -103,7 +104,13 @@ def import_(
         for line in _told(file, reads or (), trace):
             out.print(line)
         return
-    run = read_trace(file, reads or (), trace)
+    try:
+        run = read_trace(file, reads or (), trace)
+    except ResultsError:
+        with suppress(ResultsError):
+            if trials := read_recorded(file):
+                out.print(f"{file}: holds trials of {trials.form} and no trace; without --name they are counted")
+        raise
     steps = run.steps
     again = _equal_steps(run, same or (), both or ())
     changing = [number for number, imported in enumerate(steps, 1) if any(not call.reads for call in imported.calls)]

@@ -60,7 +60,8 @@ def _verified(out: Terminal, folder: Path, digest: str | None) -> bool:
         todo = "it was killed, or lines are cut off its end: run it again, or restore it from a copy"
         out.print(f"{folder}: has {check.ending}; {todo}")
         return False
-    held = f"{check.trials} trials, {check.responses} responses, {check.texts} texts"
+    records = f" in {check.records} records" if check.records != check.trials else ""
+    held = f"{check.trials} trials{records}, {check.responses} responses, {check.texts} texts"
     ended = "" if check.ending == "complete" else f"; not complete: {check.ending}"
     if replaced := read_manifest(folder).replaces:
         ended += f"; chained anew when it was converted from format {replaced.format}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.probe.points import points_of
 from bench.probe.read import sentences
 from bench.probe.read.run import CellRead, ProbeRead
-from bench.probe.read.steps import MOST_ROWS, TimelineStep, last_words, steps_of
+from bench.probe.read.steps import MOST_ROWS, TimelineStep, last_words, printed_end, steps_of
 from bench.read.report.html import rendered, source
 from bench.record.events import of_kind
 from bench.record.probe.events import DAMAGE, CallClass, CellVerdict, GatewayCall, PlannedCall, plan_of
@@ -71,6 +71,7 @@ class ShownCell:
     rows: Sequence[str]
     said_done: bool
     last_words: str
+    printed: str
 
 
 def page_of(probe: ProbeRead) -> str:
@@ -107,6 +108,7 @@ def _shown(cell: CellRead, texts: Mapping[str, str]) -> ShownCell:
         rows=[sentences.row_line(row) for finding in judged.findings for row in finding.rows][:MOST_ROWS],
         said_done=judged.said_done,
         last_words=last_words(judged, texts),
+        printed=printed_end(judged, texts),
     )
 
 

@@ -17,6 +17,8 @@ from bench.record.record import latest
 from bench.record.worlds.process_events import ProcessEnded, ProcessStarted
 
 LONGEST_TEXT, LAST_WORDS, MOST_STEPS, MOST_ROWS = 240, 600, 400, 40
+PRINTED = 4_000
+"""Characters of all that was printed that a page holds."""
 STAGES = ("arrived", "passed on", "answered", "given")
 WHY = {"crash": "the fault killed it", "time limit": "its time was over"}
 WENT = {
@@ -78,11 +80,16 @@ def text_of_cell(folder: Path, wanted: str) -> str:
     record, texts = fitting[0], read_texts(folder)
     more = f"; it ran {len(fitting)} times, see {record.plan}/#1" if len(fitting) > 1 else ""
     head = f"{record.scenario}, {record.plan}, run {record.repetition}: {record.outcome.replace('_', ' ')}{more}"
-    return "\n".join([f"trial {record.id}", head, *map(escape_line, lines_of(record.events, texts))])
+    return "\n".join([f"trial {record.id}", escape_line(head), *lines_of(record.events, texts)])
 
 
 def lines_of(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[str]:
-    """Yield the steps of a cell as lines for a terminal, then the verdict and what the agent said."""
+    """Yield the steps of a cell as lines for a terminal, then the verdict and what the agent said. A name in them that holds an
+    end of a line begins none."""
+    return map(escape_line, _lines(events, texts))
+
+
+def _lines(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[str]:
     for step in steps_of(events, texts):
         stages = ", ".join(f"{name} {_seconds(at)}" for name, at in step.stages)
         yield f"{step.at:>10.2f} s  {'>> ' if step.struck else ''}{step.title}{f': {stages}' if stages else ''}"
@@ -98,9 +105,14 @@ def lines_of(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[str]
 
 
 def last_words(judged: CellJudged, texts: Mapping[str, str]) -> str:
-    """Return the end of what the agent printed, in one line."""
-    text = texts.get(judged.printed or "", "").strip()
+    """Return the end of what the agent said on its standard output, in one line; if that is nothing, of all that it printed."""
+    text = texts.get(judged.on_stdout or "", "").strip() or printed_end(judged, texts)
     return one_line(text[-LAST_WORDS:], LAST_WORDS) if text else "(it printed nothing)"
+
+
+def printed_end(judged: CellJudged, texts: Mapping[str, str]) -> str:
+    """Return the end of all that the agent and its servers printed."""
+    return texts.get(judged.printed or "", "").strip()[-PRINTED:]
 
 
 def _steps(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[TimelineStep]:

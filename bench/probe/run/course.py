@@ -25,7 +25,8 @@ class AgentCourse:
     texts       arguments, answers and output by their digests
     struck      number of the struck call
     done        whether the task is done, by the owner's check or by the exit code
-    said_done   whether the agent said so, and `printed` the digest of the end of what it printed
+    said_done   whether the agent said so
+    printed     the digest of the end of what it printed, and `on_stdout` of what it printed on its standard output
     in_time     whether it ended before its limit
     abandoned   in words which call its client gave up while the gateway held it: what the agent did then is the probe's doing
     answers     the bytes that the calls were answered, in their order; b"" where there are none
@@ -43,6 +44,7 @@ class AgentCourse:
     done: bool = True
     said_done: bool = True
     printed: str | None = None
+    on_stdout: str | None = None
     in_time: bool = True
     code: int | None = 0
     seconds: float = 0.0

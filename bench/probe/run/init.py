@@ -17,7 +17,10 @@ from bench.common.escaping import escape_line
 from bench.common.files import opened, text_of
 from bench.probe.run.agent_code import places_in, reads_arguments
 
-CONFIGS = (".mcp.json", "mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", "claude_desktop_config.json")
+CONFIGS = (
+    ".mcp.json", "mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", "claude_desktop_config.json", "opencode.json",
+    "fastagent.config.yaml",
+)  # fmt: skip
 IN_HOME = (".config/Claude/claude_desktop_config.json", "Library/Application Support/Claude/claude_desktop_config.json")
 """The places of Claude Desktop's config on Linux and on macOS."""
 PROGRAMS = (("agent.py", "python"), ("main.py", "python"), ("app.py", "python"), ("agent.ts", "npx tsx"), ("index.js", "node"))

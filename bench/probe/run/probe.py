@@ -380,7 +380,9 @@ def _shared(subject: Subject) -> str:
 
 
 def _same(course: AgentCourse) -> CellJudged:
-    return CellJudged("", None, "", None, None, "same", course.said_done, course.printed, checks=course.checks)
+    return CellJudged(
+        "", None, "", None, None, "same", course.said_done, course.printed, checks=course.checks, on_stdout=course.on_stdout
+    )
 
 
 def _course_of(run: CellRun) -> AgentCourse:

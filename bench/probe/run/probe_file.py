@@ -222,7 +222,7 @@ class McpEntry(ConfigEntry):
     copy stands at its path."""
 
     path: str
-    """The file: `.mcp.json`, `claude_desktop_config.json`, or an editor's."""
+    """The file: `.mcp.json`, `claude_desktop_config.json`, an editor's, or another agent's, in JSON, TOML or YAML."""
     variable: VariableName = ""
     """The variable that hands the copy's path over. By default the copy's path stands for the file's, or for `{mcp}`, in the
     agent's command."""

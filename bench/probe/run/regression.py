@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bench.common.digests import digest_of
 from bench.common.errors import ConfigError
+from bench.common.escaping import escape_line
 from bench.common.files import new_file
 from bench.probe.read.sentences import what, when
 from bench.probe.run.probe_file import ProbeSettings
@@ -87,7 +88,7 @@ def _text(file: Path, recorded: Sequence[tuple[CellTape, CellRun]], judged: Cell
     tape, run = recorded[0]
     sentence = f"When {when(judged, of_kind(run.events, GatewayCall), run.texts)}, {what(judged)}."
     parts = {"sentence": sentence, "plan": tape.plan, "file": str(file)}
-    head = HEAD.format(**{name: text.replace("\\", "/").replace('"', "''") for name, text in parts.items()})
+    head = HEAD.format(**{name: escape_line(text).replace("\\", "\\\\").replace('"', "'") for name, text in parts.items()})
     for each, _ in recorded:
         marked = {"file": str(file), "plan": each.plan, "tape": _tape(each.plan)}
         head += TEST.format(name=_name(each.plan), **{name: json.dumps(text) for name, text in marked.items()})

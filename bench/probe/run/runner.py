@@ -264,6 +264,7 @@ class Worker:
         self._gateway.life += together - 1
         texts_shown = [self._shown(process.output.text) for process in processes]
         life.text = "\n".join(texts_shown)
+        life.on_stdout = "\n".join(self._shown(process.on_stdout.text) for process in processes)
         texts.keep(life.text)
         if self._gateway.functions.refused:
             raise ConfigError(f"functions: {self._gateway.functions.refused[0]}")
@@ -416,7 +417,7 @@ class _Lives:
     def __init__(self, seconds: float):
         self._left = seconds
         self._processes: Sequence[AgentProcess] = ()
-        self.in_time, self.code, self.text, self.why = True, None, "", ""
+        self.in_time, self.code, self.text, self.on_stdout, self.why = True, None, "", "", ""
         self.records: list[ProcessStarted | ProcessEnded] = []
 
     code: int | None

@@ -41,6 +41,7 @@ from bench.probe.run.witness.stores import Stores
 from bench.probe.run.writing import CellRun, run_of, without_secrets
 from bench.record.probe.events import GatewayCall, plan_of
 from bench.record.probe.rows import RowDifference
+from bench.run.experiment.provenance import now
 
 VERSION = 2
 LARGEST = 200_000
@@ -60,6 +61,7 @@ class CellTape:
                 with nearly the same text
     handshakes  of each MCP server what it answers to what is no call
     calls       of the cell
+    recorded    the day on which it was recorded; "" if that is not known
     """
 
     version: int
@@ -69,6 +71,7 @@ class CellTape:
     arguments: Lookup[str, Many[int]]
     handshakes: Lookup[str, BoundedTable[str, Any]]
     calls: Many[TapedCall]
+    recorded: str = ""
 
     def courses(self) -> list[AgentCourse]:
         """Return the clean runs with the arguments of their calls. Raises ConfigError if these cannot be put together."""
@@ -123,7 +126,7 @@ async def record_tapes(settings: ProbeSettings, hidden: Secrets, plan: str) -> l
     pieces, arguments = _in_pieces({call.arguments: each.texts[call.arguments] for each in courses for call in each.calls})
     recorded = list[tuple[CellTape, CellRun]]()
     for cell, course in struck:
-        tape = CellTape(VERSION, cell.plan, whole, pieces, arguments, handshakes, tuple(_taped(course, hidden)))
+        tape = CellTape(VERSION, cell.plan, whole, pieces, arguments, handshakes, tuple(_taped(course, hidden)), now()[:10])
         named = name_calls(course, clean.calls)
         run = run_of(cell.plan, 0, named, judge(clean, named, cell.call, cell.point, cell.form))
         recorded.append((_without_secrets(tape, hidden), without_secrets(run, hidden)))

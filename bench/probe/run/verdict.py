@@ -37,6 +37,7 @@ def judge(clean: Clean, course: AgentCourse, call: str = "", point: str | None =
         verdict="same",
         said_done=course.said_done,
         printed=course.printed,
+        on_stdout=course.on_stdout,
         findings=findings or unseen,
         by="journal" if unseen else "witness",
         absorbed=absorbed,

@@ -109,7 +109,7 @@ def arguments_of(call: ToolCall) -> JsonValues:
 def _metrics(trial: TrialTexts, sent: SentCall, run: Run) -> JsonValues:
     call, tokens = sent.event, sent.tokens
     answered: Any = run.parameters_of(trial.record.model).answering(call.by, call.subtasks)
-    cost = answered.cost(*tokens) if answered else None
+    cost = answered.cost(*tokens, call.usage_cached) if answered else None
     metrics: Mapping[str, Any] = {
         "prompt_tokens": tokens[0],
         "completion_tokens": tokens[1],

@@ -200,7 +200,7 @@ class CellJudged:
     why         one line: what kept it from a verdict, why it is not applicable, or how it ended
     by          `journal` if no witness saw the effect of the struck call
     said_done   whether the agent said that it was done
-    printed     digest of the end of what it printed
+    printed     digest of the end of what it printed, and `on_stdout` of that on its standard output; None if that is not known
     absorbed    how many calls were done more often than the rows show
     half_way    whether the agent gave up while a part of its effects stood: it was then started once more, and judged
     checks      digests of what the owner's checks answered
@@ -224,6 +224,7 @@ class CellJudged:
     checks: Many[str] = ()
     voids: Many[tuple[str, Count]] = ()
     mended: Many[GatewayMend] = ()
+    on_stdout: str | None = None
     kind: Literal["cell"] = "cell"
 
     @property

@@ -115,9 +115,9 @@ class RecordedTrial:
 
     @property
     def provider_tokens(self) -> int | None:
-        """The tokens of the prompts and of the replies as the provider counted them; None if the file has no counts."""
-        counted = [sum(turn.provider) for turn in self.turns if turn.provider]
-        return sum(counted) if counted else None
+        """The tokens of the prompts and of the replies as the provider counted them; None if the file has no counts, or zeros
+        alone."""
+        return sum(sum(turn.provider) for turn in self.turns if turn.provider) or None
 
 
 @dataclass(frozen=True)

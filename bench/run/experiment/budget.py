@@ -75,9 +75,10 @@ def _tokens_of(response: Response) -> tuple[int, int]:
     return tokens_read(response.request), written
 
 
-def _billed(response: Response, tokens: tuple[int, int]) -> tuple[int, int]:
-    """Return the tokens read and written, by the provider's count if it sent one."""
+def _billed(response: Response, tokens: tuple[int, int]) -> tuple[int, int, int | None]:
+    """Return the tokens read and written, by the provider's count if it sent one, and those of its prompt cache."""
     outcome = response.outcome
     if isinstance(outcome, CallFailed):
-        return outcome.counted or tokens
-    return (outcome.usage.tokens_in, outcome.usage.tokens_out) if outcome.usage and any(tokens) else tokens
+        return *(outcome.counted or tokens), None
+    usage = outcome.usage
+    return (usage.tokens_in, usage.tokens_out, usage.cached) if usage and any(tokens) else (*tokens, None)

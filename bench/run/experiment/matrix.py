@@ -197,11 +197,25 @@ def build_matrix(
     scenarios: Mapping[str, Scenario] | None = None,
     codebase: Codebase | None = None,
 ) -> Matrix:
-    """Load what the config names and make its trials. `code_digest` is the digest of the core's code; `codebase` is the code of
-    parts, if it lies elsewhere.
+    """Load what the config names, and make its trials.
 
     Trials are interleaved: all arms of a repetition run, in an order drawn for each, before the next repetition begins, so that
-    changes over time affect all arms alike. Raises PackError or ConfigError for what cannot be loaded.
+    changes over time affect all arms alike.
+
+    Args:
+        config: The config.
+        packs: The folders in which packs are looked for.
+        code_digest: The digest of the core's code.
+        architectures: Architectures by name that need not be registered.
+        scenarios: Scenarios by name that stand for packs.
+        codebase: The code of parts; None for ours.
+
+    Returns:
+        The trials, with what they need.
+
+    Raises:
+        PackError: A pack cannot be loaded.
+        ConfigError: Another part cannot be loaded, or the config contradicts itself.
     """
     policies = config.policies()
     loaded = [

@@ -47,12 +47,23 @@ def recorded_entries(folder: Path) -> dict[str, dict[str, Any]]:
 def load_recording(
     folder: Path, model: str, seed: int, repetitions: int, concurrency: int | None = None
 ) -> tuple[Recording, dict[str, object]]:
-    """Return what `model` did in a run, and its parameters there with the recording's name and digest. `concurrency` replaces
-    the run's own, which can itself have been declared.
+    """Return what a model did in a run.
 
-    Raises ResultsError if the folder holds no whole run of this format. Raises ConfigError if the run cannot answer: it lacks
-    the model or a repetition, or has another seed. Requests can differ: one that was never made fails with `NotRecorded` when
-    it comes.
+    Requests can differ: one that was never made fails with `NotRecorded` when it comes.
+
+    Args:
+        folder: The run.
+        model: The model's name in it.
+        seed: The seed of the config that asks.
+        repetitions: How many repetitions that config has.
+        concurrency: How many calls were made at the same time; None takes the run's own, which can itself have been declared.
+
+    Returns:
+        The recording, and the model's parameters in the run, with the recording's name and digest.
+
+    Raises:
+        ResultsError: The folder holds no whole run of this format, or no trial of the model.
+        ConfigError: The run cannot answer: it lacks the model or a repetition, or has another seed.
     """
     manifest = read_manifest(folder)
     asked = manifest.models.get(model)

@@ -48,12 +48,22 @@ async def run_matrix(
     session: Session | None = None,
     conduct: Conduct = run_trial,
 ) -> None:
-    """Run the missing trials of a matrix; `watch` gets each trial once it is stored. `session` can be ended earlier. `conduct`
-    runs a trial, here or elsewhere.
+    """Run the missing trials of a matrix. All that was recorded stays, whatever is raised.
 
-    As many live trials run at a time as their endpoint takes calls; without real time, one at a time is as quick, except where
-    processes do the work. Models that share an endpoint take turns. Raises EndpointError if a model cannot be used,
-    ResultsError if a record cannot be written, Unguarded if code that may not run would have to. All that was recorded stays.
+    As many live trials run at a time as their endpoint takes calls. Without real time, one at a time is as quick, except where
+    processes do the work. Models that share an endpoint take turns.
+
+    Args:
+        matrix: The trials, with their scenarios and models.
+        writer: Records are stored here. A trial that has a record is not missing.
+        watch: Gets each result once its record is stored.
+        session: Can be ended earlier; None makes one.
+        conduct: Runs a trial, here or elsewhere.
+
+    Raises:
+        EndpointError: A model cannot be used.
+        ResultsError: A record cannot be written.
+        Unguarded: Code that may not run would have to.
     """
     todo, session = missing(matrix.specs, writer.ended), session or Session()
     graders = (session.permitted or permission(matrix)).graders
@@ -92,8 +102,27 @@ async def run_all(
     graders: Mapping[str, Graders],
     conduct: Conduct = run_trial,
 ) -> int:
-    """Run these trials, whose models are prepared, and return how many of them have not come to their end. Raises as
-    `run_matrix` does."""
+    """Run these trials, whose models are prepared.
+
+    Args:
+        todo: The trials.
+        models: The models by name.
+        gates: What lets calls pass to an endpoint, by the endpoint.
+        matrix: What the trials are from.
+        writer: Records are stored here.
+        watch: Gets each result once its record is stored.
+        session: Can be ended earlier.
+        graders: What grades the answers, by model.
+        conduct: Runs a trial, here or elsewhere.
+
+    Returns:
+        How many of the trials have not come to their end.
+
+    Raises:
+        EndpointError: A model cannot be used.
+        ResultsError: A record cannot be written.
+        Unguarded: Code that may not run would have to.
+    """
     health = {name: _Health(model, session) for name, model in models.items()}
     keepers = {name: ResponseKeeper(model, writer) for name, model in models.items()}
     left = len(todo)

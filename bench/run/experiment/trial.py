@@ -65,10 +65,22 @@ async def run_trial(
     on_response: Callable[[Response], object] = lambda _: None,
     on_counted: Callable[[Response], object] = lambda _: None,
 ) -> TrialResult:
-    """Run one trial to its end. Whatever goes wrong is an outcome; only cancellation is raised, and ResultsError if a response
-    cannot be kept.
+    """Run one trial to its end. Whatever goes wrong in it is an outcome.
 
-    `on_response` gets each response of the model as it arrives, `on_counted` once its tokens are counted.
+    Args:
+        spec: The trial.
+        matrix: What the trial is from.
+        slots: What bounds how many calls are made at the same time.
+        graders: What grades the answer.
+        on_response: Gets each response of the model as it arrives.
+        on_counted: Gets each response once its tokens are counted.
+
+    Returns:
+        The trial's record, with the texts that it refers to.
+
+    Raises:
+        ResultsError: A response cannot be kept.
+        CancelledError: The trial was cancelled.
     """
     arm = matrix.arm(spec)
     scenario = arm.scenario

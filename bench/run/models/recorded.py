@@ -36,6 +36,8 @@ class RecordedSettings(BaseModel):
     """Dollars per million tokens read, instead of the recorded price."""
     price_out: Price | None = None
     """Dollars per million tokens written, instead of the recorded price."""
+    price_cached: Price | None = None
+    """Dollars per million tokens read from the provider's prompt cache, instead of the recorded price."""
     concurrency: int | None = Field(None, ge=1)
     """How many calls run at a time here, instead of the run's number. Each call still takes its recorded seconds, and the
     model's label says so."""
@@ -88,5 +90,5 @@ class RecordedModel:
 
 def made(settings: RecordedSettings, of: Making) -> RecordedModel:
     recording, parameters = of.recording(settings.run, settings.model or of.name, settings.concurrency)
-    prices = settings.model_dump(include={"price_in", "price_out"}, exclude_none=True)
+    prices = settings.model_dump(include={"price_in", "price_out", "price_cached"}, exclude_none=True)
     return RecordedModel(of.name, recording, {**parameters, **prices})

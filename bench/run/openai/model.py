@@ -33,7 +33,7 @@ from bench.wire.blotting import blotted
 
 LONG_BODY = 2**18
 """An answer with more characters is read in a thread."""
-ADDRESSED = ("api_version", "organization", "project")
+SELDOM = ("api_version", "organization", "project", "price_cached")
 """Settings that are among a model's parameters only if the config gives them."""
 PROBE_SECONDS = 60.0
 PROBE_TOKENS = 8
@@ -66,7 +66,12 @@ class OpenAIModel:
     def parameters(self) -> dict[str, object]:
         """Return every setting that can change a reply, whether a reply comes, or what it costs."""
         unrelated = {"api_key_env", "connect_timeout_seconds", "concurrency", "usage", "cache_from"}
-        unrelated |= {"answer_format", "draft_tags", "omit", *(name for name in ADDRESSED if not getattr(self.settings, name))}
+        unrelated |= {
+            "answer_format",
+            "draft_tags",
+            "omit",
+            *(name for name in SELDOM if getattr(self.settings, name) in (None, "")),
+        }
         held = self.settings.response_format or "none"
         omitted = {"omit": sorted(self.settings.omit)} if self.settings.omit else {}
         return {**self.settings.model_dump(exclude=unrelated), "model": self._model, "response_format": held, **omitted}

@@ -121,6 +121,8 @@ class OpenAISettings(CacheSettings):
     """Dollars per million tokens read. Without both prices the cost is unknown, never 0."""
     price_out: Price | None = None
     """Dollars per million tokens written."""
+    price_cached: Price | None = None
+    """Dollars per million of the tokens read that the provider says its prompt cache held; by default `price_in`."""
     weights: str | None = None
     """The digest of the weights' file, if you serve them yourself. It is recorded but not checked, since no endpoint tells
     it."""

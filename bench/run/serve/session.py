@@ -115,10 +115,26 @@ async def serve(
 ) -> Served:
     """Serve a matrix's missing trials until all are done or it is interrupted.
 
-    `opened` gets the root address, `saw` each record once it is stored, `say` any trouble at the model's endpoint. On an
-    interrupt the current trial is recorded as it stands. A trial without any request for `patience` seconds is given up; 0
-    waits forever. Clients give `token` as their API key; "" asks for none. `permitted` says how to grade; None leaves that to
-    `permission`. Raises what `run_matrix` raises, and EndpointError for a port in use.
+    On an interrupt the current trial is recorded as it stands.
+
+    Args:
+        matrix: The trials, with their scenarios and models.
+        writer: Records are stored here.
+        port: The port of this machine; 0 takes any that is free.
+        opened: Gets the root address once clients can connect.
+        saw: Gets each result once its record is stored.
+        patience: Seconds without a request after which a trial is given up; 0 waits forever.
+        token: What clients give as their API key; "" asks for none.
+        say: Gets a line on any trouble at the model's endpoint.
+        permitted: How answers are graded; None leaves that to `permission`.
+
+    Returns:
+        What was served.
+
+    Raises:
+        EndpointError: The port is in use, or a model cannot be used.
+        ResultsError: A record cannot be written.
+        Unguarded: Code that may not run would have to.
     """
     graded = all(scenario.graded for scenario in matrix.scenarios.values())
     trial_server = TrialServer(graded, len(missing(matrix.specs, writer.ended)))

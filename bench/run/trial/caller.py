@@ -83,10 +83,21 @@ class Caller:
         return self._model.in_life(life) if isinstance(self._model, ExchangedModel) else self._model
 
     async def call(self, messages: Sequence[Message], ask: CallPurpose, schema: Schema, corrupt: Corrupt) -> Received:
-        """Ask for an answer of this schema until a reply comes; `corrupt` strikes it.
+        """Ask until a reply comes.
 
-        Raises GaveUp if injected failures used up the tries, else the CallFailed that no further try could repair. Raises
-        Crashed if the agent dies in mid-reply.
+        Args:
+            messages: The request.
+            ask: The purpose of the call.
+            schema: The form of the answer.
+            corrupt: Changes the reply as the faults say that are due for its content.
+
+        Returns:
+            The reply.
+
+        Raises:
+            GaveUp: Injected failures used up the tries.
+            CallFailed: The call failed, and no further try could repair that.
+            Crashed: The agent dies in mid-reply.
         """
         faults = self.due(ask)
         for try_ in itertools.count(1):
@@ -111,7 +122,20 @@ class Caller:
         schema: Schema | None = None,
         options: str = "",
     ) -> Received | Lost:
-        """Send one request; used-up faults are removed from `faults`. A framework with its own retries calls this."""
+        """Send one request. A framework with its own retries calls this.
+
+        Args:
+            messages: The request.
+            ask: The purpose of the call.
+            faults: The faults that are due; those that are used up are removed from the list.
+            try_: The number of the try, from 1.
+            corrupt: Changes the reply as the faults say that are due for its content.
+            schema: The form of the answer, if one is asked for.
+            options: Further options of the request.
+
+        Returns:
+            The reply, or what is known of one that was lost.
+        """
         self.calls += 1
         request = Request(tuple(messages), ask.seed, ask.context, schema=schema, options=options)
         attempt = CallAttempt(self.calls, try_, ask, request, started=self._clock.now())

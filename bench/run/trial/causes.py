@@ -108,10 +108,20 @@ class Causes:
         limit: CallLimit = "attempts",
         under_way: bool = False,
     ) -> CallPurpose:
-        """Return the next call for outputs of these subtasks. `question` tells whether it was asked before. While the output is
-        still `under_way`, a failure elsewhere is no reason for a further call.
+        """Return the next call for outputs of some subtasks.
 
-        Raises GaveUp if the limit is reached.
+        Args:
+            names: The subtasks.
+            question: What is asked; an equal question was asked before.
+            inferred: Whether the cause is inferred, as of an agent that judges by itself.
+            limit: What bounds the number of calls.
+            under_way: Whether the output is still being made: then a failure elsewhere is no reason for a further call.
+
+        Returns:
+            The purpose of the call, with its cause.
+
+        Raises:
+            GaveUp: The limit is reached.
         """
         attempt = self._next(names, question, under_way)
         self._refuse_endless(names, attempt, limit)

@@ -129,9 +129,18 @@ class FaultSchedule:
         self.receipts: list[OpenReceipt] = []
 
     def due(self, point: Point, subtasks: Iterable[str], attempt: int, sample: int = 1) -> list[Due]:
-        """Return the faults due at `point` for this attempt at these subtasks, by subtask and then in the plan's order.
+        """Return the faults that are due for an attempt.
 
         A text carries one fault: if several are drawn for a subtask's content, the plan's first is due.
+
+        Args:
+            point: Where the faults strike.
+            subtasks: The subtasks of the attempt.
+            attempt: The number of the attempt, from 1.
+            sample: The number of the sample within the attempt, from 1.
+
+        Returns:
+            The faults, by subtask and then in the plan's order.
         """
         if point not in self._points:
             return []
@@ -157,8 +166,20 @@ class FaultSchedule:
     def due_in_world(
         self, points: Container[Point], target: str, key: str, try_: int, fits: Callable[[Fault], bool]
     ) -> Due | None:
-        """Return the fault due for this try of one effect, or at one event: the plan's first of those drawn. Its draw depends
-        only on (seed, scenario, repetition, tool or kind of event, business key or event, try, fault)."""
+        """Return the fault that is due for a try of an effect, or at an event of a world.
+
+        The draw depends only on (seed, scenario, repetition, tool or kind of event, business key or event, try, fault).
+
+        Args:
+            points: Where a fault may strike.
+            target: The tool, or the kind of the event.
+            key: The effect's business key, or the event.
+            try_: The number of the try, from 1.
+            fits: Returns whether a fault of the plan can strike here.
+
+        Returns:
+            The plan's first of the faults that are drawn; None if none is.
+        """
         for number, fault in enumerate(self._plan.faults):
             if fault.point in points and fault.subtask in (EVERY, target) and fits(fault):
                 draw = draw_for(*self._key.drawn_from, fault.point, target, key, try_, number, fault.effect)

@@ -72,8 +72,17 @@ class Verifier:
         return {name: verdict for name, verdict in verdicts.items() if isinstance(verdict, Output)}
 
     def verify(self, proposal: Proposal, sufficiency: bool, view: View = "told", kept: Collection[str] = ()) -> Rejected | None:
-        """Log a verdict for each part of a proposal. Returns the first rejection, with the reply, or None. A rejection detects
-        no fault in a part that its proposer has `kept` all the same."""
+        """Log a verdict for each part of a proposal.
+
+        Args:
+            proposal: What a proposer made of a reply.
+            sufficiency: Whether an output that is right and too weak to build on is rejected.
+            view: What the verdict is on (`View`).
+            kept: The subtasks whose part the proposer keeps even if it is rejected: a rejection detects no fault in these.
+
+        Returns:
+            The first rejection, with the reply; None if all parts are accepted.
+        """
         self._judge_undamaged(proposal, sufficiency)
         verdicts = self._of_reply(proposal, proposal.parts, sufficiency)
         for name, verdict in verdicts.items():

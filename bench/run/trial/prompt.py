@@ -78,7 +78,19 @@ def prompt_of(
     repair: Repair,
     answer_format: AnswerFormat = DEFAULT,
 ) -> Prompt:
-    """Return the prompt for the outputs of `subtasks`, given the texts of all inputs from outside the call."""
+    """Return the prompt for the outputs of some subtasks.
+
+    Args:
+        task: The task that they belong to.
+        subtasks: The subtasks, in their order.
+        inputs: Name -> text, for all inputs from outside the call.
+        rejected: Why their last output was rejected; None if none was.
+        repair: How much of that the model is told.
+        answer_format: The form of the answer.
+
+    Returns:
+        The prompt.
+    """
     apart = is_fenced(subtasks, answer_format)
     return Prompt(
         role=task.role,
@@ -98,7 +110,7 @@ def render(
     repair: Repair,
     answer_format: AnswerFormat = DEFAULT,
 ) -> tuple[Message, Message]:
-    """Return the messages of that prompt."""
+    """Return the messages of the prompt that `prompt_of` makes of the same arguments."""
     return prompt_of(task, subtasks, inputs, rejected, repair, answer_format).messages
 
 

@@ -28,8 +28,18 @@ FENCE, MOST_FENCES = "```", 1000
 def read(
     text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = THINK
 ) -> Extracted | Unreadable:
-    """Return the answer to a call for these subtasks, its code in its places. Never raises. For a fenced answer text[start:end]
-    holds its JSON and its blocks."""
+    """Return the answer to a call, with its code in its places. Never raises.
+
+    Args:
+        text: The reply.
+        finish: Why the model stopped, as its endpoint says.
+        subtasks: The subtasks whose outputs were asked for.
+        answer_format: The form in which they were asked for.
+        tags: What encloses a draft.
+
+    Returns:
+        The JSON object, with the place in the text that holds it and, in a fenced answer, its blocks; or why there is none.
+    """
     if not is_fenced(subtasks, answer_format):
         return extract(text, finish, draft=draft_of(text, tags))
     if text.count(FENCE) > MOST_FENCES:

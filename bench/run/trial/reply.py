@@ -25,8 +25,21 @@ class ReplyPart:
 def parts_of(
     text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = THINK
 ) -> dict[str, ReplyPart]:
-    """Read a reply's parts by the boundary's rule. If it cannot be read, every part is the whole text after the draft. Else a
-    part's text is its JSON, in every format: the state holds this text, and later subtasks read it."""
+    """Read the parts of a reply by the boundary's rule.
+
+    If the reply cannot be read, every part is the whole text after the draft. Else the text of a part is its JSON, in every
+    format: the state holds this text, and later subtasks read it.
+
+    Args:
+        text: The reply.
+        finish: Why the model stopped, as its endpoint says.
+        subtasks: The subtasks whose outputs were asked for.
+        answer_format: The form in which they were asked for.
+        tags: What encloses a draft.
+
+    Returns:
+        The parts by the name of the subtask. A subtask is missing if a reply that can be read has no part for it.
+    """
     return parts_in(read(text, finish, subtasks, answer_format, tags), text, subtasks, answer_format, tags)
 
 
@@ -53,7 +66,16 @@ def reads_as(
 ) -> bool:
     """Return whether a reply reads as this subtask's output, good or bad, and not as something else, such as an agent's plan.
 
-    True if its JSON object has a field of the output, or if the reply is neither prose nor readable JSON.
+    Args:
+        text: The reply.
+        finish: Why the model stopped, as its endpoint says.
+        subtask: The subtask.
+        among: The subtasks whose outputs were asked for.
+        answer_format: The form in which they were asked for.
+        tags: What encloses a draft.
+
+    Returns:
+        True if the reply's JSON object has a field of the output, or if the reply is neither prose nor readable JSON.
     """
     return found_as(read(text, finish, among, answer_format, tags), subtask, among)
 

@@ -42,8 +42,8 @@ class AgentProcess:
 
     Call `kill`, or await `ended`; then await `close`. `patience` is the number of seconds to wait after a kill for the
     supervisor's report. An agent can stop or replace its supervisor; the report is then given up. `streams` are open files for
-    its stdin, stdout and stderr, which stay the caller's. Without them its output is kept, and it reads the open file `reads`.
-    `namespaces` are open files of the box that it enters.
+    its stdin, stdout and stderr, which stay the caller's. Without them it reads the open file `reads`, and its output is kept,
+    with what it wrote `on_stdout` besides. `namespaces` are open files of the box that it enters.
     """
 
     def __init__(
@@ -59,15 +59,16 @@ class AgentProcess:
     ):
         self._loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[Ended] = self._loop.create_future()
-        self.output, self.began, self.seconds = Tail(), monotonic(), 0.0
+        self.output, self.on_stdout, self.began, self.seconds = Tail(), Tail(), monotonic(), 0.0
         self._group, self._status_text, self._patience = 0, b"", patience
         self._no_word: asyncio.TimerHandle | None = None
         self._mark = f"AGENT_FOLDER={environment.get('AGENT_FOLDER')}".encode()
         self._status, status = os.pipe()
         control, self._control = os.pipe()
         self._output, output = os.pipe()
+        self._errors, errors = os.pipe()
         box = ",".join(map(str, namespaces))
-        stdin, stdout, stderr = streams or (reads, output, output)
+        stdin, stdout, stderr = streams or (reads, output, errors)
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(SUPERVISOR), str(status), str(control), str(largest), box, *words],
@@ -80,13 +81,14 @@ class AgentProcess:
                 start_new_session=True,
             )
         except OSError:
-            for ours in (self._status, self._control, self._output):
+            for ours in (self._status, self._control, self._output, self._errors):
                 os.close(ours)
             raise
         finally:
-            for theirs in (status, control, output):
+            for theirs in (status, control, output, errors):
                 os.close(theirs)
-        for opened, read in ((self._status, self._read_status), (self._output, self._read_output)):
+        readers = ((self._status, self._read_status), (self._errors, self._read_errors), (self._output, self._read_output))
+        for opened, read in readers:
             os.set_blocking(opened, False)
             self._loop.add_reader(opened, read)
 
@@ -127,8 +129,9 @@ class AgentProcess:
         try:
             await asyncio.shield(self.ended)
         finally:
+            self._read_errors()
             self._read_output()
-            for opened in (self._status, self._output):
+            for opened in (self._status, self._errors, self._output):
                 self._loop.remove_reader(opened)
                 os.close(opened)
             self._process.wait()
@@ -144,11 +147,18 @@ class AgentProcess:
             self._control = -1
 
     def _read_output(self) -> None:
+        self._read(self._output, self.output, self.on_stdout)
+
+    def _read_errors(self) -> None:
+        self._read(self._errors, self.output)
+
+    def _read(self, opened: int, *tails: Tail) -> None:
         with suppress(BlockingIOError):
-            if more := os.read(self._output, AT_A_TIME):
-                self.output.add(more)
-            else:
-                self._loop.remove_reader(self._output)
+            more = os.read(opened, AT_A_TIME)
+            for tail in tails if more else ():
+                tail.add(more)
+            if not more:
+                self._loop.remove_reader(opened)
 
     def _read_status(self) -> None:
         more = os.read(self._status, 4096)

@@ -13,6 +13,7 @@ from made_probe import PAY, PLANNED, PROBED, cell, cells, row, write
 
 from bench.cli.probed import ProbeFiles, show_probe
 from bench.cli.terminal import Terminal
+from bench.probe.points import points_of
 from bench.probe.read.run import read_probe
 from bench.probe.read.summary import MOST_CELLS, SUMMARY, as_markdown, summary_of
 from bench.probe.run.writing import CellRun
@@ -20,6 +21,7 @@ from bench.record.events import of_kind
 from bench.record.probe.events import CellFinding, CellJudged, CellsPlanned
 from bench.record.reading import read_trials
 
+COUNT = sum(len(points_of(call.call_class)) for call in PLANNED)
 SCHEMA = Path(__file__).parents[3] / "docs" / "probe.schema.json"
 
 
@@ -124,7 +126,7 @@ def test_the_comment_begins_with_the_verdict_and_the_worst_case_and_its_rows_bef
     places = [comment.index(part) for part in parts]
     assert places == sorted(places) and places[0] == 0
     lines = [line for line in comment.splitlines() if line.startswith("| shop.") or line.startswith("| model.")]
-    assert len(lines) == 21 and "✕ doubled | damage in 2 of 2 |" in lines[0]
+    assert len(lines) == COUNT and "✕ doubled | damage in 2 of 2 |" in lines[0]
 
 
 def test_what_strangers_write_makes_no_markdown(tmp_path: Path) -> None:
@@ -142,7 +144,7 @@ def test_a_comment_of_very_many_cells_is_cut_and_says_so(tmp_path: Path) -> None
     summary = summary_of(read := read_probe(write(tmp_path / "p")))
     many = replace(summary, cells=summary.cells * 10)
     comment = as_markdown(read, many)
-    assert f"- {21 * 10 - MOST_CELLS} further cells: probe.html has them." in comment and "| ✕ doubled |" in comment
+    assert f"- {COUNT * 10 - MOST_CELLS} further cells: probe.html has them." in comment and "| ✕ doubled |" in comment
 
 
 @pytest.mark.parametrize("verdict", ["did_not_end", "repeated", "no_verdict", "not_applicable"])

@@ -23,6 +23,7 @@ from bench.common.errors import ResultsError
 from bench.record.archive import unpacked
 from bench.rerun.elsewhere.counting import repairs
 from bench.rerun.elsewhere.reading import read_recorded, recorded_run
+from bench.rerun.elsewhere.summary import recorded_lines
 from bench.rerun.elsewhere.trials import AskedCall, Blame, RecordedCall, RecordedRun, RecordedTrial, RecordedTurn, trial_of
 
 
@@ -225,6 +226,20 @@ def test_a_log_of_inspect_is_its_samples(tmp_path: Path) -> None:
     assert [trial.solved for trial in run.trials] == [True, False]
     assert [(call.tool, call.failed) for call in run.trials[0].calls] == [("add", True)]
     assert (run.model, run.trials[0].provider_tokens) == ("m", 11)
+
+
+def test_a_log_of_inspect_in_json_is_the_same_samples(tmp_path: Path) -> None:
+    samples = [SAMPLE, SAMPLE | {"epoch": 2, "scores": {"match": {"value": "I"}}}]
+    log = {"version": 2, "status": "success", "eval": {"model": "m", "task": "sums"}, "results": {}, "samples": samples}
+    packed, plain = recorded_run(logged(tmp_path, *samples)), read(tmp_path, log)
+    assert (plain.trials, plain.model, plain.form) == (packed.trials, packed.model, packed.form)
+
+
+def test_counts_of_zero_are_no_counts(tmp_path: Path) -> None:
+    stats = {"tokens_sent": 0, "tokens_received": 0, "api_calls": 0}
+    run = read(tmp_path, {**SWE, "info": {"exit_status": "submitted", "model_stats": stats}})
+    assert run.trials[0].provider_tokens is None
+    assert "as the provider counted" not in " ".join(recorded_lines(tmp_path / "run.json", run))
 
 
 def edited(change: Callable[[list[dict[str, Any]]], object], *turns: dict[str, Any]) -> list[dict[str, Any]]:

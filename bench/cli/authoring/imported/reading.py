@@ -83,6 +83,8 @@ def _read(path: Path, trace: str | None, run: RunInMaking) -> RunInMaking:
         raise ResultsError(f"{path}: cannot be read: {error.strerror}") from error
     except ValidationError as error:
         raise ResultsError(f"{path}: is not a trace: {one_line(first_violation(error).line, 200)}") from error
+    except UnicodeDecodeError as error:
+        raise ResultsError(f"{path}: is no text; of OTLP its JSON is read, and not its protobuf") from error
     except (ValueError, RecursionError) as error:
         raise ResultsError(f"{path}: is not JSON in the form of ATIF or OTLP: {one_line(str(error), 200)}") from error
     return run

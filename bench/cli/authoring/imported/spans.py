@@ -154,12 +154,26 @@ class WrittenSpan(BaseModel):
     events: Annotated[Listed[OtlpEvent], SOME] = []
 
 
+class GoSpan(BaseModel):
+    """A span as OpenTelemetry's exporter for Go writes it."""
+
+    name: Id = _any("Name")
+    context: BoundedTable[str, Any] = Field(validation_alias="SpanContext")
+    parent: BoundedTable[str, Any] = _any("Parent", default={})
+    start: datetime | None = _any("StartTime", default=None)
+    attributes: Annotated[Listed[BoundedTable[str, Any]], SOME] = _any("Attributes", default=[])
+    events: Annotated[Listed[BoundedTable[str, Any]], SOME] = _any("Events", default=[])
+    status: BoundedTable[str, Any] = _any("Status", default={})
+
+
 OTLP = ("resourceSpans", "resource_spans", "batches", "resourceLogs", "resource_logs")
 
 
 def holds_spans(value: Any) -> bool:
     """Whether a value is in a form that `spans_of` reads."""
-    return isinstance(value, dict) and (any(key in value for key in OTLP) or _is_jaeger(value) or _is_written(value))
+    return isinstance(value, dict) and (
+        any(key in value for key in OTLP) or _is_jaeger(value) or _is_written(value) or _is_of_go(value)
+    )
 
 
 def _is_jaeger(value: Mapping[str, Any]) -> bool:
@@ -169,6 +183,10 @@ def _is_jaeger(value: Mapping[str, Any]) -> bool:
 
 def _is_written(value: Mapping[str, Any]) -> bool:
     return isinstance(value.get("context"), dict) and "trace_id" in value["context"]
+
+
+def _is_of_go(value: Mapping[str, Any]) -> bool:
+    return isinstance(value.get("SpanContext"), dict) and "TraceID" in value["SpanContext"]
 
 
 def spans_of(values: Sequence[dict[str, Any]], left_out: Counter[str]) -> list[TracedSpan]:
@@ -192,6 +210,8 @@ def _spans(value: dict[str, Any], logs: defaultdict[tuple[str, str], list[SpanEv
     if _is_jaeger(value):
         for trace in JaegerTraces.model_validate(value).data:
             yield from map(_of_jaeger, trace.spans)
+    elif _is_of_go(value):
+        yield _of_go(GoSpan.model_validate(value))
     elif _is_written(value):
         yield _of_written(WrittenSpan.model_validate(value))
     else:
@@ -227,6 +247,33 @@ def _of_jaeger(span: JaegerSpan) -> TracedSpan:
     tags, start = attributes_of(span.tags), span.start * 1000
     failed = failed_by(tags.get("otel.status_code") or ("ERROR" if tags.get("error") in (True, "true") else ""), tags)
     return TracedSpan(span.trace, span.id, parent, span.name, start, tags, named, start + span.duration * 1000, failed)
+
+
+def _of_go(span: GoSpan) -> TracedSpan:
+    """Return a span that OpenTelemetry's exporter for Go writes to its output."""
+    status = {"status_code": "ERROR" if span.status.get("Code") == "Error" else "UNSET"}
+    return _of_written(
+        WrittenSpan(
+            name=span.name,
+            context=WrittenContext(trace_id=span.context["TraceID"], span_id=span.context.get("SpanID", "")),
+            parent_id=span.parent.get("SpanID", ""),
+            start_time=span.start,
+            attributes=_of_pairs(span.attributes),
+            events=[
+                OtlpEvent(name=str(event.get("Name")), attributes=_of_pairs(event.get("Attributes"))) for event in span.events
+            ],
+            status=status,
+        )
+    )
+
+
+def _of_pairs(pairs: Any) -> dict[str, Any]:
+    """Return attributes by name, as Go writes their keys and values."""
+    given = [pair for pair in pairs or [] if isinstance(pair, dict)] if isinstance(pairs, list | None) else []
+    return {
+        str(pair.get("Key")): pair["Value"].get("Value") if isinstance(pair.get("Value"), dict) else pair.get("Value")
+        for pair in given
+    }
 
 
 def _of_written(span: WrittenSpan) -> TracedSpan:
@@ -272,6 +319,11 @@ def plain(value: Any) -> Any:
         if kind == "arrayValue":
             return [plain(item) for item in values or []]
         return {str(pair.get("key")): plain(pair.get("value")) for pair in values or [] if isinstance(pair, dict)}
+    if kind == "bytesValue" and isinstance(inner, str):
+        try:
+            return base64.b64decode(inner, validate=True).decode()
+        except (ValueError, binascii.Error):
+            return inner
     if kind == "intValue" and isinstance(inner, str) and inner.removeprefix("-").isdecimal() and len(inner) < LONG_ID:
         return int(inner)
     return inner if kind.endswith("Value") else value

@@ -20,6 +20,7 @@ MOST_CALLS = 2_000
 """Calls of tools in a run."""
 MOST_SHOWN = 2**29
 """Characters in all prompts of a run together."""
+MOST_NAMES, MOST_NAME = 6, 80
 MOST_LINES = 12
 """Lines about what was left out."""
 Ranges = tuple[tuple[int, int], ...]
@@ -121,6 +122,8 @@ class RunInMaking:
     most: int = 1
     """How many times the steps of a pack may be read."""
     left_out: Counter[str] = field(default_factory=Counter)
+    unread: Counter[str] = field(default_factory=Counter)
+    """Attributes that hold long texts, where no step was found."""
     steps: list[ImportedStep] = field(default_factory=list)
     calls: list[list[OpenCall]] = field(default_factory=list)
     log: list[OpenCall | StepCost] = field(default_factory=list)
@@ -218,9 +221,10 @@ class RunInMaking:
         """Return the run. Raises ResultsError if it has no step, or more than can be read."""
         if not self.steps:
             known = f" (found: {'; '.join(summary_of(self.left_out))})" if self.left_out else ""
-            raise ResultsError(
-                f"{self.name}: has no call of a model whose words were recorded; tell the recorder to keep the messages{known}"
-            )
+            todo = "tell the recorder to keep the messages"
+            if names := [one_line(name, MOST_NAME) for name, _ in self.unread.most_common(MOST_NAMES)]:
+                todo = f"long texts stand in {', '.join(names)}, of which none is read as a reply"
+            raise ResultsError(f"{self.name}: has no call of a model whose words were recorded; {todo}{known}")
         steps = tuple(
             ImportedStep(step.shown, step.before, step.reply, tuple(map(_ended, calls)))
             for step, calls in zip(self.steps, self.calls, strict=True)

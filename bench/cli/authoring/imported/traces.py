@@ -25,23 +25,30 @@ from bench.cli.authoring.imported.steps import OpenCall, RunInMaking, StepCost, 
 
 PROMPTS = (
     "gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt", "llm.prompts", "ai.prompt.messages",
-    "gcp.vertex.agent.llm_request", "input.value",
+    "gcp.vertex.agent.llm_request", "langfuse.observation.input", "mlflow.spanInputs", "braintrust.input_json", "input.value",
 )  # fmt: skip
 REPLIES = (
     "gen_ai.output.messages", "llm.output_messages", "gen_ai.completion", "llm.completions", "llm.choices", "ai.response",
-    "gcp.vertex.agent.llm_response", "output.value",
+    "gcp.vertex.agent.llm_response", "langfuse.observation.output", "mlflow.spanOutputs", "braintrust.output_json",
+    "output.value",
 )  # fmt: skip
+OF_ANY_SPAN = REPLIES[-4:]
+"""What spans of every kind can have."""
+LONG_TEXT = 40
+"""Characters: an attribute that no name here stands for may hold words if it has so many."""
 SYSTEM = ("gen_ai.system_instructions", "gen_ai.system.instructions")
 DEFINITIONS = ("gen_ai.tool.definitions", "llm.tools", "llm.request.functions", "ai.prompt.tools")
 TOOL_NAMES = ("gen_ai.tool.name", "tool.name", "traceloop.entity.name", "ai.toolCall.name")
 TOOL_IDS = ("gen_ai.tool.call.id", "tool_call.id", "tool.id", "ai.toolCall.id")
 TOOL_ARGUMENTS = (
     "gen_ai.tool.call.arguments", "tool.parameters", "ai.toolCall.args", "gcp.vertex.agent.tool_call_args",
-    "traceloop.entity.input", "input.value", "input",
+    "traceloop.entity.input", "langfuse.observation.input", "mlflow.spanInputs", "braintrust.input_json", "input.value",
+    "input",
 )  # fmt: skip
 TOOL_RESULTS = (
     "gen_ai.tool.call.result", "gen_ai.tool.call.response", "ai.toolCall.result", "gcp.vertex.agent.tool_response",
-    "traceloop.entity.output", "output.value", "output",
+    "traceloop.entity.output", "langfuse.observation.output", "mlflow.spanOutputs", "braintrust.output_json", "output.value",
+    "output",
 )  # fmt: skip
 TOKENS = (
     ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt", "ai.usage.promptTokens"),
@@ -51,18 +58,18 @@ DOLLARS = ("gen_ai.usage.cost", "llm.cost.total")
 LARGEST_COUNT = 1e12
 CALLS = (
     "chat", "generate_content", "text_completion", "completion", "llm", "ai.generatetext.dogenerate", "ai.streamtext.dostream",
-    "ai.generateobject.dogenerate", "ai.streamobject.dostream",
+    "ai.generateobject.dogenerate", "ai.streamobject.dostream", "generation", "chat_model",
 )  # fmt: skip
 """What an operation, or a kind of span, is called that is a call of a model."""
 TOOLS = ("execute_tool", "tool", "ai.toolcall")
 OTHERS = (
     "invoke_agent", "create_agent", "invoke_workflow", "embeddings", "embedding", "retrieval", "agent", "chain", "retriever",
     "reranker", "rerank", "guardrail", "evaluator", "workflow", "task", "plan", "ai.generatetext", "ai.streamtext",
-    "ai.generateobject", "ai.streamobject",
+    "ai.generateobject", "ai.streamobject", "span", "event", "parser", "memory", "unknown", "function", "score", "eval",
 )  # fmt: skip
 KINDS = (
     "gen_ai.operation.name", "openinference.span.kind", "llm.request.type", "traceloop.span.kind", "langsmith.span.kind",
-    "ai.operationId",
+    "ai.operationId", "langfuse.observation.type", "mlflow.spanType", "braintrust.span_attributes",
 )  # fmt: skip
 DETAILS = ("gen_ai.client.inference.operation.details", "gen_ai.content.prompt", "gen_ai.content.completion")
 """Events that hold attributes of their span."""
@@ -70,7 +77,7 @@ DETAILS = ("gen_ai.client.inference.operation.details", "gen_ai.content.prompt",
 
 def kind_of(span: TracedSpan) -> str:
     """Return the kind of a span: a `call` of a model, a `tool`, or another word that the span uses; "" if it has none."""
-    kinds = [str(span.attributes.get(name, "")).lower() for name in KINDS]
+    kinds = [_kind(span.attributes.get(name, "")) for name in KINDS]
     for kind in kinds:
         if kind in TOOLS:
             return "tool"
@@ -81,12 +88,17 @@ def kind_of(span: TracedSpan) -> str:
     return "call" if holds_words(span) else next(filter(None, kinds), "")
 
 
+def _kind(value: Any) -> str:
+    """Return a span's kind as an attribute has it: a word, or JSON with one."""
+    read = value_of(value)
+    return str(read.get("type", "") if isinstance(read, dict) else read).strip('"').lower()
+
+
 def holds_words(span: TracedSpan) -> bool:
-    """Whether a span has a reply, as an attribute or an event. An `output.value` does not count, since any span can have
-    one."""
-    return any(key.startswith(REPLIES[:-1]) for key, value in span.attributes.items() if value not in ("", "{}", None)) or any(
-        event.name in (*DETAILS, "gen_ai.choice") for event in span.events
-    )
+    """Whether a span has a reply, as an attribute or an event, and not in an attribute that any span can have."""
+    return any(
+        key.startswith(REPLIES[: -len(OF_ANY_SPAN)]) for key, value in span.attributes.items() if value not in ("", "{}", None)
+    ) or any(event.name in (*DETAILS, "gen_ai.choice") for event in span.events)
 
 
 def add_traces(spans: Sequence[TracedSpan], run: RunInMaking) -> None:
@@ -108,10 +120,12 @@ def add_traces(spans: Sequence[TracedSpan], run: RunInMaking) -> None:
             _add_call(span, run)
         else:
             run.left_out[f"span '{kind}'" if kind else "span of something else"] += 1
+    if not run.steps:
+        run.unread.update(name for span in spans for name, value in span.attributes.items() if len(as_text(value)) >= LONG_TEXT)
 
 
 def _may_reply(span: TracedSpan) -> bool:
-    return holds_words(span) or "output.value" in span.attributes or "events" in span.attributes
+    return holds_words(span) or any(name in span.attributes for name in (*OF_ANY_SPAN, "events"))
 
 
 def _wrappers(spans: Sequence[TracedSpan], kinds: Mapping[int, str]) -> set[int]:
@@ -251,7 +265,9 @@ def _replies(attributes: Mapping[str, Any], left_out: Counter[str]) -> list[Impo
     if isinstance(value, dict):
         if "toolCalls" in value or "finishReason" in value:  # of the AI SDK
             value = {"content": value.get("text") or value.get("object"), "tool_calls": value_of(value.get("toolCalls"))}
-        value = next((value[key] for key in ("choices", "candidates", "output") if tables_in(value.get(key))), [value])
+        value = next(
+            (value[key] for key in ("choices", "candidates", "output", "messages") if tables_in(value.get(key))), [value]
+        )
     return _choices(value if isinstance(value, list) else [] if value is None else [value], left_out)
 
 

@@ -1,27 +1,41 @@
-"""The files in which agents find their MCP servers: `.mcp.json`, `claude_desktop_config.json`, and those of editors.
+"""The files in which agents find their MCP servers: `.mcp.json`, `claude_desktop_config.json`, and those of editors and other
+agents.
 
-They are JSON, with the comments and trailing commas that editors allow. A rewritten copy differs from the original in what
-starts or addresses a server, and in no other byte.
+Most are JSON, with the comments and trailing commas that editors allow. A rewritten copy differs from the original in what
+starts or addresses a server, and in no other byte. Of TOML and YAML the values are kept, and the copy is laid out anew.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Callable, Mapping
 from json.decoder import JSONDecoder
 from pathlib import Path
 from typing import Any
 
-from bench.common.errors import ConfigError
+import tomli_w
+
+from bench.common.errors import ConfigError, one_line
 from bench.common.files import content_of
 from bench.probe.run.gateway.subject import CommandWords, McpConfig, McpServer
 
 LARGEST = 2**20
 """Bytes of a config."""
-TABLES = (("mcpServers",), ("servers",), ("context_servers",), ("mcp", "servers"), ("mcp", "mcpServers"))
-"""Where the servers stand: for most agents, in VS Code's `mcp.json`, in Zed's settings, in VS Code's settings."""
-URLS = ("url", "serverUrl", "httpUrl")
+TABLES = (
+    ("mcpServers",), ("servers",), ("context_servers",), ("mcp", "servers"), ("mcp", "mcpServers"), ("mcp_servers",),
+    ("extensions",), ("mcp",),
+)  # fmt: skip
+"""Where the servers stand: for most agents, in VS Code's `mcp.json`, in Zed's settings, in VS Code's and fast-agent's settings,
+in Codex's `config.toml`, in goose's `config.yaml`, in OpenCode's `opencode.json`."""
+URLS, COMMANDS, ENVIRONMENTS = ("url", "serverUrl", "httpUrl", "uri"), ("command", "cmd"), ("env", "environment", "envs")
+LARGEST_YAML = 2**16
+"""Bytes: YAML takes long to read."""
+SSE = (
+    "speaks HTTP with SSE, the transport of MCP's first version, in which no call can be struck; let it serve Streamable HTTP "
+    '("type": "http"), or start it over stdio'
+)
 _COMMENT = re.compile(r'"(?:[^"\\]|\\.)*+"?|//[^\n]*|/\*.*?(?:\*/|\Z)|\ufeff', re.DOTALL)
 _COMMA = re.compile(r'"(?:[^"\\]|\\.)*+"?|,(?=\s*+[}\]])', re.DOTALL)
 _SPACE = re.compile(r"\s*+")
@@ -50,21 +64,21 @@ def rewritten(config: McpConfig, words: Callable[[McpServer], CommandWords], url
     changes: list[tuple[TextSpan, str]] = []
     for name, span in document.servers().items():
         server, places = document.server(name, span), document.places(span)
-        if server.command:
-            command, *arguments = words(server)
-            changes.append((places["command"], json.dumps(command)))
-            end = places["command"][1]
-            changes.append(
-                (places["args"], json.dumps(arguments))
-                if "args" in places
-                else ((end, end), f', "args": {json.dumps(arguments)}')
-            )
-        else:
+        if not server.command:
             changes += [(places[key], json.dumps(urls[name])) for key in URLS if key in places and name in urls]
+            continue
+        command, *arguments = words(server)
+        one_list = document.text[places["command"][0]] == "["
+        changes.append((places["command"], json.dumps([command, *arguments] if one_list else command)))
+        end = places["command"][1]
+        if "args" in places:
+            changes.append((places["args"], json.dumps([] if one_list else arguments)))
+        elif not one_list:
+            changes.append(((end, end), f', "args": {json.dumps(arguments)}'))
     text = document.text
     for (start, end), new in sorted(changes, reverse=True):
         text = text[:start] + new + text[end:]
-    return text.encode()
+    return (tomli_w.dumps(json.loads(text)) if document.is_toml else text).encode()
 
 
 def expanded(text: str, environment: Mapping[str, str]) -> str:
@@ -76,9 +90,13 @@ class _Document:
     """A config with the places of its values. Raises ConfigError if it cannot be read."""
 
     def __init__(self, path: Path):
-        self.path = path
+        self.path, self.is_toml = path, path.suffix == ".toml"
         try:
             self.text = content_of(path, LARGEST).decode()
+            if self.is_toml:
+                self.text = json.dumps(tomllib.loads(self.text), default=str)
+            elif path.suffix in (".yaml", ".yml"):
+                self.text = json.dumps(self._of_yaml(), default=str)
             self._plain = _plain(self.text)
             json.loads(self._plain)
         except OSError as error:
@@ -86,41 +104,79 @@ class _Document:
         except UnicodeDecodeError as error:
             raise self.refusal(f"it is not UTF-8 text (byte {error.start}); save it as UTF-8") from error
         except (ValueError, RecursionError) as error:
-            raise self.refusal(f"it is no JSON ({error}); correct it there") from error
+            raise self.refusal(f"it is no {'TOML' if self.is_toml else 'JSON'} ({error}); correct it there") from error
 
     def refusal(self, what: str) -> ConfigError:
         return ConfigError(f"{self.path}: {what}")
 
+    def _of_yaml(self) -> Any:
+        """Return what the file holds. An alias is refused, since a few of them can hold a value a million times."""
+        try:
+            import yaml  # noqa: PLC0415  nothing else needs it
+        except ImportError as error:
+            raise self.refusal("is YAML, which needs: pip install pyyaml; or write its servers into a .mcp.json") from error
+        if len(self.text) > LARGEST_YAML:
+            raise self.refusal(f"has more than {LARGEST_YAML:,} characters; name a file with the servers alone")
+        try:
+            if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(self.text)):
+                raise self.refusal("holds an alias (*name); write out what it stands for")
+            return yaml.safe_load(self.text)
+        except yaml.YAMLError as error:
+            raise self.refusal(f"it is no YAML ({one_line(str(error), 200)}); correct it there") from error
+
     def servers(self) -> dict[str, TextSpan]:
-        """Return where each server's entry stands."""
+        """Return where each server's entry stands, without those that are switched off or that the agent brings itself."""
         for table in TABLES:
             span: TextSpan | None = (self._next(0), len(self._plain))
             for key in table:
                 span = self.members(span).get(key) if span else None
-            if span and (servers := self.members(span)):
+            entries = self.members(span) if span else {}
+            servers = {name: entry for name, entry in entries.items() if not self._is_left_out(entry)}
+            if servers and (table != ("mcp",) or all(map(self.members, servers.values()))):
                 return servers
         raise self.refusal("it names no MCP servers; write them under 'mcpServers'")
+
+    def _is_left_out(self, span: TextSpan) -> bool:
+        values = {
+            key: self._value(place) for key, place in self.members(span).items() if key in ("disabled", "enabled", "type")
+        }
+        return values.get("disabled") is True or values.get("enabled") is False or values.get("type") in ("builtin", "platform")
 
     def server(self, name: str, span: TextSpan) -> McpServer:
         """Return a server as its entry has it."""
         values = {key: self._value(place) for key, place in self.places(span).items()}
-        command, arguments, environment, headers = (values.get(key) for key in ("command", "args", "env", "headers"))
+        command, arguments = values.get("command"), values.get("args") or []
+        if isinstance(command, list) and command:
+            command, *begins = command
+            arguments = [*begins, *arguments] if isinstance(arguments, list) else arguments
         url = next((values[key] for key in URLS if key in values), "")
         if not isinstance(command or url, str) or not (command or url):
             raise self.refusal(f"the server '{name}' has neither a command nor a url; add one, or remove the server")
-        if not isinstance(arguments or [], list) or not all(isinstance(word, str) for word in arguments or []):
+        if not isinstance(arguments, list) or not all(isinstance(word, str) for word in arguments):
             raise self.refusal(f"the 'args' of the server '{name}' are no list of texts; correct them there")
-        for key, table in (("env", environment or {}), ("headers", headers or {})):
-            if not isinstance(table, dict) or not all(isinstance(value, str) for value in table.values()):
+        tables = [values.get("env") or {}, values.get("headers") or {}]
+        for key, table in zip(("env", "headers"), tables, strict=True):
+            if not isinstance(table, dict) or any(
+                isinstance(value, dict | list) or "=" in each for each, value in table.items()
+            ):
                 raise self.refusal(f"the '{key}' of the server '{name}' is no table of texts; correct it there")
+        environment, headers = (
+            {each: value if isinstance(value, str) else json.dumps(value) for each, value in table.items() if value is not None}
+            for table in tables
+        )
         if command:
-            return McpServer(name, (command, *(arguments or ())), environment or {})
-        return McpServer(name, url=url, headers=headers or {})
+            return McpServer(name, (command, *arguments), environment)
+        if "sse" in (values.get("type"), values.get("transport")):
+            raise self.refusal(f"the server '{name}' {SSE}")
+        return McpServer(name, url=url, headers=headers)
 
     def places(self, span: TextSpan) -> dict[str, TextSpan]:
-        """Return where a server's values stand. Zed has an object with the path, the arguments and the variables as command."""
+        """Return where a server's values stand, by the usual names. Zed has an object with the path, the arguments and the
+        variables as command."""
         places = self.members(span)
-        if inner := self.members(places["command"]) if "command" in places else {}:
+        for names in (COMMANDS, ENVIRONMENTS):
+            places |= next(({names[0]: places[name]} for name in names if name in places), {})
+        if "command" in places and self._plain[places["command"][0]] == "{" and (inner := self.members(places["command"])):
             return {
                 "command": inner.get("path", places["command"]),
                 **{key: inner[key] for key in ("args", "env") if key in inner},
@@ -128,15 +184,19 @@ class _Document:
         return places
 
     def members(self, span: TextSpan) -> dict[str, TextSpan]:
-        """Return where the values of an object stand; {} for what is no object."""
-        at, members = span[0], {}
-        if self._plain[at] != "{":
+        """Return where the values of an object stand, or the objects of a list, by their `name`; {} for what is neither."""
+        at, members = span[0], dict[str, TextSpan]()
+        if (opens := self._plain[at]) not in "{[":
             return {}
         at = self._next(at + 1)
-        while self._plain[at] != "}":
-            name, end = JSONDecoder().raw_decode(self._plain, at)
-            at = self._next(self._next(end) + 1)
-            _, end = JSONDecoder().raw_decode(self._plain, at)
+        while self._plain[at] not in "}]":
+            name = str(len(members))
+            if opens == "{":
+                name, end = JSONDecoder().raw_decode(self._plain, at)
+                at = self._next(self._next(end) + 1)
+            value, end = JSONDecoder().raw_decode(self._plain, at)
+            if opens == "[" and isinstance(value, dict):
+                name = str(value.get("name", name))
             members[name] = (at, end)
             at = self._next(end)
             if self._plain[at] == ",":

@@ -193,7 +193,7 @@ class Gateway:
             raise failed
 
     def _copy(self, index: int) -> Path:
-        return self._folder / f"mcp-{index}.json"
+        return self._folder / f"mcp-{index}{self._subject.configs[index].path.suffix or '.json'}"
 
     def _shim(self, index: int, server: McpServer) -> CommandWords:
         shim = (sys.executable, "-I", "-S", str(SHIM), str(self._folder.absolute()))

@@ -8,12 +8,14 @@ id of its request, whether it comes as JSON, among the events of its own stream,
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from typing import Literal
 
 from bench.probe.points import DoorKind
+from bench.probe.run.gateway.agent_config import SSE
 from bench.probe.run.gateway.bodies import Body, BodyTooLarge, Unpacking
 from bench.probe.run.gateway.gate import CallGate, LiveCall, Undelivered
 from bench.probe.run.gateway.http import (
@@ -30,11 +32,16 @@ from bench.probe.run.gateway.http import (
 from bench.probe.run.gateway.http_wire import LAST_CHUNK, chunk, made_head
 from bench.probe.run.gateway.mcp import KnownServer, changed_answer, error_answer, joined, second_delivery
 from bench.probe.run.gateway.server_sent import EventCutter, data_of, with_data
-from bench.wire.json_rpc import LONGEST, RpcMessage, is_batch, key_of, messages_of, text_of
+from bench.wire.json_rpc import LONGEST, RpcMessage, is_batch, key_of, known_key, messages_of, text_of
 
 EVENT_STREAM = "text/event-stream"
 MOST_OPEN = 1_000
 """The most requests of all sessions whose answers are awaited, or can be given again on a resumed stream."""
+UNAUTHORIZED = 401
+LOGIN = (
+    "an agent's login for that address does not hold for the gateway's, which the agent sees; write a token for the server "
+    "into the `headers` of its entry in the MCP config"
+)
 ANSWERS = ("error", "stale", "empty", "garbled", "too_large")
 
 Key = tuple[str, str]
@@ -61,6 +68,7 @@ class McpDoor(HttpDoor):
     def __init__(self, name: str, url: str, desk: Desk):
         super().__init__(name, url, desk)
         self._server = KnownServer(name, "mcp_http")
+        self._told_login = False
         self._open = dict[Key, LiveCall]()
         """Calls of sessions, from their arrival. Those that were answered can be given again on a resumed stream."""
 
@@ -146,13 +154,15 @@ class McpDoor(HttpDoor):
         request = exchange.request
         struck = any(call.struck for call in self._awaited(exchange))
         async with self._passed_on(request, struck) as incoming:
+            if incoming.head.status == UNAUTHORIZED:
+                self._tell_login(incoming.head.get("www-authenticate"))
             if incoming.kind == EVENT_STREAM:
                 return await self._pass_events(exchange, incoming, struck, made)
             answer = await incoming.whole(body)
         text, changed = answer.plain or b"", dict[str, bytes]()
         messages, waiting = messages_of(text), dict(exchange.calls)
         for message in messages:
-            if message.kind != "answer" or not (call := waiting.pop(message.key, None)):
+            if message.kind != "answer" or not (call := waiting.pop(known_key(waiting, message.key), None)):
                 self._watch_server(exchange, message)
                 continue
             raw = text_of(message.body) if len(messages) > 1 else text
@@ -170,6 +180,14 @@ class McpDoor(HttpDoor):
             await self._send(request, answer.head, answer.body)
         await self._given(exchange, *exchange.calls.values(), *made)
         return answer.stays
+
+    def _tell_login(self, asks: str) -> None:
+        """Record that the server wants a login, which an agent makes for the server's own address."""
+        login = re.search(r'resource_metadata="?([^",\s]{1,500})', asks)
+        where = f"asks for a login (OAuth) at {login[1]}" if login else "asks for a key"
+        if not self._told_login:
+            self._notice(f"it answered 401 and {where}: {LOGIN}")
+        self._told_login = True
 
     def _awaited(self, exchange: _ToolExchange) -> Iterator[LiveCall]:
         """Yield the calls that an answer to this request can hold: a resumed stream, those of its session."""
@@ -211,6 +229,8 @@ class McpDoor(HttpDoor):
     async def _event(self, exchange: _ToolExchange, event: bytes, rewrites: bool) -> tuple[bytes | None, list[LiveCall]]:
         """Return what is given for an event, or None if the connection has ended; and the calls that it answers."""
         data, given = data_of(event), list[LiveCall]()
+        if exchange.request.head.method == "GET" and event.startswith((b"event: endpoint", b"event:endpoint")):
+            self._notice(SSE)
         stands = data
         for message in messages_of(data):
             call = self._call_answered(exchange, message)
@@ -230,12 +250,13 @@ class McpDoor(HttpDoor):
         if message.kind != "answer":
             return None
         if exchange.request.head.method == "GET":
-            return self._open.get((exchange.session, message.key))
-        return exchange.calls.get(message.key)
+            waiting = [key for session, key in self._open if session == exchange.session]
+            return self._open.get((exchange.session, known_key(waiting, message.key)))
+        return exchange.calls.get(known_key(exchange.calls, message.key))
 
     def _watch_server(self, exchange: _ToolExchange, message: RpcMessage) -> None:
         """Record a message from the server that answers no call."""
-        if message.kind == "answer" and (listing := exchange.listings.pop(message.key, None)):
+        if message.kind == "answer" and (listing := exchange.listings.pop(known_key(exchange.listings, message.key), None)):
             for line in self._server.learn(listing, message):
                 self._notice(line)
         if message.method == "notifications/tools/list_changed":

@@ -16,8 +16,10 @@ from typing import Any
 
 from bench.probe.run.gateway.gate import CallGate, LiveCall, Undelivered, WaitEnd
 from bench.probe.run.gateway.mcp import KnownServer, asks_again, changed_answer, error_answer, is_call, joined, second_delivery
-from bench.wire.json_rpc import Pipe, PipeClosed, RpcMessage, is_batch, key_of, messages_of, text_of
+from bench.wire.json_rpc import Pipe, PipeClosed, RpcMessage, is_batch, key_of, known_key, messages_of, text_of
 
+FRAME = b"content-length:"
+ODD_LINE = "a line that is no message of MCP, or is beyond the bounds; it is passed on as it came"
 ORDERLY = 0.05
 """Seconds for which later messages wait behind a call at the gate. Then they pass it: the gate may wait for what they bring."""
 MOST_WAITING = 1_000
@@ -144,7 +146,11 @@ class StdioRelay:
     def _messages(self, piece: bytes, is_whole: bool, whose: str) -> tuple[RpcMessage, ...]:
         messages = messages_of(piece) if is_whole else ()
         if not messages and piece.strip():
-            self._notice(f"{whose} wrote a line that is no message of MCP, or is beyond the bounds; it is passed on as it came")
+            framed = piece[: len(FRAME)].lower() == FRAME
+            what = (
+                "the frame of a language server, which MCP has not: let it write each message in a line" if framed else ODD_LINE
+            )
+            self._notice(f"{whose} wrote {what}")
         return messages
 
     def _notice(self, what: str) -> None:
@@ -258,10 +264,10 @@ class StdioRelay:
         """Return whether a server's message is an answer to a call, or belongs to a second delivery."""
         if message.method == "notifications/progress":
             return key_of(message.params.get("progressToken")) in self._again
-        return message.kind == "answer" and (message.key in self._calls or message.key in self._again)
+        return message.kind == "answer" and (known_key(self._calls, message.key) in self._calls or message.key in self._again)
 
     def _watch_server(self, message: RpcMessage) -> None:
-        if message.kind == "answer" and (request := self._asked.pop(message.key, None)):
+        if message.kind == "answer" and (request := self._asked.pop(known_key(self._asked, message.key), None)):
             for line in self._known.learn(request, message):
                 self._notice(line)
         if message.method == "notifications/tools/list_changed":
@@ -276,7 +282,7 @@ class StdioRelay:
             if message.key in self._again and message.kind == "answer":
                 if not (answered := self._again.pop(message.key)).done():
                     answered.set_result(message)
-            elif message.kind == "answer" and (call := self._calls.pop(message.key, None)):
+            elif message.kind == "answer" and (call := self._calls.pop(known_key(self._calls, message.key), None)):
                 raw = text_of(message.body) if len(messages) > 1 else piece.strip()
                 if (answer := await self._answer(call, message, raw)) is not None:
                     left.append(message)

@@ -105,6 +105,12 @@ class InspectHeader(Read):
     model: str = Field("", validation_alias=AliasPath("eval", "model"))
 
 
+class InspectLog(InspectHeader):
+    """A log in JSON, in one file."""
+
+    samples: Many[InspectSample] = ()
+
+
 RIGHT, WRONG = ("C", 1, 1.0, True), ("I", 0, 0.0, False)
 """What a score of Inspect says if a sample is solved or not. Any other value is no outcome."""
 
@@ -126,6 +132,11 @@ def inspect_run(where: str, header: InspectHeader, samples: Sequence[InspectSamp
     return RecordedRun("Inspect", require_unique(where, trials), header.model)
 
 
+def inspect_log_run(where: str, log: InspectLog) -> RecordedRun:
+    """Return the samples of a log in JSON."""
+    return inspect_run(where, log, log.samples)
+
+
 def _inspect_turn(message: InspectMessage) -> RecordedTurn:
     content = message.content
     text = content if isinstance(content, str) else "\n".join(part.text for part in content if part.text)
@@ -136,4 +147,7 @@ def _inspect_turn(message: InspectMessage) -> RecordedTurn:
     return RecordedTurn(message.role, text, asked)
 
 
-CHAOS = RecordedFormat("mcp-chaos", frozenset({"kind", "detail"}), TypeAdapter(Many[ChaosLine]), chaos_run, each=True)
+FORMATS = (
+    RecordedFormat("Inspect", frozenset({"eval", "samples"}), TypeAdapter(InspectLog), inspect_log_run),
+    RecordedFormat("mcp-chaos", frozenset({"kind", "detail"}), TypeAdapter(Many[ChaosLine]), chaos_run, each=True),
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 import sys
@@ -103,6 +104,59 @@ def test_what_is_no_trace_is_one_line(what: str, tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match=message) as refused:
         read_trace(written(tmp_path, text))
     assert "\n" not in str(refused.value)
+
+
+GO = {
+    "Name": "chat m",
+    "SpanContext": {"TraceID": "e89af93f0a28c5f0788622feb0cba541", "SpanID": "73578ecc105d4ea8", "Remote": False},
+    "Parent": {"TraceID": "0" * 32, "SpanID": "0" * 16},
+    "StartTime": "2023-06-02T11:55:21.379888-07:00",
+    "Attributes": [
+        {"Key": "gen_ai.operation.name", "Value": {"Type": "STRING", "Value": "chat"}},
+        {"Key": "gen_ai.input.messages", "Value": {"Type": "STRING", "Value": '[{"role": "user", "content": "Refund 17."}]'}},
+        {"Key": "gen_ai.output.messages", "Value": {"Type": "STRING", "Value": '[{"role": "assistant", "content": "Done."}]'}},
+    ],
+    "Events": None,
+    "Status": {"Code": "Unset", "Description": ""},
+}
+PROMPT, REPLY = (
+    {"version": "0.1.0", "messages": [{"role": who, "content": text}]}
+    for who, text in (("user", "Refund 17."), ("assistant", "Done."))
+)
+CHAT = {"gen_ai.operation.name": "chat"}
+ODD_TRACES = {
+    "Go's exporter to its output (block/ftl#41)": json.dumps(GO, indent=1),
+    "bytes as a value": spans(
+        span(1, CHAT)
+        | {
+            "attributes": [
+                {"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}},
+                *(
+                    {"key": key, "value": {"bytesValue": base64.b64encode(json.dumps(value["messages"]).encode()).decode()}}
+                    for key, value in (("gen_ai.input.messages", PROMPT), ("gen_ai.output.messages", REPLY))
+                ),
+            ]
+        }
+    ),
+    "an envelope with a version (microsoft/Agent365-nodejs#231)": spans(
+        span(1, {**CHAT, "gen_ai.input.messages": json.dumps(PROMPT), "gen_ai.output.messages": json.dumps(REPLY)})
+    ),
+    "counts of -1 (jaegertracing/jaeger-ui#2589)": spans(
+        talk(1, [("user", "Refund 17.")], "Done.") | {"droppedAttributesCount": -1, "links": [], "flags": 257}
+    ),
+}
+
+
+@pytest.mark.parametrize("oddity", ODD_TRACES)
+def test_odd_traces_of_public_trackers_are_read(oddity: str, tmp_path: Path) -> None:
+    (step,) = read_trace(written(tmp_path, ODD_TRACES[oddity])).steps
+    assert (step.shown, step.reply) == ("[user]\nRefund 17.", "Done.")
+
+
+def test_protobuf_is_told_from_json(tmp_path: Path) -> None:
+    (tmp_path / "otlp.pb").write_bytes(b"\x0a\x9c\x01\x0a\x1a")
+    with pytest.raises(ResultsError, match="of OTLP its JSON is read, and not its protobuf"):
+        read_trace(tmp_path / "otlp.pb")
 
 
 def test_a_tool_that_is_not_called_and_a_file_that_is_not_there_are_told(tmp_path: Path) -> None:

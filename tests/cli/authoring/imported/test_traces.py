@@ -122,6 +122,25 @@ CONVENTIONS = {
         {"openinference.span.kind": "LLM"}, "llm.input_messages", "llm.output_messages", NESTED
     ),
     "the values of OpenInference alone": as_json({"openinference.span.kind": "LLM"}, "input.value", "output.value", OPENAI),
+    "Langfuse": as_json(
+        {"langfuse.observation.type": "generation"}, "langfuse.observation.input", "langfuse.observation.output", OPENAI
+    ),
+    "MLflow": tuple(
+        {
+            "mlflow.spanType": '"CHAT_MODEL"',
+            "mlflow.spanInputs": json.dumps({"messages": OPENAI[:until], "model": "m"}),
+            "mlflow.spanOutputs": json.dumps({"id": "x", "choices": [{"index": 0, "message": OPENAI[until]}]}),
+        }
+        for until in (1, 3)
+    ),
+    "Braintrust": tuple(
+        {
+            "braintrust.span_attributes": json.dumps({"name": "chat", "type": "llm"}),
+            "braintrust.input_json": json.dumps(OPENAI[:until]),
+            "braintrust.output_json": json.dumps([{"index": 0, "message": OPENAI[until], "finish_reason": "stop"}]),
+        }
+        for until in (1, 3)
+    ),
     "Google's ADK": (
         {f"{ADK}request": json.dumps({"contents": GEMINI[:1]}), f"{ADK}response": json.dumps({"content": GEMINI[1]})},
         {f"{ADK}request": json.dumps({"contents": GEMINI[:3]}), f"{ADK}response": json.dumps({"content": GEMINI[3]})},
@@ -334,6 +353,13 @@ def test_calls_without_words_are_counted_where_nothing_is_left(reading: Reading)
                 span(1, CHAT), span(2, CHAT), span(3, {"gen_ai.operation.name": "invoke_agent", "gen_ai.output.messages": "x"})
             )
         )
+
+
+def test_long_texts_in_attributes_that_nobody_knows_are_told_by_their_names(reading: Reading) -> None:
+    text = "Order 17 arrived broken, and I want my 40 euros back."
+    with pytest.raises(ResultsError, match=r"long texts stand in my\.prompt, my\.answer, of which none is read") as refused:
+        reading(spans(span(1, {"my.prompt": text, "my.answer": text, "my.id": "17"}), span(2, {"my.prompt": text})))
+    assert "my.id" not in str(refused.value) and "\n" not in str(refused.value)
 
 
 def test_a_tool_before_the_first_call_belongs_to_it(reading: Reading) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 from time import process_time
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -81,14 +83,74 @@ def test_a_server_without_arguments_gets_those_of_the_shim(tmp_path: Path) -> No
         ('{"mcpServers": {}}', "it names no MCP servers"),
         ('{"mcpServers": {"a": {}}}', "neither a command nor a url"),
         ('{"mcpServers": {"a": 5}}', "neither a command nor a url"),
-        ('{"mcpServers": {"a": {"command": ["x"]}}}', "neither a command nor a url"),
+        ('{"mcpServers": {"a": {"command": []}}}', "neither a command nor a url"),
         ('{"mcpServers": {"a": {"command": "x", "args": "y"}}}', "are no list of texts"),
-        ('{"mcpServers": {"a": {"command": "x", "env": {"K": 5}}}}', "is no table of texts"),
+        ('{"mcpServers": {"a": {"command": "x", "env": {"K": [5]}}}}', "is no table of texts"),
+        ('{"mcpServers": {"a": {"command": "x", "env": {"A=B": "x"}}}}', "is no table of texts"),
+        ('{"mcpServers": {"a": {"type": "sse", "url": "http://h/s"}}}', "the server 'a' speaks HTTP with SSE"),
     ],
 )
 def test_what_is_no_config_is_refused_in_one_line(tmp_path: Path, content: str, says: str) -> None:
     with pytest.raises(ConfigError, match=says) as refused:
         read_config(written(tmp_path, content))
+    assert "\n" not in str(refused.value)
+
+
+EACH_FORM = {
+    "opencode.json": """{"mcp": {"shop": {"type": "local", "command": ["npx", "-y", "server", "a b"], "enabled": true,
+        "environment": {"PORT": 8080, "DEBUG": true, "KEY": "k"}},
+        "old": {"type": "local", "command": ["x"], "enabled": false}}}""",
+    "config.toml": """model = "m"\n[mcp_servers.shop]\ncommand = "npx"\nargs = ["-y", "server", "a b"]
+        [mcp_servers.shop.env]\nPORT = 8080\nDEBUG = true\nKEY = "k"\n""",
+    "fastagent.config.yaml": """# servers\nmcp:\n  servers:\n    shop:\n      command: npx\n      args: ["-y", server, "a b"]
+      env: {PORT: 8080, DEBUG: true, KEY: k}\n""",
+    "goose.yaml": """extensions:\n  developer: {type: builtin, name: developer}\n  shop:\n    type: stdio\n    cmd: npx
+    args: ["-y", server, "a b"]\n    envs: {PORT: 8080, DEBUG: true, KEY: k}\n""",
+    "continue.yaml": """mcpServers:\n  - name: shop\n    command: npx\n    args: ["-y", server, "a b"]
+    env: {PORT: 8080, DEBUG: true, KEY: k}\n""",
+}
+
+
+@pytest.mark.parametrize("name", EACH_FORM)
+def test_configs_of_other_agents_are_read_and_rewritten_in_their_own_form(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(EACH_FORM[name], encoding="utf-8")
+    config = read_config(path)
+    assert config.servers == (McpServer("shop", ("npx", "-y", "server", "a b"), {"PORT": "8080", "DEBUG": "true", "KEY": "k"}),)
+    copy = tmp_path / f"copy{path.suffix}"
+    copy.write_bytes(rewritten(config, shim, {}))
+    [server] = read_config(copy).servers
+    assert server.command == ("shim", "shop", "npx", "-y", "server", "a b")
+    before, after = (loaded(each) for each in (path, copy))
+    assert before != after and without_commands(before) == without_commands(after)
+
+
+def loaded(path: Path) -> object:
+    """Return what a config says, by the readers of others."""
+    text = path.read_text(encoding="utf-8")
+    return tomllib.loads(text) if path.suffix == ".toml" else yaml.safe_load(text)
+
+
+def without_commands(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: without_commands(inner) for key, inner in value.items() if key not in ("command", "cmd", "args")}
+    return [without_commands(inner) for inner in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a: [1", "it is no YAML"),
+        ("a: &x [1]\nb: *x\n", "holds an alias"),
+        ("a: 1", "it names no MCP servers"),
+        ("- " * 50_000, "has more than 65,536 characters"),
+        ("!!python/object/apply:os.system ['touch CANARY']", "it is no YAML"),
+    ],
+)
+def test_what_is_no_config_in_yaml_is_refused_in_one_line(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=says) as refused:
+        read_config(tmp_path / "a.yaml")
     assert "\n" not in str(refused.value)
 
 

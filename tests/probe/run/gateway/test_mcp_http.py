@@ -274,6 +274,43 @@ def test_an_answer_can_come_on_a_stream_that_was_resumed(after: AnswerFate) -> N
     assert (("given", 1) in gate.course) == (after != "break")
 
 
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n", "asks for a key"),
+        (
+            b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nWWW-Authenticate: Bearer error=x, "
+            b'resource_metadata="https://mcp.example/.well-known/oauth-protected-resource"\r\n\r\n',
+            "asks for a login (OAuth) at https://mcp.example/.well-known/oauth-protected-resource: an agent's login for that",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+            b"event: endpoint\ndata: /messages?id=1\n\n",
+            "speaks HTTP with SSE",
+        ),
+    ],
+)
+def test_a_server_that_wants_a_login_or_speaks_the_first_transport_is_named_once(answer: bytes, says: str) -> None:
+    gate = ScriptedGate()
+
+    async def once(request: bytes, writer: asyncio.StreamWriter) -> None:
+        del request
+        writer.write(answer)
+        writer.close()
+
+    async def ask() -> None:
+        async with raw_server(once) as server, listening(gate) as listener:
+            address = listener.add_mcp(McpServer("bank", url=server.url))
+            path, place = address.removeprefix(listener.address), listener.address.removeprefix("http://")
+            request = f"GET {path}/ HTTP/1.1\r\nHost: {place}\r\nConnection: close\r\n\r\n".encode()
+            for _ in range(2 if b"401" in answer else 1):
+                await exchanged(address, request)
+
+    asyncio.run(asyncio.wait_for(ask(), 10))
+    [(door, what)] = gate.notes
+    assert door == "bank" and says in what
+
+
 def test_an_answer_of_http_without_an_answer_of_mcp_is_a_failure() -> None:
     gate, gone = ScriptedGate(), b"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnone"
 
