@@ -249,13 +249,26 @@ def package(session: nox.Session) -> None:
     Nothing is installed whose digest is not in requirements.lock.
     """
     session.install("--require-hashes", "-r", LOCK)
-    shutil.rmtree("build/dist", ignore_errors=True)
-    session.run("python", "-m", "build", "--no-isolation", "--outdir", "build/dist", silent=True)
-    [wheel] = Path("build/dist").glob("*.whl")
+    _try_package(session, "build/dist", "tests/package")
+
+
+@nox.session(python=["3.12", "3.13", "3.14"], reuse_venv=False)
+def pythons(session: nox.Session) -> None:
+    """The same with each later Python that this machine has, in the versions of the constraints."""
+    session.install(*CONSTRAINTS, ".[mcp]", *nox.project.dependency_groups(PYPROJECT, "package"))
+    session.run("python", "-m", "pip", "uninstall", "--yes", "recovery-bench")
+    _try_package(session, f"build/dist-{session.python}", "tests/package/test_wheel.py")
+
+
+def _try_package(session: nox.Session, to: str, tests: str) -> None:
+    """Build the distributions, install the wheel with a package beside it and `bench code`, and run tests on it."""
+    shutil.rmtree(to, ignore_errors=True)
+    session.run("python", "-m", "build", "--no-isolation", "--outdir", to, silent=True)
+    [wheel] = Path(to).glob("*.whl")
     session.install("--no-deps", "--no-index", str(wheel))
     session.install("--no-deps", "--no-index", "--no-build-isolation", "tests/plugin_package", "./code")
     session.run("python", "-m", "pip", "check")
-    session.run("pytest", "-n", "0", "tests/package", *session.posargs, env={"BENCH_PACKAGE": "build/dist"})
+    session.run("pytest", "-n", "0", tests, *session.posargs, env={"BENCH_PACKAGE": to})
 
 
 @nox.session

@@ -182,9 +182,9 @@ def test_the_actions_steps_pass_what_is_undecided_with_a_warning_and_fail_what_c
     installed: Path, tmp_path: Path
 ) -> None:
     folder = till(tmp_path, "again keyed")
-    ended = steps_of(installed, folder, options="--only charge#1.lost")
+    ended = steps_of(installed, folder, options="--budget 1s")
     assert ended["Comment"][0] is None and ended["Verdict"][0] == 0 and "::warning::" in ended["Verdict"][1], ended
-    ended = steps_of(installed, folder, options="--only charge#1.lost --name again", **{"fail-on": "1 2 3 4"})
+    ended = steps_of(installed, folder, options="--budget 1s --name again", **{"fail-on": "1 2 3 4"})
     assert ended["Verdict"][0] == 3
     ended = steps_of(installed, folder, file="elsewhere.toml")
     assert ended["Verdict"][0] == 2 and "elsewhere.toml: is not there" in (installed / "probe" / "probe.xml").read_text()

@@ -57,7 +57,7 @@ class HeldObjects:
         self._each: list[Any] = []
         self._modules: dict[str, ModuleType] = {}
         self._known: set[int] = {id(vars(builtins))}
-        self._of_tree: set[str] = set()
+        self._seen, self._of_tree = set[str](), set[str]()
         self._around: object = None
 
     def begin(self) -> None:
@@ -110,9 +110,9 @@ class HeldObjects:
         return changes
 
     def _add_modules(self) -> None:
-        new = [
-            (name, each) for name, each in [*sys.modules.items()] if name not in self._modules and isinstance(each, ModuleType)
-        ]
+        names = sys.modules.keys() - self._seen
+        new = [(name, each) for name in sorted(names) if isinstance(each := sys.modules.get(name), ModuleType)]
+        self._seen |= names
         files = {name: file for name, each in new if (file := self._file_of(each))}
         self._known |= {id(vars(each)) for name, each in new}
         self._of_tree |= files.keys()

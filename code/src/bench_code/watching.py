@@ -16,7 +16,8 @@ from typing import Any, Protocol
 
 STANDARD = (sysconfig.get_path("stdlib"), "<frozen")
 HERE = str(Path(__file__).parent) + os.sep
-PYTEST = (f"{os.sep}_pytest{os.sep}", f"{os.sep}pluggy{os.sep}")
+TESTERS = tuple(f"{os.sep}{name}{os.sep}" for name in ("_pytest", "pluggy", "hypothesis"))
+"""Packages that read sources for themselves: to show them, and to draw examples by their constants."""
 PACKAGES = ("site-packages", "dist-packages")
 OUTSIDE = ("/proc/", "/sys/", "/dev/", sys.prefix + os.sep, sys.base_prefix + os.sep)
 PROCESSES = frozenset({"subprocess.Popen", "os.system", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "pty.spawn"})
@@ -94,6 +95,6 @@ def _is_asked(frame: FrameType | None) -> bool:
         if file.startswith(HERE):
             return False
         if not file.startswith(STANDARD) or any(each in file for each in PACKAGES):
-            return not any(each in file for each in PYTEST)
+            return not any(each in file for each in TESTERS)
         frame = frame.f_back
     return False
