@@ -25,7 +25,7 @@ BY_HAND = {"why": "by hand: read off the run when the page was written"}
 def updated(text: str) -> str:
     """Return the list as it is to be for the documents as they are."""
     listed: dict[str, Any] = tomllib.loads(text)
-    reports, _ = listed.pop("reports"), listed.pop("untold", {})
+    reports = listed.pop("reports")
     kept = {(document, entry["section"]): entry for document, entries in listed.items() for entry in entries}
     lines = [text[: text.index("[[")].rstrip()]
     for path in DOCUMENTS:

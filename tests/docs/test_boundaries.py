@@ -126,6 +126,9 @@ def test_what_the_page_counts_of_failures_and_remedies_stands_in_their_table() -
     assert len(mended) == 13 and "holds for thirteen failures of twenty" in page
     asking = [cell for cell in cells["contract_renewal", "model answers"] if cell != "not provoked"]
     assert asking == ["mended, 4/4", "mended, 4/4", "0/4"] and "bare in 4 of 4 renewals and with remedies in none" in page
+    [names] = [row[2:] for row in rows if row[0] == "Scenario"]
+    asked = [name for name, cell in zip(names, cells["contract_renewal", "model answers"], strict=True) if "4/4" in cell]
+    assert asked == ["human in the loop", "composition"] and "two bare patterns, `composition` and `human_in_the_loop`" in page
 
 
 def test_what_the_page_says_of_approval_stands_in_its_table() -> None:
@@ -254,6 +257,6 @@ def test_an_effect_over_the_pairs_that_could_differ_is_told_with_their_number_it
                 mark = "†" if words == "person" else ""
                 told = f"{bounds[0]} [{bounds[1]}, {bounds[2]}]{mark}"
                 assert re.search(
-                    rf"{re.escape(told)}[^.]*?\({row['Pairs that could differ']} of 1,080 pairs[^)]*: \*{row['Verdict']}\*\)",
+                    rf"{re.escape(told)}[^.]*?\({row['Pairs that could differ']} of 1,080 pairs[^)]*, \*{row['Verdict']}\*\)",
                     page,
                 ), told

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 from scipy.stats import binomtest
+from told import told
 
 import bench
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import FIRST_ROUND
-from bench.read.analysis.statistics import mean_of
+from bench.read.analysis.statistics import Mean, is_narrow, mean_of
 from bench.read.claims.claim import DirectionClaim
 from bench.read.claims.judging import of_paper, standing
 from bench.read.claims.published import load_others, load_published
@@ -30,8 +31,6 @@ README, RESULTS = (
     " ".join(word for path in paths for word in path.read_text(encoding="utf-8").split())
     for paths in ([ROOT / "README.md"], DOCUMENTS)
 )
-WITHOUT_MARKS = RESULTS.replace("†", "")
-"""For sentences whose marks `test_numbers.py` holds."""
 PAPER = " ".join((ROOT / "docs" / "results" / "paper.md").read_text(encoding="utf-8").split())
 INCIDENTS = "incidents-qwen2.5-coder-1.5b-instruct"
 ARCHITECTURES = ("monolithic", "static", "runtime_structured")
@@ -49,8 +48,8 @@ def more_retry_tokens(scenario: str, architecture: str) -> dict[str, str]:
         index="repetition", columns=["plan", "architecture"], values="retry_tokens"
     )
     under, without = (tokens[plan, architecture] - tokens[plan, "runtime_structured"] for plan in ("paper", "none"))
-    means = {"under": mean_of(under), "added": mean_of(under - without)}
-    return {name: f"{mean.mean:,.0f} [{mean.low:,.0f}, {mean.high:,.0f}]" for name, mean in means.items()}
+    means = {"under": mean_of(under, "retry"), "added": mean_of(under - without, "retry")}
+    return {name: told(mean) for name, mean in means.items()}
 
 
 def test_the_results_say_how_much_of_the_retry_difference_is_the_faults() -> None:
@@ -60,7 +59,7 @@ def test_the_results_say_how_much_of_the_retry_difference_is_the_faults() -> Non
         for name in ("monolithic", "static")
     }
     of_fault = more.pop(("multi_file_debugging", "static"))
-    assert f"{of_fault['added']} of {of_fault['under']} (10 pairs)" in WITHOUT_MARKS
+    assert f"{of_fault['added']} of {of_fault['under']} (10 pairs)" in RESULTS
     assert all("[-" in each["added"] and "[-" not in each["under"] for each in more.values())
 
 
@@ -123,8 +122,8 @@ def test_what_is_said_of_recovering_to_a_right_answer_stands_in_the_committed_re
         price.partition(" ± ") for plan, price in cells("price", "Fault plan", "Price, tokens") if plan == "missing_field"
     ]
     for mean, _, rest in prices:
-        interval = ", ".join(f"{int(bound):,}" for bound in re.findall(r"\[(\d+), (\d+)\]", rest)[0])
-        assert f"{int(mean):,} [{interval}]" in RESULTS
+        [(low, high, mark)] = re.findall(r"\[(\d+), (\d+)\](†?)", rest)
+        assert f"{int(mean):,} [{int(low):,}, {int(high):,}]{mark}" in RESULTS
 
 
 def test_what_a_pass_takes_more_is_told_of_the_plan_without_faults() -> None:
@@ -253,8 +252,9 @@ def test_the_results_give_each_direction_of_tokens_as_it_was_judged(claim: str, 
     assert (judgement.in_words, judgement.tested) == (verdict, tested) and judgement.measured
     bounds = judgement.measured.value, judgement.measured.low, judgement.measured.high
     value, low, high = (f"{bound:,.0f}" for bound in bounds if bound is not None)
-    turned = f"{value.removeprefix('-')} [{high.removeprefix('-')}, {low.removeprefix('-')}]"  # "less" says the sign
-    assert f"{value} [{low}, {high}]" in RESULTS or turned in RESULTS.replace("[-", "[")
+    mark = "†" if is_narrow(judgement.measured.basis) else ""
+    turned = f"{value.removeprefix('-')} [{high.removeprefix('-')}, {low.removeprefix('-')}]{mark}"  # "less" says the sign
+    assert f"{value} [{low}, {high}]{mark}" in RESULTS or turned in RESULTS.replace("[-", "[")
 
 
 def test_the_results_judge_no_claim_of_the_paper_on_another_failure() -> None:
@@ -321,8 +321,8 @@ def test_the_readme_says_the_finding_of_both_counts_with_the_marks() -> None:
         assert [number for number in shares if number not in text] == []
     selective, static = (recorded.struck[name] for name in ("runtime_structured", "static"))
     more = selective.less(static, FIRST_ROUND.tokens.name).difference
-    assert f"{more.mean:.0f} [{more.low:.0f}, {more.high:.0f}] tokens more ({more.n} pairs)" in README.replace("†", "")
-    assert f"{more.mean:.0f} [{more.low:.0f}, {more.high:.0f}] tokens more ({more.n} pairs)" in PAPER.replace("†", "")
+    for text in (README, PAPER):
+        assert f"{told(more)} tokens more ({more.n} pairs)" in text
 
 
 def test_the_results_say_that_a_first_pass_is_dearer_where_enough_pairs_have_it() -> None:
@@ -331,8 +331,8 @@ def test_the_results_say_that_a_first_pass_is_dearer_where_enough_pairs_have_it(
         each for each in judge_all(run, load_published()) if each.claim.id == "tokens.debugging.runtime-above-monolithic"
     ]
     assert claim.verdict == "holds" and claim.measured
-    more, low, high = (f"{value:,.0f}" for value in (claim.measured.value, claim.measured.low or 0, claim.measured.high or 0))
-    assert f"{more} [{low}, {high}] more in {claim.measured.n} pairs, and the claim holds" in WITHOUT_MARKS
+    assert isinstance(claim.measured.basis, Mean)
+    assert f"{told(claim.measured.basis)} more in {claim.measured.n} pairs, and the claim holds" in RESULTS
 
 
 def test_the_results_say_how_far_the_model_differs_from_itself_at_temperature_0() -> None:
@@ -361,15 +361,13 @@ def test_the_results_say_what_the_reason_does_and_what_the_early_look() -> None:
             untold_only,
         ]
         p = binomtest(told_only, told_only + untold_only).pvalue
-        assert f"p = {p:.3f} of {told_only + untold_only}" in WITHOUT_MARKS
+        assert f"p = {p:.3f} of {told_only + untold_only}" in RESULTS
     tokens = run.trials[run.trials["plan"] == "none"].pivot(index="instance", columns="architecture", values="tokens")
     for other in ("static", "runtime_structured"):
-        less = mean_of(tokens[other] - tokens["untold"])
-        assert f"{less.mean:,.0f} [{less.low:,.0f}, {less.high:,.0f}] less than `{other}`" in WITHOUT_MARKS.replace(
-            " tokens less", " less"
-        )
+        less = told(mean_of(tokens[other] - tokens["untold"]))
+        assert f"{less} less than `{other}`" in RESULTS.replace(" tokens less", " less")
     reused = run.calls["reused"]
-    assert f"of the {len(reused)} calls {reused.sum()} were answered in the run above." in WITHOUT_MARKS
+    assert f"of the {len(reused)} calls {reused.sum()} were answered in the run above." in RESULTS
 
 
 def test_the_results_say_that_the_root_cause_alone_by_the_larger_model_solves_nothing() -> None:
@@ -396,7 +394,7 @@ def test_the_results_say_how_often_verdicts_are_false_and_how_often_they_are_rea
     alone = max(float(row["Upper limit"].rstrip("%")) for row in rows if row["Claim"] != "any of them")
     at_once = max(float(row["Upper limit"].rstrip("%")) for row in rows if row["Claim"] == "any of them")
     assert f"{alone}% for the worst claim, and {at_once}% for any of them at once" in RESULTS
-    decided = [row for row in rows if "1.5b" in row["Run"] and row["Verdict"] not in ("inconclusive", "–")]
+    decided = [row for row in rows if "1.5b" in row["Run"] and row["Verdict"] not in ("inconclusive", "cannot be decided", "–")]
     reached = [float(row["Reached, pairs drawn anew"]) for row in decided]
     assert f"in {min(reached):.0%} to {max(reached):.0%} of 500 draws" in RESULTS
 

@@ -9,9 +9,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from scipy.stats import binomtest
+from told import told
 
 import bench
 from bench.read.analysis.frames import Run
+from bench.read.analysis.measure import Measure
 from bench.read.analysis.statistics import amount_of, holm, mean_of
 
 ROOT = Path(__file__).parents[2]
@@ -24,9 +26,9 @@ def page(name: str) -> str:
 
 
 def missing(name: str, *sentences: str) -> list[str]:
-    """The sentences that a page does not have, apart from their marks, which `test_numbers.py` holds."""
-    text = page(name).replace("†", "")
-    return [sentence for sentence in sentences if sentence.replace("†", "") not in text]
+    """The sentences that a page does not have."""
+    text = page(name)
+    return [sentence for sentence in sentences if sentence not in text]
 
 
 @cache
@@ -139,9 +141,9 @@ def test_what_is_said_of_the_framework_and_the_words_is_what_the_arms_took() -> 
     plain, struck = (run.trials.loc[run.trials["plan"].eq(plan), "outcome"].eq("solved") for plan in ("none", "missing_field"))
 
     def interval_of(column: str, plan: str, name: str) -> str:
+        measure: Measure = "first_round" if column.startswith("first_round") else "spent"
         of_arm = run.trials["plan"].eq(plan) & run.trials["architecture"].eq(name)
-        estimate = amount_of(run.trials.loc[of_arm, column].dropna())
-        return f"{estimate.mean:,.0f} [{estimate.low:,.0f}, {estimate.high:,.0f}]"
+        return told(amount_of(run.trials.loc[of_arm, column].dropna(), measure))
 
     assert not missing(
         "results/systems",
@@ -149,12 +151,12 @@ def test_what_is_said_of_the_framework_and_the_words_is_what_the_arms_took() -> 
         f"in each of the {len(tokens)} trials",
         f"on {run.trials['instance'].nunique()} incidents, without a fault and with a missing field",
         f"In {len(both[same])} incidents the fault struck an output of both arms",
-        f"at {interval_of('first_round_tokens', 'missing_field', 'langgraph_retry_policy')}† tokens a repair",
+        f"at {interval_of('first_round_tokens', 'missing_field', 'langgraph_retry_policy')} tokens a repair",
         f"{interval_of('first_pass_tokens', 'none', 'autogen_team')} tokens before any failure",
-        f"against {interval_of('first_pass_tokens', 'none', ours)}† for `runtime_structured`",
+        f"against {interval_of('first_pass_tokens', 'none', ours)} for `runtime_structured`",
         f"and {interval_of('first_round_tokens', 'missing_field', 'autogen_team')} for a repair",
-        f"for {interval_of('first_round_tokens', 'missing_field', 'dspy_by_module')}† tokens each",
-        f"took {interval_of('first_round_tokens', 'missing_field', 'dspy')}†.",
+        f"for {interval_of('first_round_tokens', 'missing_field', 'dspy_by_module')} tokens each",
+        f"took {interval_of('first_round_tokens', 'missing_field', 'dspy')}.",
         f"{plain.sum()} of {len(plain)} trials was solved without a fault, and {struck.sum()} of {len(struck)} with it",
     )
 
@@ -181,7 +183,7 @@ def test_what_the_smaller_model_took_more_is_the_paired_difference_of_its_trials
     def more(name: str, pack: str) -> str:
         mean = mean_of((small["tokens"] - large["tokens"]).loc[name, pack])
         assert mean.n == 10
-        return f"{mean.mean:,.0f} [{mean.low:,.0f}, {mean.high:,.0f}]"
+        return told(mean)
 
     sentences = [" and ".join(more(name, pack) for pack in ("multi_file_debugging", "k8s_oomkill")) for name in ARMS]
     texts = [f"`{name}` {'took ' * (name == ARMS[-1])}{sentence}" for name, sentence in zip(ARMS, sentences, strict=True)]
@@ -210,18 +212,18 @@ def test_what_is_said_of_break_even_and_of_first_passes_is_what_its_table_holds(
 @pytest.mark.parametrize(
     ("name", "beside", "more"),
     [
-        ("langgraph_retry", "runtime_structured", "-318 [-1,156, 521] and 1 [-941, 944]"),
-        ("mellea_code", "runtime_structured", "-79 [-267, 108] and -83 [-1,594, 1,428]"),
-        ("mellea", "mellea_code", "2,426 [1,557, 3,294] and 6,191 [2,232, 10,150]"),
-        ("dspy", "runtime_structured", "12,418 [11,666, 13,170] and 3,523 [-130, 7,175]"),
-        ("reflexion", "runtime_structured", "5,366 [2,038, 8,694] and 8,140 [5,519, 10,760]"),
+        ("langgraph_retry", "runtime_structured", "-318 [-1,156, 521]† and 1 [-941, 944]†"),
+        ("mellea_code", "runtime_structured", "-79 [-267, 108]† and -83 [-1,594, 1,428]†"),
+        ("mellea", "mellea_code", "2,426 [1,557, 3,294]† and 6,191 [2,232, 10,150]†"),
+        ("dspy", "runtime_structured", "12,418 [11,666, 13,170]† and 3,523 [-130, 7,175]†"),
+        ("reflexion", "runtime_structured", "5,366 [2,038, 8,694]† and 8,140 [5,519, 10,760]†"),
     ],
 )
 def test_a_frameworks_further_tokens_are_the_paired_difference_of_its_trials(name: str, beside: str, more: str) -> None:
     tokens = run_named("systems").trials.pivot(index=["scenario", "repetition"], columns="architecture", values="tokens")
     assert tokens["langgraph"].eq(tokens["static"]).all()
     means = [mean_of((tokens[name] - tokens[beside]).loc[pack]) for pack in ("multi_file_debugging", "k8s_oomkill")]
-    assert " and ".join(f"{mean.mean:,.0f} [{mean.low:,.0f}, {mean.high:,.0f}]" for mean in means) == more
+    assert " and ".join(map(told, means)) == more
     assert not missing("results/systems", more)
 
 

@@ -17,8 +17,9 @@ from calibration.clustered import clustered, drawn, rates
 from calibration.exact import RATES, covered, exactly, wilson
 from calibration.exchange import ANY, RUNS, Verdicts, exchanged, resampled
 from calibration.experiments import Result, Simulations, clusters, everything, false_positives, means
-from calibration.further import breaking_even, further
-from calibration.recoveries import recovery_nulls, recovery_pairs, recovery_worlds, solved_worlds
+from calibration.further import EFFECTS, Effects, breaking_even, further
+from calibration.further import effects as effects_over_instances
+from calibration.recoveries import recovery_nulls, recovery_pairs, recovery_worlds, solved_worlds, user_pairs, user_worlds
 from calibration.report import read_back, write
 from calibration.scorecard import DAMAGES, Damage, effects, mean_power, of_scorecards, passing
 from calibration.scorecard import write as write_scorecard
@@ -40,14 +41,14 @@ from bench.read.analysis.statistics import (
     ratio_of_means,
     share_of,
 )
-from bench.read.analysis.statistics.limits import CALIBRATED
+from bench.read.analysis.statistics.limits import CALIBRATED, NARROW, calibrated
 
 ROOT = Path(__file__).parents[2]
 REPORT = ROOT / "reports" / "calibration" / "calibration.csv.gz"
 FEW = Simulations(40, 8, 2, 2)
-WORLDS = [*worlds(RECORDED), *recovery_worlds()]
+WORLDS = [*worlds(RECORDED), *recovery_worlds(), *user_worlds()]
 PAIRS = [*paired_worlds(RECORDED), *null_worlds(RECORDED)]
-RECOVERY_PAIRS = [*recovery_pairs(), *recovery_nulls(), *solved_worlds()]
+RECOVERY_PAIRS = [*recovery_pairs(), *recovery_nulls(), *solved_worlds(), *user_pairs()]
 
 
 def by_number(values: np.ndarray) -> dict[Pair, float]:
@@ -221,6 +222,25 @@ def test_a_break_evens_interval_holds_the_truth_where_every_pair_has_its_passes_
     assert breaking_even(10, 0.0, 0.0, 60, rng).share > 0.85
 
 
+@pytest.mark.parametrize(("mean", "draw"), [each[2:] for each in EFFECTS], ids=[each[0] for each in EFFECTS])
+def test_effects_over_instances_have_the_mean_that_is_said(mean: float, draw: Effects, rng: np.random.Generator) -> None:
+    values = draw(rng, (1, 20_000))
+    assert abs(values.mean() - mean) < 4 * values.std() / np.sqrt(values.size)
+
+
+def test_an_effects_interval_holds_where_instances_are_many_and_misses_where_they_are_two() -> None:
+    few, many = (next(effects_over_instances(Simulations(200, 100), (n,))).share for n in (2, 20))
+    assert few < 0.8 < 0.88 < many
+
+
+def test_an_interval_without_width_counts_for_none_of_those_with_width() -> None:
+    """A tenth has no interval, and a fifth has one without width; of the other seven tenths six hold the truth."""
+    result = Result("coverage", "mean", "w", False, 5, "t of the logarithm", 6 / 9, 90, flat=0.2, absent=0.1, measure="retry")
+    flat = Result("coverage", "mean", "v", False, 5, "t of the logarithm", 0.0, 90, flat=1.0, absent=0.0, measure="retry")
+    [cell] = worst([result, flat])
+    assert cell.beyond == round(6 / 7, 4)
+
+
 @pytest.mark.parametrize("alike", [0.0, 0.3, 1.0])
 def test_pass_hats_truth_is_how_often_all_trials_of_an_instance_come_right(alike: float, rng: np.random.Generator) -> None:
     held = drawn(rng, (1, 20_000, 4), 0.7, alike)[0]
@@ -320,7 +340,13 @@ def test_the_report_is_the_same_when_made_again_and_leaves_nothing_undefined(
 ) -> None:
     if not drawn:
         request.getfixturevalue("undrawn")
-    results = [*everything(RECORDED, FEW, (5,)), *exactly((5,)), *clustered(FEW, ((5, 2),)), *further(FEW, (5,))]
+    results = [
+        *everything(RECORDED, FEW, (5,)),
+        *exactly((5,)),
+        *clustered(FEW, ((5, 2),)),
+        *further(FEW, (5,)),
+        *effects_over_instances(FEW, (5,)),
+    ]
     verdicts = list(exchange.verdicts(RUNS[0], reference_run(), FEW, np.random.default_rng(1)))
     for name in ("one", "other"):
         write(tmp_path / name, results, verdicts, RECORDED, FEW)
@@ -334,6 +360,21 @@ def test_the_report_is_the_same_when_made_again_and_leaves_nothing_undefined(
 
 def test_the_limits_that_are_shown_are_those_that_were_measured() -> None:
     assert to_csv(worst(committed())) == CALIBRATED.read_text(encoding="utf-8")
+
+
+def test_below_164_values_the_kinds_are_marked_that_the_concepts_name() -> None:
+    amounts = {f"{kind} of {name}" for kind in ("mean", "difference") for name in ("spent", "first_round", "price")}
+    held = {about: {n: min(cell.recorded, cell.beyond) for n, cell in cells.items()} for about, cells in calibrated().items()}
+    del held["sign-flip test"]
+    always = {about for about, cells in held.items() if all(share < NARROW for n, share in cells.items() if n < 164)}
+    assert always == {"ratio of means", *amounts}
+    assert all(held[about][164] >= NARROW for about in always)
+    rates = ("rate", "rate by instance", "difference of rates")
+    from_ten = (*rates, "mean of score", "difference of score", "difference of effect")
+    assert all(share >= NARROW for about in from_ten for n, share in held[about].items() if n >= 10)
+    page = " ".join((ROOT / "docs" / "concepts.md").read_text(encoding="utf-8").split())
+    assert "below 164 values all of them do, but for retry tokens" in page
+    assert "From ten values on, rates, scores, differences of these, and effects over instances have no †" in page
 
 
 def shares(about: str) -> dict[tuple[str, str, int, str], float]:

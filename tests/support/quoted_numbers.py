@@ -175,7 +175,7 @@ def _about(row: str, names: set[str]) -> bool:
 OPEN_VERDICTS = {
     "inconclusive": ("inconclusive",),
     "contradicted": ("contradict", "contrary"),
-    "cannot be decided": ("cannot be decided", "decide"),
+    "cannot be decided": ("decide",),
 }
 """Verdict of a row -> the words of which a sentence with its number has one."""
 NUMBERS_OF = re.compile(

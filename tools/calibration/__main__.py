@@ -14,8 +14,8 @@ from calibration.clustered import clustered
 from calibration.exact import exactly
 from calibration.exchange import verdicts_of_runs
 from calibration.experiments import Simulations, everything
-from calibration.further import further
-from calibration.report import write
+from calibration.further import effects, further
+from calibration.report import comma_separated, read_back, write
 from calibration.scorecard import of_scorecards
 from calibration.scorecard import write as write_scorecard
 from calibration.worlds import RECORDED
@@ -27,13 +27,19 @@ ROOT = Path(__file__).parents[2]
 
 
 def main(folder: Path | None, simulations: Simulations) -> None:
-    results = [*everything(RECORDED, simulations), *exactly(), *clustered(simulations), *further(simulations)]
+    results = [
+        *everything(RECORDED, simulations),
+        *exactly(),
+        *clustered(simulations),
+        *further(simulations),
+        *effects(simulations),
+    ]
     verdicts = list(verdicts_of_runs(ROOT / "results", simulations))
     into = folder or ROOT / "reports" / "calibration"
     write(into, results, verdicts, RECORDED, simulations)
     write_scorecard(into, list(of_scorecards(simulations)), simulations)
     if folder is None:
-        CALIBRATED.write_text(to_csv(worst(results)), encoding="utf-8")
+        CALIBRATED.write_text(to_csv(worst(read_back(comma_separated(results)))), encoding="utf-8")
     print(f"{len(results)} results, {len(verdicts)} claims")
 
 

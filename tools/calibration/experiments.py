@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from calibration import methods
 from calibration.methods import INTERVALS, RATIOS, RESAMPLING, TESTS, Ends, Values
-from calibration.recoveries import recovery_nulls, recovery_pairs, recovery_worlds, solved_worlds
+from calibration.recoveries import recovery_nulls, recovery_pairs, recovery_worlds, solved_worlds, user_pairs, user_worlds
 from calibration.worlds import TOKENS, PairedWorld, Recorded, World, null_worlds, paired_worlds, worlds
 
 from bench.read.analysis.statistics import Mean, holm, required_pairs
@@ -78,11 +78,11 @@ class Result:
 
 def everything(recorded: Recorded, simulations: Simulations, sizes: Sequence[int] = VARIANTS) -> Iterator[Result]:
     for n in sizes:
-        for number, world in enumerate((*worlds(recorded), *recovery_worlds())):
+        for number, world in enumerate((*worlds(recorded), *recovery_worlds(), *user_worlds())):
             yield from means(world, n, simulations, _rng(simulations, 1, n, number))
-        for number, pair in enumerate((*paired_worlds(recorded), *recovery_pairs())):
+        for number, pair in enumerate((*paired_worlds(recorded), *recovery_pairs(), *user_pairs())):
             yield from differences(pair, n, simulations, _rng(simulations, 2, n, number))
-        for number, pair in enumerate((*paired_worlds(recorded), *recovery_pairs(), *solved_worlds())):
+        for number, pair in enumerate((*paired_worlds(recorded), *recovery_pairs(), *solved_worlds(), *user_pairs())):
             yield from ratios(pair, n, simulations, _rng(simulations, 3, n, number))
         for number, pair in enumerate((*null_worlds(recorded), *recovery_nulls())):
             yield from false_positives(pair, n, simulations, _rng(simulations, 4, n, number))

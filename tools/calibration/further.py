@@ -1,17 +1,18 @@
-"""Two intervals that have their own resampling inside, called as a report calls them: where two architectures break even, and
-what a token takes of the seconds."""
+"""Three intervals that have their own resampling inside, called as a report calls them: where two architectures break even,
+what a token takes of the seconds, and an effect over instances, as the studies tell it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from calibration.experiments import Result, Simulations
+from calibration.experiments import VARIANTS, Result, Simulations
 from calibration.recoveries import FIRST_ROUNDS
 from calibration.worlds import Values
 
 from bench.read.analysis.statistics import Pair, parts_of
 from bench.read.claims.break_even import break_even
+from bench.read.tables.contrasts import contrast_of
 
 SIZES = (5, 10, 20, 40)
 EXTRA = (1160.0, 520.0)
@@ -22,6 +23,29 @@ ROUNDS = (1670.0, 80.0)
 SECONDS = (0.009, 0.0016, 0.1)
 """What a token takes that is read, that is read again, and that is written, about as it was recorded there."""
 CALLS = 8
+DAMAGED = (0.05, 0.1, 0.2, 0.3)
+"""The part of the instances in which there is any damage: one effect, and one more in the mean."""
+Effects = Callable[[np.random.Generator, tuple[int, int]], Values]
+
+
+def damage(part: float, spared: float = 0.0) -> Effects:
+    """`spared`: the part of the instances in which there is as much less, drawn apart."""
+
+    def draw(rng: np.random.Generator, shape: tuple[int, int]) -> Values:
+        more, less = ((rng.random(shape) < struck) * (1 + rng.poisson(1.0, shape)) for struck in (part, spared))
+        return np.asarray(more - less)
+
+    return draw
+
+
+EFFECTS: Sequence[tuple[str, bool, float, Effects]] = (
+    ("normal", True, 1.0, lambda rng, shape: rng.normal(1.0, 1.0, shape)),
+    ("counts of both signs", True, 0.3, lambda rng, shape: rng.poisson(0.6, shape) - rng.poisson(0.3, shape)),
+    ("shares, 0.5 against 0.2", True, 0.3, lambda rng, shape: (rng.binomial(4, 0.5, shape) - rng.binomial(4, 0.2, shape)) / 4),
+    ("damage in 0.2, spared in 0.1", False, 0.2, damage(0.2, 0.1)),
+    *((f"damage in {part:g}", False, 2 * part, damage(part)) for part in DAMAGED),
+)
+"""Name, whether it is like what was recorded, mean, and the effect in each instance."""
 
 
 def further(simulations: Simulations, sizes: Sequence[int] = SIZES) -> Iterator[Result]:
@@ -32,6 +56,23 @@ def further(simulations: Simulations, sizes: Sequence[int] = SIZES) -> Iterator[
         for number, noise in enumerate((0.05, 0.3)):
             rng = np.random.default_rng((simulations.seed, 13, n, number))
             yield from parts(n, noise, simulations.resampling // 2, rng)
+
+
+def effects(simulations: Simulations, sizes: Sequence[int] = VARIANTS) -> Iterator[Result]:
+    """Experiments whose instances all differ by the same have no interval."""
+    experiments = simulations.resampling
+    for n in sizes:
+        for number, (world, recorded, truth, draw) in enumerate(EFFECTS):
+            rng = np.random.default_rng((simulations.seed, 16, n, number))
+            contrasts = [
+                contrast_of({str(place): value for place, value in enumerate(row)})
+                for row in draw(rng, (experiments, n)).tolist()
+            ]
+            ends = [(each.low, each.high) for each in contrasts if each.low is not None and each.high is not None]
+            share = sum(low <= truth <= high for low, high in ends) / len(ends)
+            absent = 1 - len(ends) / experiments
+            kept = ("coverage", "effect over instances", world, recorded, n, "expanded percentile", share, experiments)
+            yield Result(*kept, absent=absent, measure="effect")
 
 
 def breaking_even(n: int, missing: float, unlike: float, experiments: int, rng: np.random.Generator) -> Result:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from calibration.worlds import PairedWorld, Values, World
+from calibration.worlds import TOKENS, PairedWorld, Values, World
 
 from bench.read.analysis.statistics import Measure
 
@@ -25,6 +25,10 @@ SUBTASKS = (450.0, 900.0, 350.0, 1300.0)
 """Tokens of a round of each of four subtasks."""
 FIRST_ROUNDS = (328, 335, 336, 337, 350, 356, 356, 356, 398, 417)
 """Those of `runtime_structured` on `multi_file_debugging` in `paper-qwen2.5-coder-1.5b-instruct`: few, some of them alike."""
+SELDOM_FAIL = (0.05, 0.1, 0.2, 0.3)
+"""The part of a user's trials that need a further attempt."""
+TRIES, ALIKE = 4, 0.3
+"""Trials of one task, and the correlation of the failures of two of them."""
 SCORES = (0.0, 0.35, 0.45, 0.6)
 """As the graders gave them there: nothing, or a part of the answer."""
 
@@ -161,6 +165,49 @@ def recovery_pairs() -> list[PairedWorld]:
         _pair("score", "a part in one of three against one of six", A_THIRD, A_SIXTH),
         _pair("score", "a part in one of twenty against one of six", A_TWENTIETH, A_SIXTH, recorded=False),
     ]
+
+
+def user_worlds() -> list[World]:
+    """Tokens of a trial whose model seldom fails, over tasks of unlike size: the models that users have."""
+    return [
+        World(name, False, arm.mean, _draw(Course("spent", name, arm, False, UNLIKE)))
+        for chance in SELDOM_FAIL
+        for name, arm in _of_a_user(chance)
+    ]
+
+
+def user_pairs() -> list[PairedWorld]:
+    """An arm that seldom fails against one that never does, of the same tasks."""
+    return [
+        _pair("spent", f"{name}, against none", arm, in_one_call((1.0,), TOKENS), recorded=False, unlike=UNLIKE)
+        for chance in SELDOM_FAIL
+        for name, arm in _of_a_user(chance)
+    ]
+
+
+def _of_a_user(chance: float) -> list[tuple[str, Arm]]:
+    once = in_one_call((1.0, chance, chance), TOKENS)
+    return [
+        (f"unlike tasks, {chance:g} fail", once),
+        (f"unlike tasks, {TRIES} trials each, {chance:g} fail alike", by_task(chance)),
+    ]
+
+
+def by_task(chance: float) -> Arm:
+    """The mean of several trials of a task, which has a chance of its own to fail, twice at most."""
+    sharp = 1 / ALIKE - 1
+
+    def spends(rng: np.random.Generator, size: Values) -> Values:
+        own = rng.beta(chance * sharp, (1 - chance) * sharp, size.shape)
+        spent = np.zeros(size.shape)
+        for _ in range(TRIES):
+            goes_on = np.ones(size.shape, dtype=bool)
+            for _ in range(3):
+                spent += goes_on * _round(rng, size, TOKENS)
+                goes_on &= rng.random(size.shape) < own
+        return np.asarray(np.rint(spent) / TRIES)
+
+    return Arm(TOKENS * (1 + chance + chance**2 + ALIKE * chance * (1 - chance)), spends)
 
 
 def recovery_nulls() -> list[PairedWorld]:

@@ -84,6 +84,8 @@ def read_back(text: str) -> list[Result]:
         Result(
             *(row["kind"], row["about"], row["world"], row["recorded"] == "True", int(row["n"]), row["method"]),
             *(float(row["share"] or "nan"), int(row["simulations"])),
+            flat=float(row["flat"]) if row["flat"] else None,
+            absent=float(row["absent"]) if row["absent"] else None,
             measure=row["measure"],
         )
         for row in rows

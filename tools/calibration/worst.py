@@ -25,6 +25,7 @@ SHOWN = {
     ("rate by instance", "Wilson, by instance"): "rate by instance",
     ("difference of paired rates", "Bonett-Price"): "difference of rates",
     ("difference of rates by instance", "Bonett-Price, by instance"): "difference of rates",
+    ("effect over instances", "expanded percentile"): "difference of {measure}",
     ("break-even", "expanded percentile"): "break-even",
     ("part", "jackknife by cluster"): "part",
     ("paired test", "sign-flip"): TEST,
@@ -34,8 +35,8 @@ SHOWN = {
 
 @dataclass(frozen=True)
 class Worst:
-    """The lowest coverage, or the highest share of false positives, in worlds like the recorded runs and in those beyond; where
-    nothing lies beyond, that is the same."""
+    """The lowest coverage of the intervals that have a width, or the highest share of false positives, in worlds like the
+    recorded runs and in those beyond; where nothing lies beyond, that is the same."""
 
     about: str
     n: int
@@ -44,11 +45,11 @@ class Worst:
 
 
 def worst(results: Iterable[Result]) -> list[Worst]:
-    """Rounded to four digits."""
+    """Rounded to four digits. An interval without width is a miss that tables mark by itself, whatever N is."""
     shares: dict[tuple[str, int], dict[bool, list[float]]] = {}
     for result in _shown(results):
         about = SHOWN[result.about, result.method].format(measure=result.measure)
-        shares.setdefault((about, result.n), {}).setdefault(result.recorded, []).append(result.share)
+        shares.setdefault((about, result.n), {}).setdefault(result.recorded, []).append(_held(result))
     worst = []
     for (about, n), by_kind in sorted(shares.items()):
         pick: Callable[[list[float]], float] = max if about == TEST else min
@@ -76,6 +77,7 @@ def table(worst: Sequence[Worst]) -> Table:
     notes = (
         "the lowest in any world like the recorded runs, and, after the stroke, in any where failures are rarer or tasks more "
         f"unlike; {TEST}: the highest share of false positives at 5%",
+        "of intervals with width: one without is marked by itself, at any N",
     )
     return Table("worst", title, ("Of", *(f"N={n}" for n in sizes)), rows, notes)
 
@@ -90,10 +92,16 @@ def _cell(worst: Worst) -> str:
     return f"{worst.recorded:.1%}{beyond}"
 
 
+def _held(result: Result) -> float:
+    """Of the intervals with width that there are."""
+    flat = (result.flat or 0.0) / (1 - (result.absent or 0.0))
+    return result.share / (1 - flat)
+
+
 def _shown(results: Iterable[Result]) -> Iterator[Result]:
     for result in results:
         of_another_kind = result.about == "mean" and (result.measure == "score") != (result.method == "t of the logit")
         of_all_rates = result.about == "rate" and result.world.startswith("mean")
-        finds_nothing = result.about == "paired test" and result.n < FEWEST
+        finds_nothing = (result.about == "paired test" and result.n < FEWEST) or result.flat == 1
         if (result.about, result.method) in SHOWN and not (of_another_kind or of_all_rates or finds_nothing):
             yield result

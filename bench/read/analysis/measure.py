@@ -3,6 +3,6 @@ does not wait for scipy."""
 
 from typing import Literal
 
-Measure = Literal["spent", "retry", "first_round", "price", "score"]
+Measure = Literal["spent", "retry", "first_round", "price", "score", "effect"]
 """What values measure, if it changes how well an interval holds: all that a trial spent, its retry tokens, the first round
-after a fault, the price of a fault, or the grader's score."""
+after a fault, the price of a fault, the grader's score, or an effect over instances."""

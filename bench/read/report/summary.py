@@ -15,9 +15,9 @@ from bench.read.analysis.faults import IMPACTS
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, SCORE, Metric
 from bench.read.analysis.recovery_rates import RecoveryRate, recovery_rates
-from bench.read.analysis.statistics import Mean
+from bench.read.analysis.statistics import Mean, is_narrow
 from bench.read.compare.models import ModelPair, model_pairs
-from bench.read.render.cells import BoundedNumber
+from bench.read.render.cells import NARROW, BoundedNumber
 from bench.read.render.labels import MOST_NAMED, each_arm, listed, model_label, under
 from bench.read.report.headline import ComparedArms, compared_arms, harmed_trials, headline_of, only_asked, solved_texts
 from bench.record.config import FAULT_FREE
@@ -146,7 +146,7 @@ def _cheapest(run: Run, groups: Iterable[ComparedArms], what: str, tokens: Metri
             continue
         (_, first), (_, last) = known[0], known[-1]
         ratio = group.named[first].ratio_to(group.named[last], tokens.name)
-        share, n = f" {BoundedNumber(ratio.ratio, ratio.low, ratio.high, 0, percent=True).text()}", plural(ratio.pairs, "pair")
+        share, n = f" {BoundedNumber.of(ratio, 0, percent=True).text()}", plural(ratio.pairs, "pair")
         of = f" of the tokens with {last}{f', the dearest of {len(known)},' if len(known) > SEVERAL else ''}"
         if first == last:
             begins, of, n = f"{what} took", f" tokens with {first}", f"mean of {plural(means[first].n, 'trial')}"
@@ -192,12 +192,17 @@ def _finding(each: Iterable[str], table: str) -> SummaryFinding | None:
     rest = len(lines) - MOST_CONDITIONS
     more = [f"{rest} more {'stand' if rest > 1 else 'stands'} in the table"] if rest > 0 else []
     sentences = [f"{text[0].upper()}{text[1:]}." for text in [*lines[:MOST_CONDITIONS], *more]]
-    return SummaryFinding(" ".join(sentences), table, sentences[0])
+    return SummaryFinding(_with_meaning(" ".join(sentences)), table, _with_meaning(sentences[0]))
+
+
+def _with_meaning(text: str) -> str:
+    """Say behind sentences what the sign of an interval means."""
+    return f"{text} {NARROW}: too narrow." if NARROW in text else text
 
 
 def _told(mean: Mean) -> str:
     interval = f" [{mean.low:,.0f}, {mean.high:,.0f}]" if mean.low is not None and mean.high is not None else ""
-    return f"{mean.mean:,.0f}{interval}"
+    return f"{mean.mean:,.0f}{interval}{NARROW if interval and is_narrow(mean) else ''}"
 
 
 def _impacts(run: Run) -> SummaryFinding | None:

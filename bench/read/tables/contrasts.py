@@ -27,9 +27,8 @@ class MeanContrast:
     instances: int
 
     def cell(self, digits: int = 2) -> BoundedNumber:
-        """Return the mean with its interval, as a table shows it. With so few instances the limits are those of differences of
-        scores, which are mostly 0 too."""
-        return BoundedNumber.of(Mean(self.instances, self.value, None, self.low, self.high, "score"), digits)
+        """Return the mean with its interval, as a table shows it."""
+        return BoundedNumber.of(Mean(self.instances, self.value, None, self.low, self.high, "effect"), digits)
 
 
 def contrast_of(values: Mapping[str, float]) -> MeanContrast:

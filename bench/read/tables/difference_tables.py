@@ -117,7 +117,7 @@ def _compared(first: Arm, second: Arm) -> Iterator[MeasureOfModels]:
     def row(measure: Metric, title: str) -> MeasureOfModels:
         paired = second.less(first, measure.name)
         ratio = second.ratio_to(first, measure.name)
-        cells = Estimate(paired.difference, measure.digits), BoundedNumber(ratio.ratio, ratio.low, ratio.high, 2)
+        cells = Estimate(paired.difference, measure.digits), BoundedNumber.of(ratio, 2)
         return MeasureOfModels(first, second, title, values(measure), *cells, paired.pairs, paired.unpaired)
 
     yield from (row(measure, measure.title) for measure in COMPARED)

@@ -502,10 +502,10 @@ def test_a_number_is_shown_with_what_its_interval_does_not_hold() -> None:
 
 def test_a_limit_is_that_of_the_measure_and_of_means_or_differences() -> None:
     values = [1.0, 2.0, 2.0, 4.0, 8.0]
-    result = [amount_of(values, "retry"), amount_of(values, "first_round"), mean_of(values, "retry")]
+    result = [amount_of(values, "retry"), amount_of(values, "first_round"), mean_of(values, "first_round")]
     limits = [limit for each in result for limit in limits_of(each)]
-    assert [limit.about for limit in limits] == ["mean of retry", "mean of first_round", "difference of retry"]
-    assert "a mean of retry tokens" in limits[0].text and "a mean difference of retry tokens" in limits[2].text
+    assert [limit.about for limit in limits] == ["mean of retry", "mean of first_round", "difference of first_round"]
+    assert "a mean of retry tokens" in limits[0].text and "a mean difference of first rounds" in limits[2].text
     assert len({limit.measured for limit in limits}) == 3
 
 

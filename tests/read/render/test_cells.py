@@ -62,7 +62,7 @@ def test_an_interval_of_too_few_values_is_marked_in_each_kind_of_cell_and_one_of
     )
     assert [text_of(cell).count("]†") for cell in few] == [1] * len(few)
     enough = (
-        Estimate(mean_of(map(float, range(40)))),
+        Estimate(mean_of(map(float, range(164)))),
         Rate(share_of(20, 40)),
         Rate(exact_share(1, 3)),
         RateGap(paired_rates(held, missed)),

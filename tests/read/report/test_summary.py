@@ -44,10 +44,10 @@ def test_it_says_what_was_run(tmp_path: Path) -> None:
 def test_of_a_single_architecture_the_tokens_of_a_repair_and_of_a_pass_are_told(tmp_path: Path) -> None:
     summary = of(run_of(tmp_path / "run", trials(retry=1000)))
     assert finding(summary, "first_round") == (
-        "The first repair of a failure took 1,024 [1,022, 1,025] tokens with static on demo (mean of 6 trials)."
+        "The first repair of a failure took 1,024 [1,022, 1,025]† tokens with static on demo (mean of 6 trials). †: too narrow."
     )
     assert finding(summary, "first_pass") == (
-        "A pass without a failure took 240 [240, 240] tokens with static on demo (mean of 6 trials)."
+        "A pass without a failure took 240 [240, 240]† tokens with static on demo (mean of 6 trials). †: too narrow."
     )
 
 
@@ -63,15 +63,15 @@ def repaired(**costs: tuple[int, ...]) -> list[TrialRecord]:
 def test_the_cheapest_repair_is_told_as_a_share_of_the_dearest(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", repaired(c=(300, 300), b=(200, 200), a=(100, 100)))
     assert finding(of(run), "first_round") == (
-        "The first repair of a failure took the fewest tokens with a: 38% [38%, 38%] of the tokens with c, the dearest of 3, "
-        "on demo (2 pairs)."
+        "The first repair of a failure took the fewest tokens with a: 38% [38%, 38%]† of the tokens with c, the dearest of 3, "
+        "on demo (2 pairs). †: too narrow."
     )
 
 
 def test_repairs_whose_ratio_may_be_one_are_said_to_show_no_clear_difference(tmp_path: Path) -> None:
     text = finding(of(run_of(tmp_path / "run", repaired(a=(100, 300, 200), b=(310, 110, 190)))), "first_round")
     assert text.startswith("The first repair of a failure shows no clear difference: with a it took 99% [10%, ")
-    assert text.endswith("of the tokens with b on demo (3 pairs).")
+    assert text.endswith("]† of the tokens with b on demo (3 pairs). †: too narrow.")
 
 
 def test_repairs_in_no_common_pair_have_no_share(tmp_path: Path) -> None:
@@ -88,8 +88,8 @@ def test_packs_on_which_the_same_two_are_cheapest_and_dearest_share_a_sentence(t
         for repetition in (1, 2)
     ]
     assert finding(of(run_of(tmp_path / "run", records)), "first_round") == (
-        "The first repair of a failure took the fewest tokens with a: 55% [55%, 55%] of the tokens with b on demo (2 pairs) "
-        "and 55% [55%, 55%] on other (2 pairs)."
+        "The first repair of a failure took the fewest tokens with a: 55% [55%, 55%]† of the tokens with b on demo (2 pairs) "
+        "and 55% [55%, 55%]† on other (2 pairs). †: too narrow."
     )
 
 

@@ -70,7 +70,7 @@ def test_two_models_are_compared_repetition_by_repetition(tmp_path: Path) -> Non
     assert list(by_measure) == ["Tokens", "Retry tokens", "Latency s", "Score", "Solved"]
     # A retry of 1010, 1020, 1030 tokens in against one of 110, 120, 140; repetitions 1 and 2 are those of both.
     assert by_measure["Tokens"][0].startswith("1280 ± 10") and by_measure["Tokens"][0].endswith("N=3")
-    assert by_measure["Tokens"][2:] == ["-900 ± 0 [-900, -900]†", "0.29 [0.26, 0.33]", "2", "2"]
+    assert by_measure["Tokens"][2:] == ["-900 ± 0 [-900, -900]†", "0.29 [0.26, 0.33]†", "2", "2"]
     solved = by_measure["Solved"]
     assert solved[0].startswith("3/3 = 100.0%") and solved[1].startswith("2/3 = 66.7%")
     assert solved[2].startswith("-50.0% [") and solved[2].endswith("], 0 gained, 1 lost")

@@ -31,14 +31,15 @@ NAMES: Mapping[str, str] = {
     "first_round": "first rounds",
     "price": "prices",
     "score": "scores",
+    "effect": "effects over instances",
 }
 
 
 @dataclass(frozen=True)
 class Worst:
-    """The worst calibrated case for one kind of number at one N: how often an interval held the truth, or how often a test
-    found an effect that was not there. It covers the simulated worlds that resemble the recorded runs, and apart from them the
-    worlds `beyond`, in which failures are rarer or tasks differ more."""
+    """The worst calibrated case for one kind of number at one N: how often an interval with width held the truth, or how often
+    a test found an effect that was not there. It covers the simulated worlds that resemble the recorded runs, and apart from
+    them the worlds `beyond`, in which failures are rarer or tasks differ more."""
 
     recorded: float
     beyond: float
