@@ -11,7 +11,7 @@ from commands import UNDRAWN
 from commands import bench as command
 
 import bench
-from bench.read.analysis.statistics import mean_of
+from bench.read.analysis.statistics import is_narrow, mean_of
 from bench.read.report.studies import study_tables
 from bench.rerun.learning import learn
 from bench.worlds.run.bank import banked
@@ -64,7 +64,7 @@ def test_asking_in_parallel_saves_what_the_page_says(tmp_path: Path) -> None:
     def less(these: pd.Series, those: pd.Series) -> str:
         mean = mean_of(these - those)
         assert mean.n == 40
-        return f"{mean.mean:.0f} s [{mean.low:.0f}, {mean.high:.0f}]"
+        return f"{mean.mean:.0f} s [{mean.low:.0f}, {mean.high:.0f}]{'†' if is_narrow(mean) else ''}"
 
     assert solved["static"].equals(solved["static_parallel"])
     assert solved["runtime_structured"].equals(solved["runtime_structured_parallel"])
