@@ -378,6 +378,7 @@ class ProbeSettings:
         )
         self.stores = tuple(self._stores())
         self.addresses = () if is_taped else tuple(self._addresses())
+        self._check_doors()
         self._check_copies_are_named()
         self._check_programs()
         self._check_hosts()
@@ -573,6 +574,16 @@ class ProbeSettings:
                     f"the agent would work on the store itself; write the path there, or name a `variable`"
                     f"{', or say in_place = true' if copied.store in in_place else ''}"
                 )
+
+    def _check_doors(self) -> None:
+        """Raise ConfigError for a server or a service whose name is another's: their calls could not be told apart."""
+        servers = {server.name for config in self.subject.configs for server in config.servers}
+        services = [service.name for service in self.subject.services]
+        for name in dict.fromkeys((*servers, *services)):
+            if name in (FUNCTION, "model"):
+                raise ConfigError(f"{self._path}: {name!r} is the probe's own name; rename this server or service")
+            if services.count(name) + (name in servers) > 1:
+                raise ConfigError(f"{self._path}: two servers or services are named {name!r}; rename one")
 
     def _check_programs(self) -> None:
         """Raise ConfigError for a program that no box holds: a server starts its work outside."""

@@ -263,6 +263,20 @@ def test_each_command_that_is_run_is_named() -> None:
 
 
 @pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("names", "line"),
+    [
+        (["function"], "'function' is the probe's own name; rename this server or service"),
+        (["till", "till"], "two servers or services are named 'till'; rename one"),
+    ],
+)
+def test_calls_of_two_services_are_told_apart_by_their_names(names: list[str], line: str) -> None:
+    service = '[[service]]\nname = "{}"\nvariable = "TILL"\nurl = "http://localhost:8000"\n'
+    with pytest.raises(ConfigError, match=line):
+        read(BASE + "".join(map(service.format, names)))
+
+
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("key", ["variable", "ignore", "in_place"])
 @pytest.mark.parametrize(
     ("kind", "place", "takes"),
