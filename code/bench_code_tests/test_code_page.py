@@ -66,7 +66,7 @@ def test_what_the_page_says_of_beliefs_about_tests_stands_in_the_studys_table() 
         f"Whole files cost {rows['none', 'regenerate']['Tokens']} tokens a case, and edits {everything['Tokens']}.",
         f"can be told from none, {declared['Executions saved']}.",
         f"`declared` gave up on {declared['Gave up']} cases",
-        f"hands in a wrong repair at once, in {stale['Wrong']} of 120 cases.",
+        f"hands in the broken repository without a patch, in {stale['Wrong']} of 120 cases.",
         f"a wrong belief in {misled} cases and gave up on {flaky['Gave up']}.",
     )
     assert selective["Wrong beliefs"].startswith("0 of ")

@@ -65,7 +65,7 @@ def test_what_is_said_below_exactly_once_is_what_its_tables_count() -> None:
     assert not kept[damaged].to_numpy(dtype=float).any() and not bare["Lost effects"].any()
     most = (100 * bare["Uncompensated effects"] / bare["Uncompensated n"]).max()
     same = kills["The same as in process k"].sum()
-    assert f"At most {most:.0f} effects for 100 crashes were left *uncompensated*." in TEXT
+    assert f"At most {most:.1f} effects for 100 crashes were left *uncompensated*." in TEXT
     assert f"No effect was *lost* in {bare['Lost n'].sum():,} crashes" in TEXT
     assert f"With remedies no effect was damaged in any way in {kept['Lost n'].sum():,} crashes" in TEXT
     assert kills.groupby(kills["Architecture"].str.removesuffix("_remedied"))["SIGKILLs"].sum().eq(50).all()

@@ -30,8 +30,10 @@ def test_each_sentence_on_strong_models_says_what_the_report_counts() -> None:
     airline = cells("GPT-4o airline, 4 trials a task")
     assert f"**GPT-4o repaired {airline[6]} of {airline[3].split(' (')[0]} errors" in PAGE
     assert f"It took {airline[8].split(',')[0]} calls and {airline[9].split(',')[0]} tokens in the median." in PAGE
-    newest = [cells(f"{name} airline")[3].split(" (")[0] for name in ("Sonnet 4.5", "Opus 4.6", "GPT-5.4")]
-    assert f"made {newest[0]}, {newest[1]} and {newest[2]} errors" in PAGE
+    rows = [cells(f"{name} airline") for name in ("Sonnet 4.5", "Opus 4.6", "GPT-5.4")]
+    (one, first), *others = [(row[3].split(" (")[0], row[2]) for row in rows]
+    opus, gpt = [f"made {errors} in {calls}" for errors, calls in others]
+    assert f"Sonnet 4.5 made {one} error in {first} calls, Opus 4.6 {opus} and GPT-5.4 {gpt}, too few" in PAGE
     same = cells("GPT-4o airline, with itself")[3].partition(" (")[0]
     mixed = REPORT.partition(" never, and ")[2].partition(" in some.")[0]
     assert f"{same} pairs do, and {mixed} tasks are solved in some runs" in PAGE

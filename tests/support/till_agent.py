@@ -31,7 +31,7 @@ from typing import Any
 
 MODE = set(sys.argv[2].split())
 server = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))["mcpServers"]["till"]
-WAIT, WAIT_TO_START = 0.5, 10.0
+WAIT, WAIT_TO_START = 1.0, 10.0
 
 
 class Lost(Exception):

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,6 @@ from bench.probe.run.witness.stores import Stores
 from bench.probe.run.writing import CellRun, run_of, without_secrets
 from bench.record.probe.events import GatewayCall, plan_of
 from bench.record.probe.rows import RowDifference
-from bench.run.experiment.provenance import now
 
 VERSION = 2
 LARGEST = 200_000
@@ -126,7 +126,8 @@ async def record_tapes(settings: ProbeSettings, hidden: Secrets, plan: str) -> l
     pieces, arguments = _in_pieces({call.arguments: each.texts[call.arguments] for each in courses for call in each.calls})
     recorded = list[tuple[CellTape, CellRun]]()
     for cell, course in struck:
-        tape = CellTape(VERSION, cell.plan, whole, pieces, arguments, handshakes, tuple(_taped(course, hidden)), now()[:10])
+        day = datetime.now(UTC).date().isoformat()
+        tape = CellTape(VERSION, cell.plan, whole, pieces, arguments, handshakes, tuple(_taped(course, hidden)), day)
         named = name_calls(course, clean.calls)
         run = run_of(cell.plan, 0, named, judge(clean, named, cell.call, cell.point, cell.form))
         recorded.append((_without_secrets(tape, hidden), without_secrets(run, hidden)))
