@@ -31,9 +31,9 @@ def test_each_sentence_on_strong_models_says_what_the_report_counts() -> None:
     assert f"**GPT-4o repaired {airline[6]} of {airline[3].split(' (')[0]} errors" in PAGE
     assert f"It took {airline[8].split(',')[0]} calls and {airline[9].split(',')[0]} tokens in the median." in PAGE
     rows = [cells(f"{name} airline") for name in ("Sonnet 4.5", "Opus 4.6", "GPT-5.4")]
-    (one, first), *others = [(row[3].split(" (")[0], row[2]) for row in rows]
-    opus, gpt = [f"made {errors} in {calls}" for errors, calls in others]
-    assert f"Sonnet 4.5 made {one} error in {first} calls, Opus 4.6 {opus} and GPT-5.4 {gpt}, too few" in PAGE
+    (errors, calls), *others = [(row[3].split(" (")[0], row[2]) for row in rows]
+    opus, gpt = [f"made {made} in {asked}" for made, asked in others]
+    assert f"Sonnet 4.5 made {errors} error in {calls} calls, Opus 4.6 {opus} and GPT-5.4 {gpt}, too few" in PAGE
     same = cells("GPT-4o airline, with itself")[3].partition(" (")[0]
     mixed = REPORT.partition(" never, and ")[2].partition(" in some.")[0]
     assert f"{same} pairs do, and {mixed} tasks are solved in some runs" in PAGE
