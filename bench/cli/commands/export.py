@@ -101,7 +101,7 @@ def import_(
     For example: bench import incident.json, then bench import incident.json --name incident --same 2=3
     """
     if name is None:
-        for line in _told(file, reads or (), trace):
+        for line in _incident_lines(file, reads or (), trace):
             out.print(line)
         return
     try:
@@ -129,7 +129,7 @@ def import_(
         out.print(f"next: bench run {config} --report")
 
 
-def _told(file: Path, reads: Sequence[str], trace: str | None) -> Iterator[str]:
+def _incident_lines(file: Path, reads: Sequence[str], trace: str | None) -> Iterator[str]:
     """Yield what happened in a file of trials, or of one run."""
     try:
         recorded, problem = read_recorded(file), None

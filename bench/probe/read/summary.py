@@ -107,8 +107,8 @@ def _summary(cell: CellRead, probe: ProbeRead) -> CellSummary:
     why = "the control after it was not the same"
     if judged:
         when = sentences.when(judged, of_kind(cell.worst.events, GatewayCall), probe.texts)
-        told = judged.findings or judged.why
-        why = f"{when}{f': {sentences.what(judged)}' if told else ''}"
+        says_more = judged.findings or judged.why
+        why = f"{when}{f': {sentences.what(judged)}' if says_more else ''}"
     return CellSummary(
         cell=cell.plan,
         verdict=cell.verdict,
@@ -135,9 +135,9 @@ def as_markdown(probe: ProbeRead, summary: ProbeSummary) -> str:
     notes = [f"{plural(more, 'further cell')}: probe.html has them."] if more else []
     notes += [f"{plural(len(summary.missing), 'planned cell')} not run."] if summary.missing else []
     table = Table("cells", f"The cells of {probe.name}", ("Cell", "Verdict", "Runs", "Why"), tuple(rows), tuple(notes))
-    told = (*sentences.worst(probe), sentences.counts(probe), sentences.ran(probe), *summary.not_shown)
+    conclusion = (*sentences.worst(probe), sentences.counts(probe), sentences.ran(probe), *summary.not_shown)
     parts = [f"## bench probe: {TITLES[summary.verdict]}", escape_markdown(summary.sentence)]
-    parts.append("\n".join(f"- {escape_markdown(line)}" for line in told if line))
+    parts.append("\n".join(f"- {escape_markdown(line)}" for line in conclusion if line))
     return "\n\n".join((*parts, markdown(table))) if cells else "\n\n".join(parts) + "\n"
 
 

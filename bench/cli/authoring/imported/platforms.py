@@ -96,8 +96,8 @@ def _tool(fields: Mapping[str, Any], name: str, failed: bool | None) -> dict[str
         result = result["content"]
     if failed and result in (None, "", {}):
         result = _problem(fields)
-    told = {} if result is None else {"gen_ai.tool.call.result": result}
-    return {"gen_ai.tool.name": name, "gen_ai.tool.call.arguments": "" if given is None else given, **told}
+    answer = {} if result is None else {"gen_ai.tool.call.result": result}
+    return {"gen_ai.tool.name": name, "gen_ai.tool.call.arguments": "" if given is None else given, **answer}
 
 
 def _call(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -98,7 +98,7 @@ class ToldCall:
         return bool(ERROR.search(head))
 
     @property
-    def shown(self) -> AnswerShows:
+    def answer_shows(self) -> AnswerShows:
         """What its answer shows of whether it was done."""
         head = self.call.result[:HEAD]
         if not self.failed:
@@ -156,7 +156,7 @@ def repeated(calls: Sequence[ToldCall]) -> list[tuple[ToldCall, ToldCall]]:
             groups[call.key].append(call)
     pairs = (pair for group in groups.values() for pair in pairwise(group))
     return sorted(
-        (pair for pair in pairs if not pair[0].is_command or pair[0].shown == "open"),
+        (pair for pair in pairs if not pair[0].is_command or pair[0].answer_shows == "open"),
         key=lambda pair: (pair[0].place, pair[1].place),
     )
 
@@ -198,7 +198,7 @@ def _meaning(first: ToldCall, again: ToldCall) -> str:
         return "Both carry one key: a tool that does each key once did it once. Whether this tool does, the file does not say."
     if first.failed and again.failed and first.call.answered and first.call.result == again.call.result:
         return "Both failed in the same words, which speaks for an effect that was done by neither, and is no proof."
-    match first.shown:
+    match first.answer_shows:
         case "done":
             twice = "The first was answered as done" if again.failed else "Both were answered as done"
             return f"{twice}: unless the task wants two, or the tool does it once, its effect stands twice."
@@ -266,14 +266,14 @@ def trials_lines(trials: Sequence[RecordedTrial]) -> Iterator[str]:
     if not pairs:
         yield "no call that may write was made again with equal arguments in any trial"
         return
-    counted = Counter(first.shown for _, _, (first, _) in pairs)
+    counted = Counter(first.answer_shows for _, _, (first, _) in pairs)
     trials_with = len({(trial.task, trial.number) for trial, _, _ in pairs})
     yield (
         f"calls that may write, made again with equal arguments: {len(pairs)}, in {trials_with} of {len(trials)} trials; "
         f"{counted['done']} after an answer, {counted['refused']} after a refusal, {counted['unclear']} after another error, "
         f"{counted['open']} after a time-out or the like, which does not show whether the first was done"
     )
-    for trial, calls, (first, again) in sorted(pairs, key=lambda each: ORDER.index(each[2][0].shown))[:3]:
+    for trial, calls, (first, again) in sorted(pairs, key=lambda each: ORDER.index(each[2][0].answer_shows))[:3]:
         yield f"in task {one_line(trial.task, 60)}, trial {one_line(trial.number, 20)}:"
         yield from (f"  {line}" for line in _pair(calls, first, again))
 

@@ -121,8 +121,8 @@ class Box:
 
     def paths_written(self) -> list[str]:
         """Return the paths outside of the stores at which something was written or removed since `renew`."""
-        told: list[str] = self._ask("paths_written")
-        return told
+        paths: list[str] = self._ask("paths_written")
+        return paths
 
     def close(self) -> None:
         """End the box. This can be called again."""

@@ -122,8 +122,8 @@ class Inside:
                 raise OSError(f"{path} is not a copy in the box")
         for number, path in enumerate(plan.kept):
             path.mkdir(parents=True, exist_ok=True)
-            lower = sources.get(path) or self._open(self._made("empty"))
-            _overlay(lower, path, self._made(f"kept{number}"), self._made(f"work{number}"))
+            lower = sources.get(path) or self._open(self._new_folder("empty"))
+            _overlay(lower, path, self._new_folder(f"kept{number}"), self._new_folder(f"work{number}"))
         self._sources = sources
         self._show(sources[plan.gateway], plan.gateway)
         for path in _sockets():
@@ -183,19 +183,19 @@ class Inside:
 
     def paths_written(self) -> list[str]:
         """Return the paths outside of the stores at which something was written or removed."""
-        told = list[str]()
+        paths = list[str]()
         for number, root in enumerate(self._plan.roots):
             for path, upper, item in _items(self._upper / f"upper{number}", root, self._plan.stores):
                 lower = Path(self._sources[root], path.relative_to(root))
-                if len(told) < MOST_TOLD and not _same(upper, item, lower):
-                    told.append(str(path))
-        return sorted(told)
+                if len(paths) < MOST_TOLD and not _same(upper, item, lower):
+                    paths.append(str(path))
+        return sorted(paths)
 
     @property
     def _upper(self) -> Path:
         return Path(self._layers, str(self._layer))
 
-    def _made(self, name: str) -> Path:
+    def _new_folder(self, name: str) -> Path:
         """Return a folder beside the layers."""
         (made := Path(self._layers, name)).mkdir(exist_ok=True)
         return made

@@ -229,7 +229,7 @@ def test_the_same_incident_is_told_from_each_form_with_its_tokens_and_seconds(tm
     calls = calls_of(log)
     [(first, again)] = repeated(calls)
     assert [json.loads(call.call.arguments) for call in calls] == [REFUND, REFUND]
-    assert (first.step, again.step, first.shown, again.shown) == (1, 2, "open", "done")
+    assert (first.step, again.step, first.answer_shows, again.answer_shows) == (1, 2, "open", "done")
     assert [entry.tokens for entry in log if isinstance(entry, StepCost)][:2] == [59, 59]
     lines = "\n".join(told_lines(log))
     assert "1 call of tools, 1 call of a model, 59 tokens, as the provider counted them, 4.0 s" in lines

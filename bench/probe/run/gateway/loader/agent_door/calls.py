@@ -110,10 +110,7 @@ class FunctionCall:
             with inside():
                 value = function(*args, **kwargs)
         except Exception as error:
-            if (after := self._ask(self._failure(error)))["do"] != "give":
-                return self._given(after, error)
-            self._tell("given")
-            raise
+            return self._given(self._ask(self._failure(error)), error=error)
         except BaseException:
             self._tell("ended")
             raise
@@ -137,10 +134,7 @@ class FunctionCall:
             with inside():
                 value = await coroutine
         except Exception as error:
-            if (after := await self._ask_in_loop(self._failure(error)))["do"] != "give":
-                return self._given(after, error)
-            self._tell("given")
-            raise
+            return self._given(await self._ask_in_loop(self._failure(error)), error=error)
         except BaseException:
             self._tell("ended")
             raise
@@ -174,10 +168,7 @@ class FunctionCall:
             except StopIteration as end:
                 return self._given(self._ask(self._success([*given, end.value])), end.value)
             except Exception as error:
-                if (after := self._ask(self._failure(error)))["do"] != "give":
-                    return self._given(after, error)
-                self._tell("given")
-                raise
+                return self._given(self._ask(self._failure(error)), error=error)
             except BaseException:
                 self._tell("ended")
                 raise
@@ -197,10 +188,7 @@ class FunctionCall:
                 self._given(await self._ask_in_loop(self._success(given)))
                 return
             except Exception as error:
-                if (after := await self._ask_in_loop(self._failure(error)))["do"] == "give":
-                    self._tell("given")
-                    raise
-                self._given(after, error)
+                self._given(await self._ask_in_loop(self._failure(error)), error=error)
                 return
             except BaseException:
                 self._tell("ended")
@@ -236,13 +224,16 @@ class FunctionCall:
             self._tell("left")
             raise
 
-    def _given(self, fate: DoorMessage, value: Any = None) -> Any:
-        """Return or raise what the gateway says; `value` is what the function gave."""
-        if fate["do"] == "raise":
-            self._tell("given")
-            raise _error(fate["kind"])(fate["text"]) from None
+    def _given(self, fate: DoorMessage, value: Any = None, *, error: Exception | None = None) -> Any:
+        """Return or raise what the gateway says; `value` is what the function gave, or `error` what it raised."""
         self._tell("given")
-        return decoded(fate["value"]) if fate["do"] == "value" else value
+        if fate["do"] == "raise":
+            raise _error(fate["kind"])(fate["text"]) from None
+        if fate["do"] == "value":
+            return decoded(fate["value"])
+        if error is not None:
+            raise error
+        return value
 
 
 def _error(kind: str) -> type[Exception]:
