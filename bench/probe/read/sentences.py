@@ -296,7 +296,11 @@ def elsewhere(probe: ProbeRead) -> str:
         return "it ran without a box, so what it opens by a path of its own is real, and nobody compares it"
     paths = probe.planned.written if probe.planned else ()
     more = f" and {plural(len(paths) - 2, 'other file')}" if len(paths) > 2 else ""
-    return f"it also writes {', '.join(paths[:2])}{more}, which nobody compares" if paths else ""
+    lines = [f"it also writes {', '.join(paths[:2])}{more}, which nobody compares"] if paths else []
+    if places := probe.planned.refused if probe.planned else ():
+        more = f" and {plural(len(places) - 2, 'other place')}" if len(places) > 2 else ""
+        lines.append(f"it reached for {', '.join(places[:2])}{more}, which probe.toml does not name, and was refused")
+    return "; ".join(lines)
 
 
 def worst(probe: ProbeRead) -> Iterator[str]:

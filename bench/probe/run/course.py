@@ -32,6 +32,7 @@ class AgentCourse:
     answers     the bytes that the calls were answered, in their order; b"" where there are none
     checks      what the owner's checks answered at the end
     written     the paths outside of the stores at which something was written in the box
+    refused     the hosts and ports of the network that it reached for in the box, and that nothing declares
     half_way    whether it gave up while a part of its effects stood, and was then started once more
     """
 
@@ -51,6 +52,7 @@ class AgentCourse:
     answers: Many[bytes] = ()
     checks: Many[str] = ()
     written: Many[str] = ()
+    refused: Many[str] = ()
     half_way: bool = False
     abandoned: str = ""
 

@@ -101,6 +101,7 @@ class Probe:
         self._unproved = list[tuple[str, int]]()
         """The cells of former sessions since the last control."""
         self._written = set[str]()
+        self._refused = set[str]()
         """The paths outside of the stores at which clean runs wrote."""
         self._clean_made, self._controls = 0, 0
         self._until: float | None = None
@@ -148,6 +149,7 @@ class Probe:
                 raise
             courses.append(course)
             self._written.update(course.written)
+            self._refused.update(course.refused)
             clean_run = name_calls(course, planned_calls(course))
             walls.append(monotonic() - began)
             if why := objection(course, number + 1, checked):
@@ -185,6 +187,7 @@ class Probe:
             race=self.clean.race,
             seconds=seconds,
             written=tuple(sorted(self._written)[:MOST_WRITTEN]),
+            refused=tuple(sorted(self._refused)[:MOST_WRITTEN]),
         )
 
     def _is_meant(self, call: str) -> bool:

@@ -264,6 +264,7 @@ class CellsPlanned:
     again       the calls that were made again with the same effect in the clean runs, and that the owner does not mean
     race        the rows that differ where calls are let through one by one: `before` as they are where calls overlap
     written     the paths outside of the stores at which something was written, which no witness reads
+    refused     the hosts and ports that it reached for by the network, and that `probe.toml` does not name
     seconds     what a clean run took; the tokens are those of its record
     """
 
@@ -276,6 +277,7 @@ class CellsPlanned:
     again: Many[str] = ()
     race: Many[RowDifference] = ()
     written: Many[str] = ()
+    refused: Many[str] = ()
     kind: Literal["cells_planned"] = "cells_planned"
 
 
