@@ -76,8 +76,8 @@ class CommandGroup(TyperGroup):
             names = list(self.commands)
             for name, command in self.commands.items():
                 names += [f"{name} {inner}" for inner in getattr(command, "commands", ())]
-            found = next((name for name in names if name.endswith(f" {typed}")), None)
-            where = f"it is: {ctx.command_path} {found}" if found else nearest(typed, names)
+            in_group = next((name for name in names if name.endswith(f" {typed}")), None)
+            where = f"it is: {ctx.command_path} {in_group}" if in_group else nearest(typed, names)
             ctx.fail(f"no such command '{one_line(typed, 60)}'; {where}")
         return super().resolve_command(ctx, args)
 
