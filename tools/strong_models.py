@@ -24,8 +24,9 @@ from recorded_decisions import DECISIONS, Parting, decisions, parting, repeated
 
 from bench.cli.commands.noise import noise_lines
 from bench.common.files import content_of, write_whole
+from bench.elsewhere.content import LARGEST
 from bench.elsewhere.counting import ErrorRepair, repairs
-from bench.elsewhere.reading import LARGEST, recorded_run
+from bench.elsewhere.reading import recorded_run
 from bench.elsewhere.trials import AGENT, RecordedRun, RecordedTrial, key_of
 from bench.read.analysis.statistics.rates import Share, share_by_instance, unpaired_rates
 from bench.read.render.drawing import BLACK, GREY, PALE, SKY, VERMILION, Look, Picture, finish, legend_of, panels, style

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import lzma
-import sys
 import zipfile
 import zlib
 from contextlib import closing
@@ -17,19 +15,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bench.common.bounds import crowded, is_too_deep
+from bench.common.bounds import is_too_deep
 from bench.common.errors import ResultsError, one_line
-from bench.common.files import content_of
 from bench.common.wording import first_violation
+from bench.elsewhere.content import LARGEST, bytes_of, json_of
 from bench.elsewhere.formats import sessions
 from bench.elsewhere.formats.part import FORMATS
 from bench.elsewhere.trials import RecordedRun
 from bench.record.archive import BLOCK, unpacked
 
-LARGEST = 2**26
-"""Bytes of the largest file, and of all that an archive holds."""
-SPARSE = 4
-"""The fewest bytes for each value of a file."""
 MOST_MEMBERS = 10_000
 """The most files in an archive."""
 
@@ -50,10 +44,7 @@ def read_recorded(path: Path) -> RecordedRun | None:
     Raises:
         ResultsError: The file cannot be read, is cut, or contradicts itself. The line says where.
     """
-    try:
-        content = content_of(path, LARGEST)
-    except OSError as error:
-        raise ResultsError(f"{path}: cannot be read: {error.strerror}") from error
+    content = bytes_of(path)
     try:
         run = _of_archive(str(path), content) if content.startswith(b"PK") else _of_json(str(path), content)
     except ValidationError as error:
@@ -72,9 +63,7 @@ def recorded_run(path: Path) -> RecordedRun:
 
 
 def _of_json(where: str, content: bytes) -> RecordedRun | None:
-    if why := crowded(content, SPARSE):
-        raise ResultsError(f"{where}: is not read: {why}")
-    value = _value(where, content)
+    value = json_of(where, content)
     first = (value[0] if value else None) if isinstance(value, list) else value
     if not isinstance(first, dict):
         return None
@@ -86,31 +75,6 @@ def _of_json(where: str, content: bytes) -> RecordedRun | None:
                 raise ResultsError(f"{where}: is not read: it is nested too deeply")
             return form.made(where, value)
     return None
-
-
-def _value(where: str, content: bytes) -> Any:
-    """Return the JSON value of a file, or a list of the values of its lines."""
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ResultsError(f"{where}: is not UTF-8 text (byte {error.start})") from error
-    try:
-        return json.loads(text)
-    except RecursionError as error:
-        raise ResultsError(f"{where}: is not read: it is nested too deeply") from error
-    except json.JSONDecodeError as error:
-        whole, lines = error, text.splitlines()
-    except ValueError as error:
-        raise ResultsError(f"{where}: is not read: a number has more than {sys.get_int_max_str_digits():,} digits") from error
-    try:
-        values = [json.loads(line) for line in lines if line.strip()]
-    except (ValueError, RecursionError):
-        values = []
-    if len(values) > 1:
-        return values
-    cut = whole.pos >= len(text.rstrip()) - 1 or "Unterminated" in whole.msg
-    what = "is cut: its JSON ends in the middle; fetch it again" if cut else "is no JSON"
-    raise ResultsError(f"{where}: {what} (line {whole.lineno}, column {whole.colno})") from whole
 
 
 def _of_archive(where: str, content: bytes) -> RecordedRun | None:
@@ -135,9 +99,7 @@ def _of_archive(where: str, content: bytes) -> RecordedRun | None:
 def _member(where: str, archive: zipfile.ZipFile, name: str) -> Any:
     with closing(unpacked(archive, archive.getinfo(name))) as file:
         content = b"".join(iter(partial(file.read1, BLOCK), b""))
-    if crowded(content, SPARSE):
-        raise ResultsError(f"{where}: {name} is too large")
-    value = _value(f"{where}: {name}", content)
+    value = json_of(f"{where}: {name}", content)
     if is_too_deep(value):
         raise ResultsError(f"{where}: {name} is nested too deeply")
     return value

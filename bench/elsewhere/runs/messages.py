@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.common.bounds import crowded
+from bench.elsewhere.content import SPARSE
 from bench.elsewhere.runs.steps import OpenCall
 
 LONGEST_ADDRESS = 500
 """Characters of an address in the mark of an image or a file. A longer one holds the file itself."""
-SPARSE = 4
-"""The fewest bytes for each value of a trace. Lists of token ids have about 6."""
 ROLES = {"model": "assistant", "ai": "assistant", "human": "user", "function": "tool"}
 """Other names of roles."""
 WRAPPERS = ("message", "message_content", "tool_call", "function", "prompt", "completion")

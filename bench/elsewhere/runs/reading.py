@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
@@ -12,12 +10,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bench.common.bounds import crowded
 from bench.common.errors import ResultsError, nearest, one_line
-from bench.common.files import content_of
 from bench.common.wording import first_violation
+from bench.elsewhere.content import bytes_of, json_of
 from bench.elsewhere.runs.coding_sessions import add_session, is_claude_line, is_codex_line
-from bench.elsewhere.runs.messages import SPARSE
 from bench.elsewhere.runs.platforms import is_of_platform, platform_spans
 from bench.elsewhere.runs.spans import TracedSpan, hex_id, holds_spans, spans_of
 from bench.elsewhere.runs.steps import ImportedRun, OpenCall, RunInMaking, StepCost, summary_of
@@ -26,10 +22,6 @@ from bench.elsewhere.runs.trajectories import Trajectory, add_trajectory
 
 MOST_TOLD = 20
 """How many times the steps of a pack are read of a run that is only told."""
-LARGEST = 2**26
-"""Bytes of the largest file."""
-_value_begins = re.compile(r"[^ \t\r\n\x1e,]")
-"""What can stand between two values of a file of several is left out."""
 
 
 def read_trace(path: Path, reading_tools: Sequence[str] = (), trace: str | None = None) -> ImportedRun:
@@ -74,29 +66,20 @@ def read_log(
 
 
 def _read(path: Path, trace: str | None, run: RunInMaking) -> RunInMaking:
+    value = json_of(str(path), bytes_of(path))
     try:
-        content = content_of(path, LARGEST)
-        if why := crowded(content, SPARSE):
-            raise ResultsError(f"{path}: is not read: {why}")
-        _add(list(_values(content)), trace, run)
-    except OSError as error:
-        raise ResultsError(f"{path}: cannot be read: {error.strerror}") from error
+        _add(list(_members(value)), trace, run)
     except ValidationError as error:
         raise ResultsError(f"{path}: is not a trace: {one_line(first_violation(error).line, 200)}") from error
-    except UnicodeDecodeError as error:
-        raise ResultsError(f"{path}: is no text; of OTLP its JSON is read, and not its protobuf") from error
     except (ValueError, RecursionError) as error:
-        raise ResultsError(f"{path}: is not JSON in the form of ATIF or OTLP: {one_line(str(error), 200)}") from error
+        raise ResultsError(f"{path}: is not read as a trace: {one_line(str(error), 200)}") from error
     return run
 
 
-def _values(content: bytes) -> Iterator[Any]:
-    """Yield the JSON values of a file, and the members of a list."""
-    text = content.decode(json.detect_encoding(content)).removeprefix("\ufeff")
-    decoder, place = json.JSONDecoder(), 0
-    while begin := _value_begins.search(text, place):
-        value, place = decoder.raw_decode(text, begin.start())
-        yield from value if isinstance(value, list) else [value]
+def _members(value: Any) -> Iterator[Any]:
+    """Yield the values of a file: the members of a list, and of each list in it."""
+    for each in value if isinstance(value, list) else [value]:
+        yield from each if isinstance(each, list) else [each]
 
 
 def _add(values: Sequence[Any], trace: str | None, run: RunInMaking) -> None:

@@ -86,14 +86,14 @@ json_values = st.recursive(
 
 
 NO_TRACES = {
-    "no JSON": ("hello", "is not JSON in the form of ATIF or OTLP"),
+    "no JSON": ("hello", r"is no JSON \(line 1, column 1\)"),
     "another form": (
         '{"spans": []}',
         r"is not a trace: it has neither steps \(ATIF\) nor spans \(OTLP, .*\) nor lines of a session .*, but spans",
     ),
     "no words": (spans(span(1, {"gen_ai.operation.name": "chat"})), "has no call of a model whose words were recorded"),
     "a wrong step": (trajectory({"message": "x"}), "is not a trace: steps.0.source: is missing"),
-    "too deep": ("[" * 100_000, "is not JSON in the form of ATIF or OTLP"),
+    "too deep": ("[" * 100_000, "is nested too deeply"),
     "too many": (trajectory(*[{"source": "agent", "message": "x"}] * 501), "has 501 steps, and at most 500 are read"),
 }
 
