@@ -11,19 +11,19 @@ from typing import Annotated
 import typer
 from rich.filesize import decimal
 
-from bench.cli.authoring.imported import ImportedRun, read_log, read_trace, summary_of
-from bench.cli.authoring.imported.telling import calls_of, log_of_steps, repeated, told_lines, trials_lines
 from bench.cli.authoring.pack_of_trace import pack_of_trace
 from bench.cli.completion import run_names
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, ResultsError
 from bench.common.paths import PACKS, REPORTS, folder_of, name_of, named
+from bench.elsewhere.reading import read_recorded
+from bench.elsewhere.runs import ImportedRun, read_log, read_trace, summary_of
+from bench.elsewhere.summary import recorded_lines
+from bench.elsewhere.telling import calls_of, log_of_steps, repeated, told_lines, trials_lines
+from bench.elsewhere.trials import MARK
 from bench.read.export.address import without_secrets
 from bench.record.archive import archive as write_archive
 from bench.record.verify import require_sound
-from bench.rerun.elsewhere.reading import read_recorded
-from bench.rerun.elsewhere.summary import recorded_lines
-from bench.rerun.elsewhere.trials import MARK
 
 out = Terminal()
 

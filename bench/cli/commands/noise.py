@@ -13,8 +13,8 @@ import typer
 from bench.cli.authoring.tables import CellValue, FileRow, read_table
 from bench.cli.terminal import Terminal
 from bench.common.errors import ResultsError, one_line
-from bench.rerun.elsewhere.reading import recorded_run
-from bench.rerun.elsewhere.trials import MARK
+from bench.elsewhere.reading import recorded_run
+from bench.elsewhere.trials import MARK
 
 TASK_COLUMNS = ("task", "task_id", "instance", "instance_id", "question_id", "id")
 OUTCOME_COLUMNS = ("solved", "resolved", "passed", "success", "correct", "reward", "score")

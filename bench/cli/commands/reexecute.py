@@ -18,9 +18,9 @@ import typer
 
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, one_line
-from bench.rerun.elsewhere.reading import recorded_run
-from bench.rerun.elsewhere.reexecute import Delivered, Reexecuted, Reexecution, ServerSettings, ToolDanger, danger_of
-from bench.rerun.elsewhere.trials import MARK, RecordedRun
+from bench.elsewhere.reading import recorded_run
+from bench.elsewhere.reexecute import Delivered, Reexecuted, Reexecution, ServerSettings, ToolDanger, danger_of
+from bench.elsewhere.trials import MARK, RecordedRun
 
 MOST_SHOWN = 10
 """Lines about what differs."""
