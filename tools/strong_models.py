@@ -3,7 +3,7 @@
     python tools/strong_models.py FOLDER [REEXECUTED ...]
 
 FOLDER holds the files, wherever in it; each is known by its SHA-256, and docs/results/strong_models.md says where they are.
-REEXECUTED are what `bench reexecute --danger --json` printed of them.
+REEXECUTED are what `bench more reexecute --danger --json` printed of them.
 """
 
 from __future__ import annotations
@@ -341,7 +341,7 @@ def partings(runs: Mapping[str, RecordedRun]) -> Iterator[str]:
     yield ""
     always, never, mixed, *_ = pair_numbers(runs[FOUR])
     yield f"In its four trials GPT-4o solved {always} tasks always, {never} never, and {mixed} of {len(tasks)} in some."
-    yield "`bench noise` says of them:"
+    yield "`bench more noise` says of them:"
     yield ""
     every = {task: [bool(trial.solved) for trial in trials] for task, trials in tasks.items()}
     yield from (f"- {line}" for line in noise_lines(every, 0.05))

@@ -49,7 +49,7 @@ def reexecute(folder: Path, trials: list[dict[str, Any]], *more: str, server: st
     with sqlite3.connect(folder / "till.db") as database:
         database.executescript(SCHEMA)
     command = server or f"{sys.executable} {SERVER} {{store}}"
-    return bench(folder, "reexecute", "run.json", "--mcp", command, "--store", "till.db", "--read", "balance", *more)
+    return bench(folder, "more", "reexecute", "run.json", "--mcp", command, "--store", "till.db", "--read", "balance", *more)
 
 
 def test_equal_answers_and_ends_are_counted_and_the_users_store_stays_as_it_was(tmp_path: Path) -> None:

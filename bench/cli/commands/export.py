@@ -1,4 +1,4 @@
-"""Commands that exchange runs with other programs and machines: `bench export`, `bench import`, `bench archive`."""
+"""Commands that exchange runs with other programs and machines: `bench export`, `bench import`, `bench more archive`."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def import_(
     ] = None,
     into: Annotated[Path, typer.Option(help="The folder of packs.")] = PACKS[0],
 ) -> None:
-    """Tell what happened in a run of others, or make a pack of it.
+    """Tell what happened in a recorded run of any agent.
 
     Without --name it says which calls were made again with equal arguments, after what, whether anything shows that the first
     was not done, what was spent after each error, and what the file cannot say. It reads ATIF, OpenTelemetry, Langfuse,
@@ -186,7 +186,7 @@ def archive(
 
     The folder is kept, and read as long as it exists. `python -m zipfile -e results/RUN.zip results/RUN` restores it.
 
-    For example: bench archive smoke-simulated
+    For example: bench more archive smoke-simulated
     """
     for run in runs:
         folder = folder_of(run)

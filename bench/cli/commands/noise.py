@@ -1,4 +1,4 @@
-"""The command `bench noise`: how far apart two runs of the same system come out by chance, from any board's per-task file."""
+"""The command `bench more noise`: how far two runs of one system differ by chance, from any board's per-task file."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def noise(
     It also says how many tasks a difference needs. Each task needs two trials of the same system. The trials of a task are
     compared with each other, never with another task's.
 
-    For example: bench noise trials.csv --difference 0.03
+    For example: bench more noise trials.csv --difference 0.03
     """
     for line in noise_lines(outcomes_of(file, task, outcome), difference):
         out.print(line)

