@@ -88,15 +88,14 @@ class Worker:
         try:
             await self._stores.make()
             self._exits.push_async_callback(self._stores.remove)
+            self._names = owners_names(self._stores.replaces, self._subject.agent.folder)
+            gateway = Gateway(self._subject, self._stores.replaces, self._folder / "gateway", self._stores.databases)
+            self._gateway = await self._exits.enter_async_context(gateway)
             if self._stores.is_boxed:
                 self._box = await self._opened_box()
-                self._stores.enter(self._box)
-            self._names = owners_names(self._stores.replaces, self._subject.agent.folder)
-            gateway = Gateway(self._subject, self._stores.replaces, self._folder / "gateway", self._box)
-            self._gateway = await self._exits.enter_async_context(gateway)
-            if self._box:
                 await gateway.enter(self._box)
                 self._environment = without_proxies(self._environment)
+                self._stores.enter(self._box)
         except BaseException:
             await self._exits.aclose()
             raise
@@ -108,8 +107,7 @@ class Worker:
     async def _opened_box(self) -> Box:
         """Return the box in which all that this worker starts runs. Raises ConfigError."""
         subject, layers, gateway = self._subject, self._folder / "layers", self._folder / "gateway"
-        for folder in (layers, gateway):
-            folder.mkdir(mode=0o700)
+        layers.mkdir(mode=0o700)
         configs = [config.path for config in subject.configs if config.path != NO_FILE]
         paths, places = zip(*self._stores.places, strict=True) if self._stores.places else ((), ())
         variables = {**self._environment, **subject.agent.environment}
@@ -117,7 +115,7 @@ class Worker:
         programs += [server.command for config in subject.configs for server in config.servers]
         programs += [subject.model.script] if subject.model else []
         owners, words = (*paths, *configs), [each for each in programs if each]
-        box = Box(box_plan(subject.agent.folder, layers, gateway, owners, words, places, variables))
+        box = Box(box_plan(subject.agent.folder, layers, gateway, owners, words, places, variables, self._gateway.sockets))
         self._exits.callback(box.close)
         await asyncio.to_thread(box.open)
         return box

@@ -232,6 +232,7 @@ def box_plan(
     programs: Sequence[Sequence[str]],
     places: Iterable[Path],
     variables: Mapping[str, str],
+    sockets: Mapping[Path, Path] = {},
 ) -> BoxPlan:
     """Return what a box consists of.
 
@@ -243,6 +244,7 @@ def box_plan(
         programs: The commands that run in it.
         places: Folders with the first states of the stores.
         variables: The agent's.
+        sockets: Paths at which the agent finds a socket -> sockets of the gateway that stand there.
 
     Raises:
         ConfigError: What is to be copied cannot be.
@@ -266,9 +268,10 @@ def box_plan(
         above = [place for place in hidden if path.is_relative_to(place) and path != place]
         if above and not any(map(path.is_relative_to, roots)):
             shown.append(above[-1] / path.relative_to(above[-1]).parts[0])
+    stand = tuple((place.resolve(), ours) for place, ours in sockets.items())
     hosts = f"127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.1.1 {socket.gethostname()}\n".encode()
     files = ((RESOLVER, b"nameserver 127.0.0.1\n"), (HOSTS, hosts))
-    return BoxPlan(layers, gateway, roots, tuple(hidden), _outermost(shown), owners, tuple(places), tuple(kept), files)
+    return BoxPlan(layers, gateway, roots, tuple(hidden), _outermost(shown), owners, tuple(places), tuple(kept), stand, files)
 
 
 def outside_by(words: Sequence[str]) -> str:

@@ -36,7 +36,7 @@ SECONDS_TO_CONNECT = 30.0
 
 
 @dataclass(frozen=True)
-class Reached:
+class ReachedPlace:
     """Something in a network that a process reached for.
 
     name     the host by which it was asked for; the address as digits if no name was asked for
@@ -67,7 +67,7 @@ class ClosedNetwork:
         self._box, self._side, self._names, self._waits_for = box, side, names, frozenset(waits_for)
         self._exits = AsyncExitStack()
         self._led = set[tuple[str, int]]()
-        self.reached = dict[Reached, float]()
+        self.reached = dict[ReachedPlace, float]()
 
     async def __aenter__(self) -> Self:
         packets, questions = self._sockets(("refusals", "", 0), ("datagrams", "0.0.0.0", RESOLVER))
@@ -90,16 +90,16 @@ class ClosedNetwork:
 
     def leads(self, host: str, port: int) -> bool:
         """Return whether somebody answers at a host and port."""
-        return (self._addresses(host)[0], port) in self._led
+        return (self.addresses_of(host)[0], port) in self._led
 
     async def lead(self, host: str, port: int, serve: Serve, kind: str = "tcp", limit: int = AT_A_TIME) -> None:
         """Have connections to this host and port answered. Raises ConfigError."""
 
         def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Awaitable[None] | None:
-            self._note(Reached(host, str(writer.get_extra_info("sockname")[0]), port, kind))
+            self._note(ReachedPlace(host, str(writer.get_extra_info("sockname")[0]), port, kind))
             return serve(reader, writer)
 
-        for address in self._addresses(host):
+        for address in self.addresses_of(host):
             try:
                 await self._listen(address, port, answer, limit)
             except ConfigError:
@@ -123,13 +123,14 @@ class ClosedNetwork:
                     address, port = refused
                     if address in (LOOPBACK, "::1") and port in self._waits_for:
                         continue
-                    self._note(Reached(self._names.name_of(address) or address, address, port))
+                    self._note(ReachedPlace(self._names.name_of(address) or address, address, port))
 
-    def _note(self, reached: Reached) -> None:
+    def _note(self, reached: ReachedPlace) -> None:
         if len(self.reached) < MOST_REACHED:
             self.reached.setdefault(reached, monotonic())
 
-    def _addresses(self, host: str) -> tuple[str, ...]:
+    def addresses_of(self, host: str) -> tuple[str, ...]:
+        """Return the addresses, as digits, at which a host is found."""
         try:
             address = ip_address(host.strip("[]"))
         except ValueError:

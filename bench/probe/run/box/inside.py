@@ -52,6 +52,7 @@ class BoxPlan:
     shown    files and folders in hidden folders that are seen nevertheless, read-only
     stores   paths of the stores, and of the configs that the probe writes
     places   folders that only this program sees: first states of the stores
+    sockets  paths at which the agent finds a socket, each with the gateway's that stands there
     files    files that stand in the place of the machine's, with their content
     """
 
@@ -63,6 +64,7 @@ class BoxPlan:
     stores: tuple[Path, ...] = ()
     places: tuple[Path, ...] = ()
     kept: tuple[Path, ...] = ()
+    sockets: tuple[tuple[Path, Path], ...] = ()
     files: tuple[tuple[Path, bytes], ...] = ()
 
 
@@ -137,10 +139,9 @@ class Inside:
         self._sources = sources
         self._show(sources[plan.gateway], plan.gateway)
         self._put_files()
-        for path in _sockets():
-            with suppress(OSError):
-                if not path.is_relative_to(plan.gateway) and path.is_socket():
-                    kernel.bind("/dev/null", path)
+        self._cover_sockets()
+        for path, place in plan.sockets:
+            self._show(f"{sources[plan.gateway]}/{place.relative_to(plan.gateway)}", path)
         for path in plan.places:
             self._show(sources[path], path)
         ours = os.open("/proc/self/ns/mnt", os.O_RDONLY)
@@ -162,6 +163,12 @@ class Inside:
         socket.send_fds(self._channel, [b"\0"], [each.fileno() for each in made])
         for each in made:
             each.close()
+
+    def _cover_sockets(self) -> None:
+        for path in _sockets():
+            with suppress(OSError):
+                if not path.is_relative_to(self._plan.gateway) and path.is_socket():
+                    kernel.bind("/dev/null", path)
 
     def adopt(self, store: PathStore) -> int:
         """Take over a store whose first state is made. Return its number."""

@@ -81,16 +81,16 @@ class AgentListener:
         await agents.lead(LOOPBACK, self.port, self.serve, "http")
         for door in self._started:
             door.origin.reach = servers.connect
-        places, own = dict[tuple[str, int], list[HttpDoor]](), dict[str, str]()
+        places, instead = dict[tuple[str, int], list[HttpDoor]](), dict[str, str]()
         for address, door in self._addresses.items():
-            beside = places.setdefault((door.origin.host, door.origin.port), [])
+            beside = places.setdefault((agents.addresses_of(door.origin.host)[0], door.origin.port), [])
             if not door.origin.tls and all(other.origin.path != door.origin.path for other in beside):
                 beside.append(door)
-                own[address] = door.stands_in()
-        for (host, port), doors in places.items():
+                instead[address] = door.stands_in()
+        for (_, port), doors in places.items():
             if doors:
-                await agents.lead(host, port, partial(self.serve, doors=doors), "http")
-        return own
+                await agents.lead(doors[0].origin.host, port, partial(self.serve, doors=doors), "http")
+        return instead
 
     @property
     def port(self) -> int:

@@ -14,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from till import desk
 
 from bench.common.errors import ConfigError
 from bench.probe.run.clean import objection
@@ -25,7 +26,6 @@ from bench.probe.run.volatile import Masks
 from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.place import Place
 from bench.probe.run.witness.stores import Stores
-from tests.support.till import desk
 
 POSTS = """
 import json, sqlite3, sys, urllib.request
@@ -166,3 +166,14 @@ while True:
         assert printed(course) == ["200"] and paths == ["/pay"] and not course.calls
         assert course.refused == ("bank.example:443",)
         assert any("a service or a check reached for bank.example:443" in json.dumps(vars(each)) for each in course.lives)
+
+
+def test_two_services_at_one_host_and_port_are_told_apart_by_their_paths(folder: Path) -> None:
+    with real_shop() as (port, paths):
+        agent = agent_of(
+            folder, f"http://localhost:{port}/b/pay", f"http://127.0.0.1:{port}/a/pay", f"http://localhost:{port}/x"
+        )
+        services = (Service("a", "", f"http://127.0.0.1:{port}/a"), Service("b", "", f"http://localhost:{port}/b/"))
+        [course] = courses(Subject("a", agent, services=services, settle=0.02), folder)
+        assert [(call.door, call.tool) for call in course.calls][:2] == [("b", "POST /b/pay"), ("a", "POST /a/pay")]
+        assert paths == ["/b/pay", "/a/pay", "/x"]

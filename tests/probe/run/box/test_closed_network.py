@@ -16,8 +16,10 @@ from pathlib import Path
 import pytest
 
 from bench.common.errors import ConfigError
-from bench.probe.run.box.closed_network import ClosedNetwork, Reached, relay_to
+from bench.probe.run.box.closed_network import ClosedNetwork, ReachedPlace, relay_to
 from bench.probe.run.box.names import NameTable
+from bench.probe.run.gateway.database import DatabaseRelay
+from bench.probe.run.witness.store import DatabaseServer
 from bench.wire.processes.agent_process import Ended
 from tests.probe.run.box.boxed import Boxed
 
@@ -112,7 +114,7 @@ def test_a_server_of_the_machines_loopback_is_not_reached_and_is_named(boxed: Bo
             with pytest.raises(TimeoutError):
                 listening.accept()
         network.look()
-        assert list(network.reached) == [Reached("127.0.0.1", "127.0.0.1", port)]
+        assert list(network.reached) == [ReachedPlace("127.0.0.1", "127.0.0.1", port)]
 
     in_network(boxed, work)
 
@@ -215,6 +217,30 @@ def test_a_server_that_runs_in_the_other_network_is_reached_from_outside_alone(b
                 await serving.close()
         network.look()
         assert [place.port for place in network.reached] == [8000]
+
+    in_network(boxed, work)
+
+
+def test_a_database_is_asked_at_its_own_host_and_port_and_the_copy_answers(boxed: Boxed, server: str) -> None:
+    import psycopg  # noqa: PLC0415  an extra
+
+    with psycopg.connect(f"{server} dbname=postgres", autocommit=True) as session:
+        session.execute('CREATE DATABASE "closed_network_copy"')
+    relay = DatabaseRelay(
+        DatabaseServer(server.split(maxsplit=1)[0].removeprefix("host="), 5432), {"shop": "closed_network_copy"}
+    )
+    code = """
+import psycopg
+print(psycopg.connect("postgresql://tester@db.example/shop").execute("SELECT current_database()").fetchone()[0])
+try:
+    psycopg.connect("postgresql://tester@db.example/postgres")
+except psycopg.OperationalError as error:
+    print("box" in str(error) or error)
+"""
+
+    async def work(network: ClosedNetwork) -> None:
+        await network.lead("db.example", 5432, relay.serve, "postgres")
+        assert await printed(boxed, code) == ["closed_network_copy", "True"]
 
     in_network(boxed, work)
 
