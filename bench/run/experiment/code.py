@@ -28,7 +28,7 @@ from bench.run.packs.imports import run_statements_in
 PACKAGE = Path(__file__).resolve().parents[2]
 ENTRY = "bench.run.experiment.trial"
 """The module in which every trial begins."""
-SHOWS = (("read",), ("rerun",), ("cli",), ("worlds", "read"))
+SHOWS = (("read",), ("rerun",), ("elsewhere",), ("cli",), ("worlds", "read"))
 """The rooms beyond the wall: an edit there changes no trial."""
 BY_BYTES = ("run", "frameworks")
 """The room whose modules are digested by their bytes: frameworks make prompts of docstrings and of source text."""

@@ -345,6 +345,9 @@ def test_our_own_architectures_have_a_digest_each_that_does_not_follow_the_packa
     assert {len(digest) for digest in digests} == {20}
 
 
+# -- the current folder ------------------------------------------------------------------------------------------------
+
+
 def test_the_current_folder_can_be_imported_from_only_while_an_own_architecture_loads(folder: Path) -> None:
     write(folder, {"mine.py": OWN.format(imports="import sys\nPATH = list(sys.path)")})
     before = list(sys.path)
