@@ -119,10 +119,18 @@ class Box:
         except OSError as error:
             raise ConfigError(f"{path}: its copy cannot be written in the box: {one_line(str(error), 300)}") from error
 
-    def paths_written(self) -> list[str]:
-        """Return the paths outside of the stores at which something was written or removed since `renew`."""
-        paths: list[str] = self._ask("paths_written")
+    def paths_written(self) -> dict[str, str]:
+        """Return the paths outside of the stores at which something was written or removed since `renew`, each with whose file
+        it is in which an agent keeps what it knows; "" if it is no such file."""
+        paths: dict[str, str] = self._ask("paths_written")
         return paths
+
+    def forget(self) -> None:
+        """Have the files in which an agent keeps what it knows as they were at first. Nothing may run in the box."""
+        try:
+            self._ask("forget")
+        except OSError as error:
+            raise ConfigError(f"what the agent knows cannot be taken from it: {one_line(str(error), 300)}") from error
 
     def close(self) -> None:
         """End the box. This can be called again."""
@@ -173,6 +181,7 @@ def box_plan(
     programs: Sequence[Sequence[str]],
     places: Iterable[Path],
     variables: Mapping[str, str],
+    sockets: Mapping[Path, Path] = {},
 ) -> BoxPlan:
     """Return what a box consists of.
 
@@ -184,6 +193,7 @@ def box_plan(
         programs: The commands that run in it.
         places: Folders with the first states of the stores.
         variables: The agent's.
+        sockets: Paths at which the agent finds a socket -> sockets of the gateway that stand there.
 
     Raises:
         ConfigError: What is to be copied cannot be.
@@ -207,7 +217,8 @@ def box_plan(
         above = [place for place in hidden if path.is_relative_to(place) and path != place]
         if above and not any(map(path.is_relative_to, roots)):
             shown.append(above[-1] / path.relative_to(above[-1]).parts[0])
-    return BoxPlan(layers, gateway, roots, tuple(hidden), _outermost(shown), owners, tuple(places), tuple(kept))
+    stand = tuple((place.resolve(), ours) for place, ours in sockets.items())
+    return BoxPlan(layers, gateway, roots, tuple(hidden), _outermost(shown), owners, tuple(places), tuple(kept), stand)
 
 
 def outside_by(words: Sequence[str]) -> str:
