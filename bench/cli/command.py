@@ -66,6 +66,10 @@ class SuggestingCommand(TyperCommand):
             except KeyboardInterrupt:
                 _say(f"{ctx.command_path}: stopped; no file is half written")
                 raise typer.Exit(exit_code(stop.by)) from None
+            except BrokenPipeError:
+                if is_unread():
+                    end_unread()
+                raise BenchError("a process or a server that it wrote to has gone (Broken pipe)") from None
 
 
 class CommandGroup(TyperGroup):
@@ -170,7 +174,7 @@ def run_command(app: typer.Typer, after_mistake: Callable[[], None]) -> None:
         _say(f"bench: {' '.join(str(error).split())}")
         sys.exit(2)
     except OSError as error:
-        if isinstance(error, BrokenPipeError) and is_unread():
+        if is_unread():
             end_unread()
         _say(f"bench: {error.filename or 'a file cannot be written'}: {error.strerror or error}")
         sys.exit(2)

@@ -15,7 +15,7 @@ PLAIN = frozenset({"apiversion", "version"})
 """Names of parameters, however spelt, whose values are no secrets."""
 
 
-class Address(str):
+class EndpointAddress(str):
     """An endpoint's address, up to `/chat/completions`, in one spelling, since calls are bounded per endpoint.
 
     As a text it is what may be told and written down: each value in its query is blotted out, unless it is a version.
@@ -32,8 +32,8 @@ class Address(str):
     query: Mapping[str, str]
     """The parameters of its query, as they are sent with every request."""
 
-    def __new__(cls, url: str) -> Address:
-        if isinstance(url, Address):
+    def __new__(cls, url: str) -> EndpointAddress:
+        if isinstance(url, EndpointAddress):
             return url
         parts = urlsplit(url.strip())
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -56,9 +56,9 @@ class Address(str):
         """The values that are blotted out."""
         return tuple(value for name, value in self.query.items() if not _is_plain(name))
 
-    def __reduce__(self) -> tuple[type[Address], tuple[str]]:
+    def __reduce__(self) -> tuple[type[EndpointAddress], tuple[str]]:
         sent = "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in self.query.items())
-        return Address, (f"{self.path}?{sent}" if sent else self.path,)
+        return EndpointAddress, (f"{self.path}?{sent}" if sent else self.path,)
 
 
 def _parameters(parts: SplitResult) -> dict[str, str]:

@@ -25,7 +25,7 @@ from bench.common.errors import (
     UsedUp,
 )
 from bench.run.models.options import OPTIONS
-from bench.run.openai.address import Address
+from bench.run.openai.address import EndpointAddress
 from bench.run.openai.errors import error_of
 from bench.run.openai.proxies import Proxy
 from bench.run.openai.settings import NEEDED, OpenAISettings
@@ -132,7 +132,7 @@ def _suggested(location: str) -> str:
     if not location.endswith(ANSWERS) or "?" in location:
         return ""
     try:
-        return f": {Address(location.removesuffix(ANSWERS))}"
+        return f": {EndpointAddress(location.removesuffix(ANSWERS))}"
     except ValueError:
         return ""
 

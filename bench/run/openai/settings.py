@@ -18,7 +18,7 @@ from bench.common.bounds import BoundedTable, Many
 from bench.common.errors import ConfigError, EndpointError
 from bench.common.numbers import Price
 from bench.run.models.cached import CacheSettings
-from bench.run.openai.address import VERSION, Address
+from bench.run.openai.address import VERSION, EndpointAddress
 from bench.wire.blotting import SHORTEST, blotted
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -67,9 +67,9 @@ def _names_in(value: object) -> Iterator[str]:
             yield from _names_in(item)
 
 
-def _address(url: object, read: ValidatorFunctionWrapHandler) -> Address:
+def _address(url: object, read: ValidatorFunctionWrapHandler) -> EndpointAddress:
     """Return the address; what was read once is not read again, since its text lacks the secrets."""
-    return url if isinstance(url, Address) else Address(read(url))
+    return url if isinstance(url, EndpointAddress) else EndpointAddress(read(url))
 
 
 BaseUrl = Annotated[str, WrapValidator(_address)]
@@ -134,9 +134,9 @@ class OpenAISettings(CacheSettings):
         return self
 
     @property
-    def address(self) -> Address:
+    def address(self) -> EndpointAddress:
         """`base_url`, with what is sent."""
-        return Address(self.base_url)
+        return EndpointAddress(self.base_url)
 
 
 def is_loopback(url: str) -> bool:

@@ -16,7 +16,7 @@ from scripted_server import ScriptedServer, Step, completion, status
 from bench.common.errors import CallFailed
 from bench.record.messages import Message
 from bench.run.models.base import Reply, Request, RequestContext
-from bench.run.openai.address import PLAIN, Address
+from bench.run.openai.address import PLAIN, EndpointAddress
 from bench.run.openai.model import OpenAIModel
 from bench.run.openai.settings import OpenAISettings, account_of
 
@@ -84,11 +84,11 @@ def test_what_is_told_and_written_down_has_the_names_and_the_version_alone() -> 
 
 @given(st.dictionaries(NAMES, st.text(min_size=1, max_size=20), max_size=4))
 def test_any_query_is_kept_and_hidden(query: dict[str, str]) -> None:
-    address = Address(f"http://127.0.0.1:1/v1?{urlencode(query)}")
+    address = EndpointAddress(f"http://127.0.0.1:1/v1?{urlencode(query)}")
     assert address.query == query
     told = dict(parse_qsl(address.partition("?")[2]))
     assert told.keys() == query.keys() and {value for name, value in told.items() if name not in PLAIN} <= {"***"}
-    assert Address(address) is address and pickle.loads(pickle.dumps(address)).query == query
+    assert EndpointAddress(address) is address and pickle.loads(pickle.dumps(address)).query == query
 
 
 def test_two_versions_or_two_values_are_refused() -> None:
