@@ -11,7 +11,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -228,6 +228,11 @@ class Worker:
             answers = [await self._answer(check, environment, texts) for check in checks]
             written = await asyncio.to_thread(self._box.paths_written) if self._box else ()
             return replace(made, checks=tuple(answers), written=tuple(map(self._place_in_words, written)))
+
+    @property
+    def seen(self) -> Iterable[tuple[str, str]]:
+        """What the agent's Pythons told of what they load, reach and start."""
+        return self._gateway.seen
 
     @property
     def handshakes(self) -> Mapping[str, dict[str, Any]]:

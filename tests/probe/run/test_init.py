@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bench.common.errors import ConfigError
-from bench.probe.run.init import write_probe_file
+from bench.probe.run.init import draft_of, static_tables, write_probe_file
 from bench.probe.run.probe_file import ProbeFile, ProbeSettings
 
 CONFIG = {"mcpServers": {"shop": {"command": "python", "args": ["shop.py", "data/orders.db"]}}}
@@ -23,8 +23,9 @@ def database(path: Path) -> None:
         made.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY)")
 
 
-def written(folder: Path, **environment: str) -> str:
-    return write_probe_file(folder / "probe.toml", environment, folder / "home")
+def written(folder: Path, *command: str, **environment: str) -> str:
+    draft = draft_of(folder, environment, folder / "home", command)
+    return write_probe_file(folder / "probe.toml", static_tables(draft))
 
 
 def test_the_commonest_case_is_whole_and_has_no_more_than_fifteen_lines(
@@ -95,7 +96,7 @@ def test_the_address_of_a_database_is_named_and_never_written(tmp_path: Path) ->
 def test_a_line_end_in_a_files_name_writes_no_key(tmp_path: Path) -> None:
     (tmp_path / 'x\n[[store]]\nfolder = "home"\nin_place = true\n#.py').write_text("import openai\n")
     read = tomllib.loads(written(tmp_path))
-    assert read.keys() == {"agent", "store"} and read["store"] == [{}]
+    assert read.keys() == {"agent"}
 
 
 def test_a_folder_with_nothing_gets_lines_that_say_what_to_write(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import bench
 from bench.common.errors import ConfigError, one_line
 from bench.probe.run.box.inside import BoxPlan
+from bench.probe.run.box.written import WrittenFile
 
 if TYPE_CHECKING:
     from bench.probe.run.witness.path_store import PathStore
@@ -123,6 +124,21 @@ class Box:
         """Return the paths outside of the stores at which something was written or removed since `renew`."""
         paths: list[str] = self._ask("paths_written")
         return paths
+
+    def files_written(self) -> list[WrittenFile]:
+        """Return what was written or removed outside of the stores since `renew`, with what it holds now."""
+        files: list[WrittenFile] = self._ask("files_written")
+        return files
+
+    def tables(self, path: Path) -> list[str]:
+        """Return the names of an SQLite database's tables in the box; [] if it is none."""
+        names: list[str] = self._ask("tables", path)
+        return names
+
+    def content(self, path: Path, most: int) -> bytes:
+        """Return the first bytes of a file in the box, at most `most`; b"" if it cannot be read."""
+        begins: bytes = self._ask("content", path, most)
+        return begins
 
     def close(self) -> None:
         """End the box. This can be called again."""

@@ -12,15 +12,17 @@ from __future__ import annotations
 import filecmp
 import os
 import pickle
+import sqlite3
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.probe.run.box import kernel
+from bench.probe.run.box.written import MOST_COMPARED, WrittenFile, beginning, written_file
 from bench.probe.run.witness.place import remove_tree
 
 if TYPE_CHECKING:
@@ -30,8 +32,8 @@ BESIDE = ("", "-wal", "-shm", "-journal")
 """Ends of a store's name, and of the files that a database has beside it."""
 NOT_TOLD = frozenset(("__pycache__",))
 """Folders of what an interpreter can make again."""
-MOST_TOLD, MOST_COMPARED = 1000, 2**26
-"""The most paths that are told, and bytes of a file that is compared with the owner's."""
+MOST_TOLD = 1000
+"""The most paths that are told."""
 
 
 @dataclass(frozen=True)
@@ -183,13 +185,35 @@ class Inside:
 
     def paths_written(self) -> list[str]:
         """Return the paths outside of the stores at which something was written or removed."""
-        paths = list[str]()
+        return sorted(str(path) for path, *_ in self._written())
+
+    def files_written(self) -> list[WrittenFile]:
+        """Return what was written or removed outside of the stores, with what it holds now."""
+        return sorted((written_file(*written) for written in self._written()), key=lambda file: file.path)
+
+    def tables(self, path: Path) -> list[str]:
+        """Return the names of an SQLite database's tables; [] if it is none."""
+        try:
+            with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as database:
+                rows = database.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+                return [str(name) for (name,) in rows]
+        except sqlite3.Error:
+            return []
+
+    def content(self, path: Path, most: int) -> bytes:
+        """Return the first bytes of a file in the box, at most `most`; b"" if it cannot be read."""
+        return beginning(path, most)
+
+    def _written(self) -> Iterator[tuple[Path, Path, os.stat_result, Path]]:
+        """Yield what was written outside of the stores, MOST_TOLD at most: its path, where it lies in the layer and its state
+        there, and where the owner's lies."""
+        left = MOST_TOLD
         for number, root in enumerate(self._plan.roots):
             for path, upper, item in _items(self._upper / f"upper{number}", root, self._plan.stores):
                 lower = Path(self._sources[root], path.relative_to(root))
-                if len(paths) < MOST_TOLD and not _same(upper, item, lower):
-                    paths.append(str(path))
-        return sorted(paths)
+                if left and not _same(upper, item, lower):
+                    left -= 1
+                    yield path, upper, item, lower
 
     @property
     def _upper(self) -> Path:

@@ -132,6 +132,7 @@ class Subject:
     takes_sql  the names of the stores that take SQL
     remembers  whether one of its stores is the agent's memory
     functions  `MODULE:FUNCTION` of tools in the agent's own process, besides those of frameworks; None: none are sought
+    watched    whether the agent's Pythons tell what they reach and start
     """
 
     name: str
@@ -149,6 +150,7 @@ class Subject:
     takes_sql: frozenset[str] = frozenset()
     remembers: bool = False
     functions: tuple[str, ...] | None = None
+    watched: bool = False
 
     @property
     def goes_on(self) -> bool:

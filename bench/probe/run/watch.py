@@ -1,0 +1,227 @@
+"""One run of an agent in a box, without a fault: what it writes, calls and reaches there is what a `probe.toml` has to name."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from bench.common.digests import digest_of
+from bench.probe.run.box.box import Box
+from bench.probe.run.box.written import WrittenFile
+from bench.probe.run.course import AgentCourse
+from bench.probe.run.gateway.journal import text_of
+from bench.probe.run.gateway.subject import Subject
+from bench.probe.run.runner import Worker
+from bench.probe.run.running import work_folder
+from bench.probe.run.secrets import Secrets
+from bench.probe.run.volatile import Masks
+from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings
+from bench.probe.run.witness.path_store import StoresBox
+from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.rows import Encoding
+from bench.probe.run.witness.stores import Stores
+from bench.record.probe.events import GatewayCall
+from bench.record.probe.rows import RowDifference, StoreReading
+from bench.wire.processes.tail import last_line
+
+SQLITE = b"SQLite format 3\0"
+JOURNALS = ("-wal", "-shm", "-journal")
+"""Ends of the names of files that an SQLite database has beside it."""
+MOST_JSON = 2**20
+"""Bytes of a file of JSON of which the keys are read."""
+LAYER = ""
+"""The store's name of a file in the box; a database has one of its own."""
+
+
+@dataclass(frozen=True)
+class WatchedFile:
+    """A file that was written, made or removed.
+
+    path         where it stands
+    was, is_now  whether it was there at first, and is there at the end
+    kind         what it holds: a database of SQLite, an object of JSON, or anything else
+    names        the tables of the database, or the keys of the object
+    """
+
+    path: Path
+    was: bool
+    is_now: bool
+    kind: Literal["sqlite", "json", "other"] = "other"
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class WatchedRun:
+    """What was seen.
+
+    course   the calls, how the agent ended, and what it printed
+    files    what it wrote outside of `/tmp` and its like
+    seen     what its Pythons told: kind -> what, in their order
+    servers  the MCP servers over stdio that were started
+    """
+
+    course: AgentCourse
+    files: Sequence[WatchedFile]
+    seen: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    servers: frozenset[str] = frozenset()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the agent came to its end, and says that all is well."""
+        return self.course.code == 0 and self.course.in_time
+
+    @property
+    def ended(self) -> str:
+        """How the run ended, in words."""
+        how = f"ended with exit code {self.course.code}" if self.course.in_time else "did not end in time"
+        printed = last_line(self.course.texts.get(self.course.printed or "", "")) or "nothing"
+        return f"the one run that was watched {how}, and printed last: {printed}"
+
+    @property
+    def summary(self) -> str:
+        """The comment that stands first in the file."""
+        if self.is_whole:
+            return f"Each line says what was seen in one run, which took {self.course.seconds:.1f} s."
+        return f"BEWARE, more may be missing here: {self.ended}"
+
+    def acting(self, files: Collection[Path]) -> Iterator[tuple[GatewayCall, bool]]:
+        """Yield each call of a tool, and whether one of these files, or a row of a database, changed in its time."""
+        for call in self.course.calls:
+            changed = (row for each in self.course.readings if call.number in each.calls for row in each.changed)
+            if call.door_kind != "model" and call.continues is None:
+                yield call, any(row.store != LAYER or main_file(Path(row.key)) in files for row in changed)
+
+
+class LayerWitness:
+    """All that is written in the box, as a store: a row for each file. It has no copy, and is reset with the box."""
+
+    name = LAYER
+    replaces: Mapping[str, str] = {}
+    environment: Mapping[str, str] = {}
+
+    def __init__(self) -> None:
+        self.box: Box | None = None
+
+    def make(self) -> None:
+        """Make nothing."""
+
+    def reset(self) -> None:
+        """Reset nothing."""
+
+    def read(self, most: int) -> StoreReading:
+        """Return the digest of what is written, and a row for each file."""
+        rows = [_row(file) for file in self.box.files_written() if _counts(file)] if self.box else []
+        digest = digest_of(text_of([[row.key, dict(row.after or {})] for row in rows]))
+        return StoreReading(digest, tuple(rows[:most]), max(0, len(rows) - most))
+
+    def snapshot(self, most: int) -> Callable[[], StoreReading]:
+        """Return the function that returns what was read now."""
+        reading = self.read(most)
+        return lambda: reading
+
+    def stamp(self) -> Hashable:
+        """Return None: nobody can tell whether something was written."""
+        return None
+
+    def recheck(self) -> None:
+        """All of it is read each time."""
+
+    def has_changed(self, *, surely: bool = False) -> bool:
+        """Return False: it has no original."""
+        del surely
+        return False
+
+    def keep_backup(self) -> str:
+        """Return nothing, since there is no original."""
+        return ""
+
+    def remove(self) -> None:
+        """Remove nothing."""
+
+
+class _WatchedStores(Stores):
+    """What is written in the box, and copies of databases on servers."""
+
+    def __init__(self, databases: Sequence[StoreSettings], settle: float):
+        encoding, self.layer = Encoding(), LayerWitness()
+        copies = [STORE_KINDS[each.kind].make(each, work_folder(), encoding) for each in databases]
+        super().__init__([self.layer, *copies], settle, encoding)
+        self.is_boxed = True
+
+    def enter(self, box: StoresBox) -> None:
+        """Have what is written in this box."""
+        super().enter(box)
+        assert isinstance(box, Box)
+        self.layer.box = box
+
+
+async def watch(
+    subject: Subject, databases: Sequence[StoreSettings], secrets: Secrets, environment: Mapping[str, str] = os.environ
+) -> WatchedRun:
+    """Run the agent once, in a box, and return what was seen.
+
+    Args:
+        subject: The agent, with all through which it may act.
+        databases: Databases on servers, of which it gets copies.
+        secrets: What nothing that is kept may contain.
+        environment: The owner's variables.
+
+    Raises:
+        NoBox: There is no box here.
+        ConfigError: The agent cannot be started, or a database cannot be copied.
+    """
+    stores = _WatchedStores(databases, subject.settle)
+    worker = Worker(subject, stores, Place(work_folder(), "watched"), secrets, environment)
+    async with worker:
+        course = await worker.run(Masks(), name="the watched run")
+        box = stores.layer.box
+        assert box
+        files = await asyncio.to_thread(lambda: [*_files(box)])
+        seen = defaultdict[str, list[str]](list)
+        for kind, what in worker.seen:
+            seen[kind].append(what)
+        return WatchedRun(course, files, seen, frozenset(name for name, known in worker.handshakes.items() if known))
+
+
+def main_file(path: Path) -> Path:
+    """Return the database to which a journal belongs; any other file as it is."""
+    end = next((end for end in JOURNALS if path.name.endswith(end)), "")
+    return path.with_name(path.name.removesuffix(end)) if end else path
+
+
+def _files(box: Box) -> Iterator[WatchedFile]:
+    """Yield each file, a database with its journals as one."""
+    by_path = {Path(file.path): file for file in box.files_written()}
+    for path in dict.fromkeys(map(main_file, by_path)):
+        file = by_path.get(path)
+        begins = file.begins if file else box.content(path, len(SQLITE))
+        if begins.startswith(SQLITE):
+            yield WatchedFile(path, file.was if file else True, is_now=True, kind="sqlite", names=tuple(box.tables(path)))
+        elif file and begins.lstrip()[:1] == b"{" and (names := _keys(box.content(path, MOST_JSON))):
+            yield WatchedFile(path, file.was, is_now=True, kind="json", names=names)
+        elif file:
+            yield WatchedFile(path, file.was, file.is_now)
+
+
+def _keys(content: bytes) -> tuple[str, ...]:
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError):
+        return ()
+    return tuple(value) if isinstance(value, dict) else ()
+
+
+def _counts(file: WrittenFile) -> bool:
+    """Return whether a change of this file is one of what it holds: a database that is only read has journals too."""
+    return not file.path.endswith(JOURNALS[1:]) and not (file.path.endswith(JOURNALS[0]) and not file.begins)
+
+
+def _row(file: WrittenFile) -> RowDifference:
+    before = {"content": ""} if file.was else None
+    return RowDifference(LAYER, "", file.path, before, {"content": file.digest or "-"} if file.is_now else None)
