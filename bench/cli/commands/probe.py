@@ -31,7 +31,7 @@ from bench.record.probe.events import CellsPlanned
 
 # What runs a probe is imported when it runs: no other command should wait for it.
 if TYPE_CHECKING:
-    from bench.probe.run.init import Draft
+    from bench.probe.run.init import AgentDraft
     from bench.probe.run.probe_file import ProbeSettings
     from bench.probe.run.running import Asked
     from bench.probe.run.secrets import Secrets
@@ -174,13 +174,13 @@ def _begin(file: Path, command: Sequence[str], yes: bool, unboxed: bool) -> None
         raise ConfigError(f"{file}: names no store, since the agent changed no file that was there before; name one there")
 
 
-def _draft(file: Path, command: Sequence[str]) -> Draft:
+def _draft(file: Path, command: Sequence[str]) -> AgentDraft:
     from bench.probe.run.init import draft_of  # noqa: PLC0415
 
     return draft_of(file.absolute().parent, os.environ, Path.home(), command)
 
 
-def _write(file: Path, draft: Draft, run: WatchedRun | None, why: str) -> str:
+def _write(file: Path, draft: AgentDraft, run: WatchedRun | None, why: str) -> str:
     """Write the file, show it, and return its text; `why` says why no run was watched."""
     from bench.probe.run.found import watched_tables  # noqa: PLC0415
     from bench.probe.run.init import static_tables, write_probe_file  # noqa: PLC0415
@@ -193,7 +193,7 @@ def _write(file: Path, draft: Draft, run: WatchedRun | None, why: str) -> str:
     return text
 
 
-def _watched(draft: Draft, yes: bool, unboxed: bool) -> tuple[WatchedRun | None, str]:
+def _watched(draft: AgentDraft, yes: bool, unboxed: bool) -> tuple[WatchedRun | None, str]:
     """Run the agent once in a box, after a question, and return what was seen; None, and why nobody watched."""
     from bench.probe.run.box.box import NoBox  # noqa: PLC0415
     from bench.probe.run.secrets import Secrets  # noqa: PLC0415

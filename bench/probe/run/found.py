@@ -18,7 +18,7 @@ from bench.probe.run.agent_code import code_in
 from bench.probe.run.clean import ANSWERS, AT_END
 from bench.probe.run.gateway.functions import FUNCTION
 from bench.probe.run.gateway.replies import api_of
-from bench.probe.run.init import MOST_BYTES, Draft, FileLine, FileTable, no_store, quoted
+from bench.probe.run.init import MOST_BYTES, AgentDraft, FileLine, FileTable, no_store, quoted
 from bench.probe.run.watch import LAYER, WatchedFile, WatchedRun
 from bench.probe.run.witness.known_memory import memory_of
 from bench.record.probe.events import GatewayCall
@@ -45,7 +45,7 @@ class _Store:
     ignore: tuple[str, ...] = ()
 
 
-def watched_tables(draft: Draft, run: WatchedRun) -> Iterator[FileTable]:
+def watched_tables(draft: AgentDraft, run: WatchedRun) -> Iterator[FileTable]:
     """Yield the tables of a file on an agent that was watched.
 
     Args:
@@ -68,25 +68,25 @@ def watched_tables(draft: Draft, run: WatchedRun) -> Iterator[FileTable]:
     yield from _doors(draft, run)
 
 
-def _top(draft: Draft, run: WatchedRun, acted: dict[str, bool | None]) -> Iterator[FileLine]:
+def _top(draft: AgentDraft, run: WatchedRun, acted: dict[str, bool | None]) -> Iterator[FileLine]:
     """Yield the lines that stand before the tables."""
     yield FileLine(draft.agent.written, draft.agent.why.partition(";")[0] if run.is_whole else draft.agent.why)
     text = run.course.texts.get(run.course.printed or "", "")
     if AT_END.search(text):
         yield FileLine(f"# {ANSWERS.partition(' in ')[0]}", "it came to the end of its standard input, which is empty")
-    own = Counter(call.tool for call in run.course.calls if call.door == FUNCTION)
+    executed = Counter(call.tool for call in run.course.calls if call.door == FUNCTION)
     servers = [server.name for server in draft.config.servers] if draft.config else []
     calls = Counter(call.door for call in run.course.calls if call.door in servers)
     used = [name for name in servers if calls[name] or name in run.servers]
     if draft.config and not used:
         yield FileLine(f"# mcp = {quoted(draft.shown(draft.config.path))}", "none of its servers was started in the one run")
     elif draft.config:
-        said = ", ".join(f"{name} got {plural(calls[name], 'call')}" for name in used)
-        yield draft.config_line(f"{said}; the agent gets a rewritten copy, this file stays as it is")
+        counts = ", ".join(f"{name} got {plural(calls[name], 'call')}" for name in used)
+        yield draft.config_line(f"{counts}; the agent gets a rewritten copy, this file stays as it is")
     for words in run.seen.get("served", ()):
         what = f"it started {words} itself, with MCP's client: let it read its servers from a file, and name that"
         yield FileLine('# mcp = "FILE"', what)
-    yield from _functions(draft, run, own, bool(used) or bool(_services(draft, run)))
+    yield from _functions(draft, run, executed, bool(used) or bool(_services(draft, run)))
     looks = [tool for tool, changed in acted.items() if changed is False and _looks(tool)]
     if looks:
         yield FileLine(f"reads = {json.dumps(looks, ensure_ascii=False)}", "seen in one run: they changed no store")
@@ -96,16 +96,16 @@ def _top(draft: Draft, run: WatchedRun, acted: dict[str, bool | None]) -> Iterat
         yield FileLine(f"# reads = {json.dumps(others, ensure_ascii=False)}", what)
 
 
-def _functions(draft: Draft, run: WatchedRun, own: Counter[str], has_doors: bool) -> Iterator[FileLine]:
+def _functions(draft: AgentDraft, run: WatchedRun, executed: Counter[str], has_doors: bool) -> Iterator[FileLine]:
     """Yield the line on tools in the agent's own process."""
     outer = {call.tool for call in run.course.calls if call.door_kind == "mcp_stdio" or call.door_kind == "mcp_http"}
     loaded = ", ".join(run.seen.get("framework", ()))
-    if tools := [tool for tool in own if tool not in outer]:
-        said = f"{loaded} executed {', '.join(tools)} in its own process"
-        yield FileLine("functions = []", said) if has_doors else FileLine("# functions = []", f"{said}: no line is needed")
-    elif found := list(_named(draft, _offered(run) - outer)):
-        what = f"its model is offered {', '.join(each.partition(':')[2] for each in found)}, which its code defines"
-        yield FileLine(f"functions = {json.dumps(found)}", what)
+    if tools := [tool for tool in executed if tool not in outer]:
+        what = f"{loaded} executed {', '.join(tools)} in its own process"
+        yield FileLine("functions = []", what) if has_doors else FileLine("# functions = []", f"{what}: no line is needed")
+    elif named := list(_named(draft, _offered(run) - outer)):
+        what = f"its model is offered {', '.join(each.partition(':')[2] for each in named)}, which its code defines"
+        yield FileLine(f"functions = {json.dumps(named)}", what)
     elif not has_doors:
         yield FileLine('# functions = ["MODULE:FUNCTION"]', "no tool of a known framework was executed: name what acts")
 
@@ -123,7 +123,7 @@ def _offered(run: WatchedRun) -> set[str]:
     return names
 
 
-def _named(draft: Draft, names: Iterable[str]) -> Iterator[str]:
+def _named(draft: AgentDraft, names: Iterable[str]) -> Iterator[str]:
     """Yield `MODULE:FUNCTION` of each name that one module of the agent's folder alone defines at its top."""
     files = [path for path in code_in(draft.folder) if path.suffix == ".py"]
     texts = {path: _text(path) for path in files}
@@ -135,7 +135,7 @@ def _named(draft: Draft, names: Iterable[str]) -> Iterator[str]:
             yield f"{'.'.join(parts[:-1] if parts[-1] == '__init__' else parts)}:{name}"
 
 
-def _acted(draft: Draft, run: WatchedRun, stores: Sequence[_Store]) -> dict[str, bool | None]:
+def _acted(draft: AgentDraft, run: WatchedRun, stores: Sequence[_Store]) -> dict[str, bool | None]:
     """Return for each tool whether a store changed in the time of its calls; None if it says itself that it reads."""
     paths = [store.path for store in stores if store.kind != "memory"]
     files = {file.path for file in run.files if any(file.path.is_relative_to(path) for path in paths)}
@@ -154,21 +154,21 @@ def _looks(tool: str) -> bool:
     return bool(words) and not LOOKS.isdisjoint((words[0], words[-1]))
 
 
-def _stores(draft: Draft, files: Sequence[WatchedFile]) -> tuple[list[_Store], list[FileLine]]:
+def _stores(draft: AgentDraft, files: Sequence[WatchedFile]) -> tuple[list[_Store], list[FileLine]]:
     """Return the stores among what was written, and lines on what is none."""
     stores, notes, rest, left = list[_Store](), list[FileLine](), list[WatchedFile](), list[str]()
     for file in files:
         known = memory_of(file.names)
-        own = [name for name in file.names if not (known and known.has(name))]
+        others = [name for name in file.names if not (known and known.has(name))]
         if not CACHES.isdisjoint(file.path.parts) or file.path.suffix == ".log":
             left.append(draft.shown(file.path))
-        elif known and (file.kind == "json" or not own):
+        elif known and (file.kind == "json" or not others):
             many = file.kind == "json" and not file.was and file.path.parent not in (draft.folder, draft.folder.resolve())
             place = file.path.parent if many else file.path
             if not any(place == store.path for store in stores):
                 stores.append(_Store("memory", place, f"it holds {known.what}: reset before each run, and never compared"))
         elif file.kind == "sqlite" and file.was:
-            ignored = tuple(name for name in file.names if name not in own) if known else ()
+            ignored = tuple(name for name in file.names if name not in others) if known else ()
             stores.append(_Store("sqlite", file.path, "it changed; its rows are compared", ignored))
         elif file.kind == "sqlite":
             what = "the agent makes this database itself: make it before the probe, and uncomment this"
@@ -179,8 +179,8 @@ def _stores(draft: Draft, files: Sequence[WatchedFile]) -> tuple[list[_Store], l
     for file in rest:
         groups[_group(draft, file.path)].append(file)
     for group in groups.values():
-        found, missed = _of_group(draft, group, [store.path for store in stores])
-        stores += found
+        made, missed = _of_group(draft, group, [store.path for store in stores])
+        stores += made
         notes += missed
     if left:
         notes.append(FileLine(f"# {_some(left)}", "written too: caches and logs, which nobody compares"))
@@ -189,7 +189,7 @@ def _stores(draft: Draft, files: Sequence[WatchedFile]) -> tuple[list[_Store], l
     return stores, notes
 
 
-def _group(draft: Draft, path: Path) -> Path:
+def _group(draft: AgentDraft, path: Path) -> Path:
     """Return what a file belongs to: the folder below the agent's or below the home in which it lies, or itself."""
     if ".git" in path.parts:
         return Path(*path.parts[: path.parts.index(".git")])
@@ -200,7 +200,7 @@ def _group(draft: Draft, path: Path) -> Path:
     return path.parent
 
 
-def _of_group(draft: Draft, group: Sequence[WatchedFile], known: Sequence[Path]) -> tuple[list[_Store], list[FileLine]]:
+def _of_group(draft: AgentDraft, group: Sequence[WatchedFile], known: Sequence[Path]) -> tuple[list[_Store], list[FileLine]]:
     """Return the stores that files of one folder make up: a file alone, or the folder that holds them and was there before."""
     at = _group(draft, group[0].path)
     base = at if ".git" in group[0].path.parts else Path(os.path.commonpath([file.path.parent for file in group]))
@@ -216,7 +216,7 @@ def _of_group(draft: Draft, group: Sequence[WatchedFile], known: Sequence[Path])
     return [_Store("folder", base, f"{plural(len(group), 'file')} in it changed; its files are compared")], []
 
 
-def _services(draft: Draft, run: WatchedRun) -> dict[str, list[GatewayCall]]:
+def _services(draft: AgentDraft, run: WatchedRun) -> dict[str, list[GatewayCall]]:
     """Return the calls of each service, by the variable of its address."""
     calls = defaultdict[str, list[GatewayCall]](list)
     for call in run.course.calls:
@@ -225,13 +225,13 @@ def _services(draft: Draft, run: WatchedRun) -> dict[str, list[GatewayCall]]:
     return {name: made for name, made in calls.items() if name not in {model for model, _ in _models(draft, run)}}
 
 
-def _models(draft: Draft, run: WatchedRun) -> dict[tuple[str, str], int]:
+def _models(draft: AgentDraft, run: WatchedRun) -> dict[tuple[str, str], int]:
     """Return how often a model was asked, by the variable of its address and the end of the path."""
     asked = ((call.door, api.path) for call in run.course.calls if (api := api_of(call.tool)) and call.door in draft.addresses)
     return dict(Counter(asked).most_common())
 
 
-def _doors(draft: Draft, run: WatchedRun) -> Iterator[FileTable]:
+def _doors(draft: AgentDraft, run: WatchedRun) -> Iterator[FileTable]:
     """Yield the tables of services and of the model, and what was reached besides."""
     for name, calls in _services(draft, run).items():
         host = host_of(draft.addresses[name])
@@ -240,14 +240,14 @@ def _doors(draft: Draft, run: WatchedRun) -> Iterator[FileTable]:
         if here:
             real = f"it is not on this machine: uncomment it, and write remote = {json.dumps([host])}, if each cell may call it"
         tools = ", ".join(dict.fromkeys(call.tool for call in calls[:SHOWN]))
-        url = f"${name}" if name in draft.owners else draft.addresses[name]
+        url = draft.url(name, real)
         lines = [FileLine(f"{here}name = {quoted(_service_name(name))}", f"{plural(len(calls), 'call')}, such as {tools}")]
         lines.append(FileLine(f"{here}variable = {quoted(name)}", "where the agent finds its address"))
-        yield FileTable("[[service]]", [*lines, FileLine(f"{here}url = {quoted(url)}", real)])
+        yield FileTable("[[service]]", [*lines, FileLine(f"{here}{url.written}", url.why)])
     for (name, path), times in list(_models(draft, run).items())[:1]:
         dialect = {"/responses": "responses", "/messages": "anthropic"}.get(path, "chat")
-        said = f"{plural(times, 'request')} to {path} at {host_of(draft.addresses[name])}"
-        yield draft.model(name, f"{said}; leave the table out for no model", dialect)
+        asked = f"{plural(times, 'request')} to {path} at {host_of(draft.addresses[name])}"
+        yield draft.model(name, f"{asked}; leave the table out for no model", dialect)
     known = {f"{parts.hostname}:{parts.port or 443}" for url in draft.addresses.values() for parts in [urlsplit(url)]}
     if reached := [place for place in run.seen.get("reached", ()) if place not in known]:
         what = "reached past the probe, which strikes nothing there: let it take such an address from a variable, as a service"

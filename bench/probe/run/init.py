@@ -74,7 +74,7 @@ class FileTable:
 
 
 @dataclass(frozen=True)
-class Draft:
+class AgentDraft:
     """What is known of an agent without running it.
 
     folder      where it is started
@@ -161,11 +161,20 @@ class Draft:
             return FileTable("[[store]]", [FileLine(f'postgres = "${name}"', f"{why}; the agent works on a copy")])
         return FileTable("[[store]]", [FileLine(f'# postgres = "${name}"', f"{name} stands in .env alone: export it first")])
 
+    def url(self, name: str, why: str) -> FileLine:
+        """Return the line on an address that a variable holds. A login or a key in it is not written."""
+        text = self.addresses[name]
+        if name in self.owners:
+            return FileLine(f'url = "${name}"', why)
+        if re.search(r"[@?#]", text):
+            return FileLine(f'url = "${name}"', f"{name} stands in .env alone, and can hold a key: export it")
+        return FileLine(f"url = {quoted(text)}", why)
+
     def model(self, name: str, why: str, dialect: str = "") -> FileTable:
         """Return the table of a model whose address stands in a variable. Without a dialect it is the provider's own."""
         lines = [FileLine(f"variables = [{quoted(name)}]", why)]
         if name not in self.owners and name in self.variables:
-            lines.append(FileLine(f"url = {quoted(self.variables[name])}", "as .env has it"))
+            lines.append(self.url(name, "as .env has it"))
         if name == ANTHROPIC:
             lines.append(FileLine('suffix = ""', "what follows the address in it"))
         if (dialect := dialect or ("anthropic" if name == ANTHROPIC else "chat")) != "chat":
@@ -173,7 +182,7 @@ class Draft:
         return FileTable("[model]", lines)
 
 
-def draft_of(folder: Path, environment: Mapping[str, str], home: Path, command: Sequence[str] = ()) -> Draft:
+def draft_of(folder: Path, environment: Mapping[str, str], home: Path, command: Sequence[str] = ()) -> AgentDraft:
     """Return what is known of an agent without running it.
 
     Args:
@@ -188,10 +197,10 @@ def draft_of(folder: Path, environment: Mapping[str, str], home: Path, command: 
     words = command or shlex.split(tomllib.loads(agent.written).get("agent", ""))
     databases = [path.relative_to(folder).as_posix() for path in islice(_databases(folder), MOST_STORES)]
     variables = {**dotenv, **environment}
-    return Draft(folder, tuple(words), agent, config, unread, databases, variables, frozenset(environment), home)
+    return AgentDraft(folder, tuple(words), agent, config, unread, databases, variables, frozenset(environment), home)
 
 
-def static_tables(draft: Draft) -> Iterator[FileTable]:
+def static_tables(draft: AgentDraft) -> Iterator[FileTable]:
     """Yield the tables of a file on an agent that was not watched."""
     functions = FileLine('# functions = ["MODULE:FUNCTION"]', "what acts in its own process, but for tools of known frameworks")
     yield FileTable("", [draft.agent, draft.config_line(), *([] if draft.config else [functions])])

@@ -185,7 +185,7 @@ async def watch(
         files = await asyncio.to_thread(lambda: [*_files(box)])
         seen = defaultdict[str, list[str]](list)
         for kind, what in worker.seen:
-            seen[kind].append(what)
+            seen[kind].append(secrets.blot(what))
         return WatchedRun(course, files, seen, frozenset(name for name, known in worker.handshakes.items() if known))
 
 

@@ -20,7 +20,7 @@ from till import HERE, till
 
 from bench.probe.run.box.box import NoBox
 from bench.probe.run.found import watched_tables
-from bench.probe.run.init import Draft, draft_of, write_probe_file
+from bench.probe.run.init import AgentDraft, draft_of, write_probe_file
 from bench.probe.run.probe_file import ProbeFile
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.watch import WatchedRun, watch
@@ -58,7 +58,7 @@ class Written:
         return line.rpartition("  # ")[2]
 
 
-def watched(draft: Draft, environment: dict[str, str]) -> WatchedRun:
+def watched(draft: AgentDraft, environment: dict[str, str]) -> WatchedRun:
     subject, databases = draft.watched()
     try:
         return asyncio.run(watch(subject, databases, Secrets(()), environment))

@@ -127,8 +127,8 @@ class Gateway:
     @property
     def seen(self) -> Sequence[tuple[str, str]]:
         """What the agent's Pythons told of what they load, reach and start, without what is the gateway's own."""
-        own = self._listener.address.rpartition("/")[2]
-        return [(kind, what) for kind, what in self.functions.seen if what != own and str(SHIM) not in what]
+        place = self._listener.address.rpartition("/")[2]
+        return [(kind, what) for kind, what in self.functions.seen if what != place and str(SHIM) not in what]
 
     @property
     def handshakes(self) -> Mapping[str, dict[str, Any]]:

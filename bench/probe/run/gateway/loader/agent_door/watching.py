@@ -21,11 +21,11 @@ class ProcessWatch:
 
     Args:
         door: The connection to the gateway.
-        own: The gateway's port, whose connections are the probe's doing.
+        port: The gateway's, whose connections are the probe's doing.
     """
 
-    def __init__(self, door: Door, own: int):
-        self._door, self._own = door, own
+    def __init__(self, door: Door, port: int):
+        self._door, self._gateway = door, port
         self._told = set[tuple[str, str]]()
         self._ports = set[int]()
         """The ports of hosts that were looked up: what is connected to there has a name already."""
@@ -45,7 +45,7 @@ class ProcessWatch:
             host, port = arguments[:2] if event == "socket.getaddrinfo" else arguments[1][:2]
             if event == "socket.getaddrinfo":
                 self._ports.add(int(port))
-            if host and int(port) != self._own and (event == "socket.getaddrinfo" or port not in self._ports):
+            if host and int(port) != self._gateway and (event == "socket.getaddrinfo" or port not in self._ports):
                 self._tell("reached", f"{os.fsdecode(host)}:{int(port)}")
 
     def _tell(self, kind: str, what: str) -> None:
