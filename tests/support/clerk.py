@@ -30,7 +30,7 @@ def post(address: str, body: dict[str, Any]) -> None:
 
 
 with closing(sqlite3.connect("thread.db")) as memory, memory:
-    memory.executescript("CREATE TABLE checkpoints (thread_id TEXT); CREATE TABLE writes (thread_id TEXT)")
+    memory.executescript("CREATE TABLE checkpoints (checkpoint_ns); CREATE TABLE writes (checkpoint_ns)")
 with closing(sqlite3.connect("mixed.db")) as mixed, mixed:
     mixed.executescript("INSERT INTO agent_sessions VALUES ('s'); INSERT INTO bills VALUES (7)")
 with closing(sqlite3.connect("made.db")) as made, made:

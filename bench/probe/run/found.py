@@ -20,7 +20,6 @@ from bench.probe.run.gateway.functions import FUNCTION
 from bench.probe.run.gateway.replies import api_of
 from bench.probe.run.init import MOST_BYTES, AgentDraft, FileLine, FileTable, no_store, quoted
 from bench.probe.run.watch import LAYER, WatchedFile, WatchedRun
-from bench.probe.run.witness.known_memory import memory_of
 from bench.record.probe.events import GatewayCall
 
 CACHES = frozenset((".cache", ".npm", ".mypy_cache", ".pytest_cache", ".ruff_cache", "node_modules", ".venv", "venv"))
@@ -158,19 +157,16 @@ def _stores(draft: AgentDraft, files: Sequence[WatchedFile]) -> tuple[list[_Stor
     """Return the stores among what was written, and lines on what is none."""
     stores, notes, rest, left = list[_Store](), list[FileLine](), list[WatchedFile](), list[str]()
     for file in files:
-        known = memory_of(file.names)
-        others = [name for name in file.names if not (known and known.has(name))]
         if not CACHES.isdisjoint(file.path.parts) or file.path.suffix == ".log":
             left.append(draft.shown(file.path))
-        elif known and (file.kind == "json" or not others):
-            many = file.kind == "json" and not file.was and file.path.parent not in (draft.folder, draft.folder.resolve())
+        elif file.form.whose and not file.form.others:
+            many = not file.form.is_database and not file.was and file.path.parent != draft.folder.resolve()
             place = file.path.parent if many else file.path
             if not any(place == store.path for store in stores):
-                stores.append(_Store("memory", place, f"it holds {known.what}: reset before each run, and never compared"))
-        elif file.kind == "sqlite" and file.was:
-            ignored = tuple(name for name in file.names if name not in others) if known else ()
-            stores.append(_Store("sqlite", file.path, "it changed; its rows are compared", ignored))
-        elif file.kind == "sqlite":
+                stores.append(_Store("memory", place, f"{file.form.whose}: reset before each run, and never compared"))
+        elif file.form.is_database and file.was:
+            stores.append(_Store("sqlite", file.path, "it changed; its rows are compared", file.form.tables))
+        elif file.form.is_database:
             what = "the agent makes this database itself: make it before the probe, and uncomment this"
             notes.append(FileLine(f"# [[store]] sqlite = {quoted(draft.shown(file.path))}", what))
         else:

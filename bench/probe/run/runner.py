@@ -86,12 +86,12 @@ class Worker:
         try:
             await self._stores.make()
             self._exits.push_async_callback(self._stores.remove)
-            if self._stores.is_boxed:
-                self._box = await self._opened_box()
-                self._stores.enter(self._box)
             self._names = owners_names(self._stores.replaces, self._subject.agent.folder)
-            gateway = Gateway(self._subject, self._stores.replaces, self._folder / "gateway", self._box)
+            gateway = Gateway(self._subject, self._stores.replaces, self._folder / "gateway", self._stores.databases)
             self._gateway = await self._exits.enter_async_context(gateway)
+            if self._stores.is_boxed:
+                gateway.box = self._box = await self._opened_box()
+                self._stores.enter(self._box)
         except BaseException:
             await self._exits.aclose()
             raise
@@ -103,8 +103,7 @@ class Worker:
     async def _opened_box(self) -> Box:
         """Return the box in which all that this worker starts runs. Raises ConfigError."""
         subject, layers, gateway = self._subject, self._folder / "layers", self._folder / "gateway"
-        for folder in (layers, gateway):
-            folder.mkdir(mode=0o700)
+        layers.mkdir(mode=0o700)
         configs = [config.path for config in subject.configs if config.path != NO_FILE]
         paths, places = zip(*self._stores.places, strict=True) if self._stores.places else ((), ())
         variables = {**self._environment, **subject.agent.environment}
@@ -112,7 +111,7 @@ class Worker:
         programs += [server.command for config in subject.configs for server in config.servers]
         programs += [subject.model.script] if subject.model else []
         owners, words = (*paths, *configs), [each for each in programs if each]
-        box = Box(box_plan(subject.agent.folder, layers, gateway, owners, words, places, variables))
+        box = Box(box_plan(subject.agent.folder, layers, gateway, owners, words, places, variables, self._gateway.sockets))
         self._exits.callback(box.close)
         await asyncio.to_thread(box.open)
         return box
@@ -226,8 +225,9 @@ class Worker:
                 await journal.rest(until_settled=False)
             checks = () if tape else self._subject.checks  # a tape has no stores to ask
             answers = [await self._answer(check, environment, texts) for check in checks]
-            written = await asyncio.to_thread(self._box.paths_written) if self._box else ()
-            return replace(made, checks=tuple(answers), written=tuple(map(self._place_in_words, written)))
+            written = await asyncio.to_thread(self._box.paths_written) if self._box else {}
+            shown = {self._place_in_words(path): whose for path, whose in written.items()}
+            return replace(made, checks=tuple(answers), written=shown)
 
     @property
     def seen(self) -> Iterable[tuple[str, str]]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from bench.common.digests import digest_of
 from bench.probe.run.box.box import Box
+from bench.probe.run.box.frameworks import FileForm
 from bench.probe.run.box.written import WrittenFile
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.journal import text_of
@@ -30,11 +29,6 @@ from bench.record.probe.events import GatewayCall
 from bench.record.probe.rows import RowDifference, StoreReading
 from bench.wire.processes.tail import last_line
 
-SQLITE = b"SQLite format 3\0"
-JOURNALS = ("-wal", "-shm", "-journal")
-"""Ends of the names of files that an SQLite database has beside it."""
-MOST_JSON = 2**20
-"""Bytes of a file of JSON of which the keys are read."""
 LAYER = ""
 """The store's name of a file in the box; a database has one of its own."""
 
@@ -43,17 +37,15 @@ LAYER = ""
 class WatchedFile:
     """A file that was written, made or removed.
 
-    path         where it stands
+    path         where it stands; a database stands for its journals
     was, is_now  whether it was there at first, and is there at the end
-    kind         what it holds: a database of SQLite, an object of JSON, or anything else
-    names        the tables of the database, or the keys of the object
+    form         what is known of it by its form
     """
 
     path: Path
     was: bool
     is_now: bool
-    kind: Literal["sqlite", "json", "other"] = "other"
-    names: tuple[str, ...] = ()
+    form: FileForm
 
 
 @dataclass(frozen=True)
@@ -95,7 +87,7 @@ class WatchedRun:
         for call in self.course.calls:
             changed = (row for each in self.course.readings if call.number in each.calls for row in each.changed)
             if call.door_kind != "model" and call.continues is None:
-                yield call, any(row.store != LAYER or main_file(Path(row.key)) in files for row in changed)
+                yield call, any(row.store != LAYER or Path(row.key) in files for row in changed)
 
 
 class LayerWitness:
@@ -116,7 +108,8 @@ class LayerWitness:
 
     def read(self, most: int) -> StoreReading:
         """Return the digest of what is written, and a row for each file."""
-        rows = [_row(file) for file in self.box.files_written() if _counts(file)] if self.box else []
+        files = self.box.files_written() if self.box else []
+        rows = [_row(file) for file in files if file.first != file.now]
         digest = digest_of(text_of([[row.key, dict(row.after or {})] for row in rows]))
         return StoreReading(digest, tuple(rows[:most]), max(0, len(rows) - most))
 
@@ -182,46 +175,18 @@ async def watch(
         course = await worker.run(Masks(), name="the watched run")
         box = stores.layer.box
         assert box
-        files = await asyncio.to_thread(lambda: [*_files(box)])
+        written = await asyncio.to_thread(box.files_written)
+        files = [
+            WatchedFile(file.path, file.first is not None, file.now is not None, await asyncio.to_thread(box.form, file.path))
+            for file in written
+            if file.first != file.now
+        ]
         seen = defaultdict[str, list[str]](list)
         for kind, what in worker.seen:
             seen[kind].append(secrets.blot(what))
         return WatchedRun(course, files, seen, frozenset(name for name, known in worker.handshakes.items() if known))
 
 
-def main_file(path: Path) -> Path:
-    """Return the database to which a journal belongs; any other file as it is."""
-    end = next((end for end in JOURNALS if path.name.endswith(end)), "")
-    return path.with_name(path.name.removesuffix(end)) if end else path
-
-
-def _files(box: Box) -> Iterator[WatchedFile]:
-    """Yield each file, a database with its journals as one."""
-    by_path = {Path(file.path): file for file in box.files_written()}
-    for path in dict.fromkeys(map(main_file, by_path)):
-        file = by_path.get(path)
-        begins = file.begins if file else box.content(path, len(SQLITE))
-        if begins.startswith(SQLITE):
-            yield WatchedFile(path, file.was if file else True, is_now=True, kind="sqlite", names=tuple(box.tables(path)))
-        elif file and begins.lstrip()[:1] == b"{" and (names := _keys(box.content(path, MOST_JSON))):
-            yield WatchedFile(path, file.was, is_now=True, kind="json", names=names)
-        elif file:
-            yield WatchedFile(path, file.was, file.is_now)
-
-
-def _keys(content: bytes) -> tuple[str, ...]:
-    try:
-        value = json.loads(content)
-    except (ValueError, RecursionError):
-        return ()
-    return tuple(value) if isinstance(value, dict) else ()
-
-
-def _counts(file: WrittenFile) -> bool:
-    """Return whether a change of this file is one of what it holds: a database that is only read has journals too."""
-    return not file.path.endswith(JOURNALS[1:]) and not (file.path.endswith(JOURNALS[0]) and not file.begins)
-
-
 def _row(file: WrittenFile) -> RowDifference:
-    before = {"content": ""} if file.was else None
-    return RowDifference(LAYER, "", file.path, before, {"content": file.digest or "-"} if file.is_now else None)
+    before, after = ({"content": content} if content is not None else None for content in (file.first, file.now))
+    return RowDifference(LAYER, "", str(file.path), before, after)

@@ -25,7 +25,10 @@ from bench.probe.run.probe_file import ProbeFile
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.watch import WatchedRun, watch
 
-SESSIONS = "CREATE TABLE agent_sessions (id TEXT); CREATE TABLE agent_messages (id TEXT); CREATE TABLE bills (cents INTEGER)"
+SESSIONS = """
+    CREATE TABLE agent_sessions (session_id TEXT); CREATE TABLE agent_messages (message_data TEXT);
+    CREATE TABLE bills (cents INTEGER)
+"""
 
 
 class Answers(BaseHTTPRequestHandler):
@@ -114,7 +117,7 @@ def test_the_stores_are_what_changed_each_by_its_kind(clerk: Written) -> None:
     assert sorted(stores, key=str) == sorted(
         [
             {"sqlite": "shop.db"},
-            {"sqlite": "mixed.db", "ignore": ["agent_sessions", "agent_messages"]},
+            {"sqlite": "mixed.db", "ignore": ["agent_messages", "agent_sessions"]},
             {"file": "notes/ledger.txt"},
             {"folder": "desk"},
         ],

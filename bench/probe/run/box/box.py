@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import bench
 from bench.common.errors import ConfigError, one_line
+from bench.probe.run.box.frameworks import FileForm
 from bench.probe.run.box.inside import BoxPlan
 from bench.probe.run.box.written import WrittenFile
 
@@ -120,25 +121,28 @@ class Box:
         except OSError as error:
             raise ConfigError(f"{path}: its copy cannot be written in the box: {one_line(str(error), 300)}") from error
 
-    def paths_written(self) -> list[str]:
-        """Return the paths outside of the stores at which something was written or removed since `renew`."""
-        paths: list[str] = self._ask("paths_written")
+    def paths_written(self) -> dict[str, str]:
+        """Return the paths outside of the stores at which something was written or removed since `renew`, each with whose file
+        it is in which an agent keeps what it knows; "" if it is no such file."""
+        paths: dict[str, str] = self._ask("paths_written")
         return paths
 
     def files_written(self) -> list[WrittenFile]:
-        """Return what was written or removed outside of the stores since `renew`, with what it holds now."""
+        """Return what was written or removed outside of the stores since `renew`, with what it held and holds."""
         files: list[WrittenFile] = self._ask("files_written")
         return files
 
-    def tables(self, path: Path) -> list[str]:
-        """Return the names of an SQLite database's tables in the box; [] if it is none."""
-        names: list[str] = self._ask("tables", path)
-        return names
+    def form(self, path: Path) -> FileForm:
+        """Return what is known of a file in the box by its form."""
+        form: FileForm = self._ask("form", path)
+        return form
 
-    def content(self, path: Path, most: int) -> bytes:
-        """Return the first bytes of a file in the box, at most `most`; b"" if it cannot be read."""
-        begins: bytes = self._ask("content", path, most)
-        return begins
+    def forget(self) -> None:
+        """Have the files in which an agent keeps what it knows as they were at first. Nothing may run in the box."""
+        try:
+            self._ask("forget")
+        except OSError as error:
+            raise ConfigError(f"what the agent knows cannot be taken from it: {one_line(str(error), 300)}") from error
 
     def close(self) -> None:
         """End the box. This can be called again."""
@@ -189,6 +193,7 @@ def box_plan(
     programs: Sequence[Sequence[str]],
     places: Iterable[Path],
     variables: Mapping[str, str],
+    sockets: Mapping[Path, Path] = {},
 ) -> BoxPlan:
     """Return what a box consists of.
 
@@ -200,6 +205,7 @@ def box_plan(
         programs: The commands that run in it.
         places: Folders with the first states of the stores.
         variables: The agent's.
+        sockets: Paths at which the agent finds a socket -> sockets of the gateway that stand there.
 
     Raises:
         ConfigError: What is to be copied cannot be.
@@ -223,7 +229,8 @@ def box_plan(
         above = [place for place in hidden if path.is_relative_to(place) and path != place]
         if above and not any(map(path.is_relative_to, roots)):
             shown.append(above[-1] / path.relative_to(above[-1]).parts[0])
-    return BoxPlan(layers, gateway, roots, tuple(hidden), _outermost(shown), owners, tuple(places), tuple(kept))
+    stand = tuple((place.resolve(), ours) for place, ours in sockets.items())
+    return BoxPlan(layers, gateway, roots, tuple(hidden), _outermost(shown), owners, tuple(places), tuple(kept), stand)
 
 
 def outside_by(words: Sequence[str]) -> str:

@@ -12,17 +12,18 @@ from __future__ import annotations
 import filecmp
 import os
 import pickle
-import sqlite3
+import shutil
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.probe.run.box import kernel
-from bench.probe.run.box.written import MOST_COMPARED, WrittenFile, beginning, written_file
+from bench.probe.run.box.frameworks import FileForm, form_of, whose_memory
+from bench.probe.run.box.written import WrittenFile, written_file
 from bench.probe.run.witness.place import remove_tree
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ BESIDE = ("", "-wal", "-shm", "-journal")
 """Ends of a store's name, and of the files that a database has beside it."""
 NOT_TOLD = frozenset(("__pycache__",))
 """Folders of what an interpreter can make again."""
-MOST_TOLD = 1000
-"""The most paths that are told."""
+MOST_TOLD, MOST_COMPARED = 1000, 2**26
+"""The most paths that are told, and bytes of a file that is compared with the owner's."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class BoxPlan:
     shown    files and folders in hidden folders that are seen nevertheless, read-only
     stores   paths of the stores, and of the configs that the probe writes
     places   folders that only this program sees: first states of the stores
+    sockets  paths at which the agent finds a socket, each with the gateway's that stands there
     """
 
     layers: Path
@@ -58,6 +60,7 @@ class BoxPlan:
     stores: tuple[Path, ...] = ()
     places: tuple[Path, ...] = ()
     kept: tuple[Path, ...] = ()
+    sockets: tuple[tuple[Path, Path], ...] = ()
 
 
 class Inside:
@@ -128,10 +131,9 @@ class Inside:
             _overlay(lower, path, self._new_folder(f"kept{number}"), self._new_folder(f"work{number}"))
         self._sources = sources
         self._show(sources[plan.gateway], plan.gateway)
-        for path in _sockets():
-            with suppress(OSError):
-                if not path.is_relative_to(plan.gateway) and path.is_socket():
-                    kernel.bind("/dev/null", path)
+        self._cover_sockets()
+        for path, socket in plan.sockets:
+            self._show(f"{sources[plan.gateway]}/{socket.relative_to(plan.gateway)}", path)
         for path in plan.places:
             self._show(sources[path], path)
         ours = os.open("/proc/self/ns/mnt", os.O_RDONLY)
@@ -142,6 +144,12 @@ class Inside:
         kernel.enter(ours)
         os.close(ours)
         self._new = set(self._strays())
+
+    def _cover_sockets(self) -> None:
+        for path in _sockets():
+            with suppress(OSError):
+                if not path.is_relative_to(self._plan.gateway) and path.is_socket():
+                    kernel.bind("/dev/null", path)
 
     def adopt(self, store: PathStore) -> int:
         """Take over a store whose first state is made. Return its number."""
@@ -157,7 +165,7 @@ class Inside:
             The number of the open file by which others enter it.
         """
         self._begun.clear()
-        if self.paths_written() or set(self._strays()) != self._new:
+        if any(self._written()) or set(self._strays()) != self._new:
             self.build()
         return self._namespace
 
@@ -183,37 +191,38 @@ class Inside:
         half.chmod(stat.S_IMODE(path.stat().st_mode))
         half.replace(path)
 
-    def paths_written(self) -> list[str]:
-        """Return the paths outside of the stores at which something was written or removed."""
-        return sorted(str(path) for path, *_ in self._written())
+    def paths_written(self) -> dict[str, str]:
+        """Return the paths outside of the stores at which something was written or removed, each with whose file it is in which
+        an agent keeps what it knows; "" if it is no such file. Journals of a database are not named beside it."""
+        return {str(path): whose_memory(path) for path in sorted(dict(islice(self._written(), MOST_TOLD)))}
 
     def files_written(self) -> list[WrittenFile]:
-        """Return what was written or removed outside of the stores, with what it holds now."""
-        return sorted((written_file(*written) for written in self._written()), key=lambda file: file.path)
+        """Return what was written or removed outside of the stores, with what it held and holds."""
+        return [written_file(*each) for each in sorted(dict(islice(self._written(), MOST_TOLD)).items())]
 
-    def tables(self, path: Path) -> list[str]:
-        """Return the names of an SQLite database's tables; [] if it is none."""
-        try:
-            with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as database:
-                rows = database.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
-                return [str(name) for (name,) in rows]
-        except sqlite3.Error:
-            return []
+    def form(self, path: Path) -> FileForm:
+        """Return what is known of a file by its form."""
+        return form_of(path)
 
-    def content(self, path: Path, most: int) -> bytes:
-        """Return the first bytes of a file in the box, at most `most`; b"" if it cannot be read."""
-        return beginning(path, most)
+    def forget(self) -> None:
+        """Have the files in which an agent keeps what it knows as they were at first."""
+        for path, lower in list(self._written()):
+            if whose_memory(path):
+                for end in BESIDE:
+                    was, now = lower.with_name(f"{lower.name}{end}"), path.with_name(f"{path.name}{end}")
+                    now.unlink(missing_ok=True)
+                    if was.is_file():
+                        shutil.copy2(was, now)
 
-    def _written(self) -> Iterator[tuple[Path, Path, os.stat_result, Path]]:
-        """Yield what was written outside of the stores, MOST_TOLD at most: its path, where it lies in the layer and its state
-        there, and where the owner's lies."""
-        left = MOST_TOLD
+    def _written(self) -> Iterator[tuple[Path, Path]]:
+        """Yield the paths outside of the stores at which something was written or removed, each with the owner's. A database
+        stands for its journals, and can come more than once."""
         for number, root in enumerate(self._plan.roots):
             for path, upper, item in _items(self._upper / f"upper{number}", root, self._plan.stores):
                 lower = Path(self._sources[root], path.relative_to(root))
-                if left and not _same(upper, item, lower):
-                    left -= 1
-                    yield path, upper, item, lower
+                if not _same(upper, item, lower):
+                    of = _database_of(path)
+                    yield of, lower.with_name(of.name)
 
     @property
     def _upper(self) -> Path:
@@ -239,7 +248,8 @@ class Inside:
         """Mount a file or folder at its own place, where it may not be seen any more."""
         if not Path(source).is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch()
+            if not path.exists():
+                path.touch()
         elif not path.is_dir():
             path.mkdir(parents=True)
         kernel.bind(source, path)
@@ -302,6 +312,13 @@ def _items(layer: Path, root: Path, stores: tuple[Path, ...]) -> Iterator[tuple[
         for name in (*links, *files):
             if at / name not in left:
                 yield at / name, Path(parent, name), Path(parent, name).lstat()
+
+
+def _database_of(path: Path) -> Path:
+    """Return the file of which a file is a journal, if it is there; else the file itself."""
+    end = next((end for end in BESIDE if end and path.name.endswith(end)), "")
+    database = path.with_name(path.name.removesuffix(end))
+    return database if end and database.is_file() else path
 
 
 def _same(upper: Path, item: os.stat_result, lower: Path) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,46 +10,34 @@ from pathlib import Path
 from bench.common.digests import digest_of_file
 from bench.common.files import opened
 
-MOST_COMPARED, BEGINS = 2**26, 64
-"""Bytes of the largest file whose content is compared, and of its beginning that is told."""
+LARGEST = 2**26
+"""Bytes of the largest file whose content is compared."""
 
 
 @dataclass(frozen=True)
 class WrittenFile:
-    """A file or a link that was written or removed in the box.
+    """A file that was written or removed in the box; a database stands for its journals.
 
     path         where it stands
-    was, is_now  whether it was there at first, and whether it is there now
-    digest       of what it holds; of a large file, of its size and its time
-    begins       its first bytes
+    first, now   what it held at first and what it holds now, as a digest; None where it is absent
     """
 
-    path: str
-    was: bool
-    is_now: bool
-    digest: str = ""
-    begins: bytes = b""
+    path: Path
+    first: str | None
+    now: str | None
 
 
-def beginning(path: Path, most: int) -> bytes:
-    """Return the first bytes of a file, at most `most`; b"" if it cannot be read."""
-    with suppress(OSError), opened(path) as file:
-        return file.read(most)
-    return b""
+def written_file(path: Path, lower: Path) -> WrittenFile:
+    """Return what a file holds. `lower` is where the owner's lies."""
+    return WrittenFile(path, _held(lower), _held(path))
 
 
-def written_file(path: Path, upper: Path, item: os.stat_result, lower: Path) -> WrittenFile:
-    """Return what is known of a file that was written.
-
-    Args:
-        path: Where it stands in the box.
-        upper: Where it lies in the layer, and `item` its state there.
-        lower: Where the owner's lies.
-    """
-    was = os.path.lexists(lower)
-    if not stat.S_ISREG(item.st_mode):
-        return WrittenFile(str(path), was, not stat.S_ISCHR(item.st_mode))  # a removed file is a device in a layer
-    digest = f"{item.st_size} {item.st_mtime_ns}"
-    with suppress(OSError), opened(upper) as file:
-        digest = digest_of_file(file) if item.st_size <= MOST_COMPARED else digest
-    return WrittenFile(str(path), was, is_now=True, digest=digest, begins=beginning(upper, BEGINS))
+def _held(path: Path) -> str | None:
+    """Return the digest of what a file holds, with what its database's journal holds; of a large file its size and time."""
+    digests = list[str]()
+    for each in (path, path.with_name(f"{path.name}-wal")):
+        with suppress(OSError), opened(each) as file:
+            item = os.fstat(file.fileno())
+            if item.st_size:
+                digests.append(digest_of_file(file) if item.st_size <= LARGEST else f"{item.st_size} {item.st_mtime_ns}")
+    return " ".join(digests) if os.path.lexists(path) else None
