@@ -69,5 +69,5 @@ tool = {"type": "function", "name": "refund", "parameters": {"type": "object"}}
 post(os.environ["OPENAI_BASE_URL"] + "/responses", {"model": "m", "input": "go", "tools": [tool]})
 post(os.environ["SHOP_URL"] + "/payments", {"amount": 30})
 with suppress(OSError):
-    socket.getaddrinfo("far.invalid", 443)
+    socket.create_connection(("far.invalid", 443), timeout=5).close()
 print("done")

@@ -209,7 +209,7 @@ def _watched(draft: AgentDraft, yes: bool, unboxed: bool) -> tuple[WatchedRun | 
         return None, "nobody could be asked; --yes watches one unasked"
     if not yes and not _agrees("watch this run?"):
         return None, "it was not wanted"
-    subject, databases = draft.watched()
+    subject, databases = draft.watched(unasked=yes)
     secrets = Secrets.of(subject, os.environ, draft.servers.values())
     with secrets.kept_from_errors():
         try:

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from bench.common.wording import plural
 from bench.probe.run.addresses import host_of, is_here
 from bench.probe.run.agent_code import code_in
+from bench.probe.run.box.refusals import advice
 from bench.probe.run.clean import ANSWERS, AT_END
 from bench.probe.run.gateway.functions import FUNCTION
 from bench.probe.run.gateway.replies import api_of
@@ -31,7 +31,7 @@ LOOKS = frozenset(
 )
 """First and last words in the names of tools that look."""
 WORDS = re.compile(r"[A-Za-z][a-z]*|[A-Z]+(?![a-z])")
-SHOWN = 4
+SHOWN, MOST_REFUSED = 4, 10
 
 
 @dataclass(frozen=True)
@@ -244,10 +244,11 @@ def _doors(draft: AgentDraft, run: WatchedRun) -> Iterator[FileTable]:
         dialect = {"/responses": "responses", "/messages": "anthropic"}.get(path, "chat")
         asked = f"{plural(times, 'request')} to {path} at {host_of(draft.addresses[name])}"
         yield draft.model(name, f"{asked}; leave the table out for no model", dialect)
-    known = {f"{parts.hostname}:{parts.port or 443}" for url in draft.addresses.values() for parts in [urlsplit(url)]}
-    if reached := [place for place in run.seen.get("reached", ()) if place not in known]:
-        what = "reached past the probe, which strikes nothing there: let it take such an address from a variable, as a service"
-        yield FileTable("", [FileLine(f"# {_some(reached)}", what)])
+    for place in run.course.refused[:MOST_REFUSED]:
+        name, _, port = place.rpartition(":")
+        yield FileTable(
+            "", [FileLine(f"# {quoted(place)}", f"it was refused in the box; {advice(name.strip('[]'), int(port))}")]
+        )
 
 
 def _some(names: Sequence[str]) -> str:

@@ -120,10 +120,12 @@ class AgentDraft:
                 return f"the MCP server {server.name} is at {host}"
         return ""
 
-    def watched(self) -> tuple[Subject, Sequence[StoreSettings]]:
-        """Return what a watched run is of, and the databases of which it gets copies."""
+    def watched(self, unasked: bool) -> tuple[Subject, Sequence[StoreSettings]]:
+        """Return what a watched run is of, and the databases of which it gets copies. `unasked` it reaches no service on another
+        machine."""
         agent = ProbedAgent(tuple(self.command), tuple(self.command), self.folder, limit=LIMIT)
-        services = tuple(Service(name, name, url) for name, url in self.addresses.items())
+        led = {name: url for name, url in self.addresses.items() if name in MODELS or is_here(host_of(url)) or not unasked}
+        services = tuple(Service(name, name, url) for name, url in led.items())
         configs = (self.config,) if self.config else ()
         stores = [StoreSettings(name, "postgres", text, {name: "{store}"}) for name, text in self.servers.items()]
         return Subject("agent", agent, configs, services, functions=(), watched=True), stores
@@ -133,11 +135,12 @@ class AgentDraft:
         """Lines on what a watched run starts, copies and calls."""
         yield f"to be run once, in {self.folder.resolve()}, to see what it uses:"
         yield f"  {shlex.join(self.command)}"
-        yield "  in a box: this folder and the home are copies there, temporary folders are new, and all else is read-only;"
-        yield "  the network is REAL: its model is asked, and what it does on other servers is done"
+        yield "  in a box: this folder and the home are copies there, temporary folders are new, all else is read-only, and"
+        yield "  by the network it reaches what is named here, FOR REAL, and nothing else"
         for server in self.config.servers if self.config else ():
-            yield f"  with the MCP server {server.name}: {server.url or shlex.join(server.command)}"
-        yield from (f"  with a copy of the database that {name} names, handed over in {name}" for name in self.servers)
+            yield f"  the MCP server {server.name}: {server.url or shlex.join(server.command)}"
+        yield from (f"  {host_of(url)}, the host of {name}" for name, url in self.addresses.items())
+        yield from (f"  a copy of the database that {name} names, handed over in {name}" for name in self.servers)
 
     def shown(self, path: Path) -> str:
         """Return a path as the file has it: from its folder, from the home, or whole."""

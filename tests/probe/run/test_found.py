@@ -62,7 +62,7 @@ class Written:
 
 
 def watched(draft: AgentDraft, environment: dict[str, str]) -> WatchedRun:
-    subject, databases = draft.watched()
+    subject, databases = draft.watched(unasked=True)
     try:
         return asyncio.run(watch(subject, databases, Secrets(()), environment))
     except NoBox as error:
@@ -154,6 +154,6 @@ def test_what_changed_no_store_is_no_read_by_that_alone(clerk: Written) -> None:
     assert "till.balance" not in clerk.text and "till.charge" not in clerk.text
 
 
-def test_a_host_that_was_reached_past_the_probe_is_told(clerk: Written) -> None:
-    assert "reached past the probe" in clerk.why('# "far.invalid:443"')
-    assert clerk.run.seen["reached"] == ["far.invalid:443"]
+def test_a_host_that_was_refused_is_told_with_what_to_write(clerk: Written) -> None:
+    assert 'remote = ["far.invalid"]' in clerk.why('# "far.invalid:443"')
+    assert clerk.run.course.refused == ("far.invalid:443",)

@@ -21,6 +21,7 @@ from typing import Any, Self
 
 from pydantic import JsonValue
 
+from bench.probe.run.box.closed_network import ClosedNetwork
 from bench.probe.run.gateway.damaged import damaged
 from bench.probe.run.gateway.gate import LiveCall, WaitEnd
 from bench.probe.run.gateway.http import Desk
@@ -46,9 +47,9 @@ class FunctionDoor:
 
     desk        the objects that all doors share
     functions   `MODULE:FUNCTION` of what the owner names
-    watched     whether the agent's processes tell what they reach and start, beside the frameworks that they load
+    watched     whether the agent's processes tell which MCP servers they start
     refused     why a function that the owner names cannot be wrapped, a line each
-    seen        what these processes told: its kind (`framework`, `reached`, `started`, `served`), and what it was
+    seen        what these processes told: its kind (`framework` that is loaded, server that was `served`), and what it was
     """
 
     _failed: Exception | None
@@ -69,6 +70,10 @@ class FunctionDoor:
     async def __aexit__(self, *_: object) -> None:
         self._server.close()
         await self.end()
+
+    async def stand_in(self, network: ClosedNetwork) -> None:
+        """Have an agent in a box find this door there. Raises ConfigError."""
+        await network.lead(LOOPBACK, self._port, self._serve, FUNCTION, LONGEST)
 
     def variables(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the variables by which the agent's Python finds the door."""

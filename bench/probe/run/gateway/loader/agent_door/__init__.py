@@ -8,7 +8,7 @@ import json
 from .door import Door
 from .frameworks import PLACES
 from .imports import ImportHook
-from .watching import ProcessWatch
+from .watching import watch
 
 hook: ImportHook
 
@@ -26,4 +26,4 @@ def open_door(given: str) -> None:
     hook = ImportHook(door, settings["functions"], PLACES)
     hook.install()
     if settings["watched"]:
-        ProcessWatch(door, settings["port"]).install()
+        watch(door)
