@@ -13,12 +13,12 @@ from typing import Any
 
 from bench.common.wording import plural
 from bench.probe.run.addresses import host_of, is_here
-from bench.probe.run.agent_code import code_in
+from bench.probe.run.agent_code import code_in, code_text
 from bench.probe.run.box.refusals import advice
 from bench.probe.run.clean import ANSWERS, AT_END
 from bench.probe.run.gateway.functions import FUNCTION
 from bench.probe.run.gateway.replies import api_of
-from bench.probe.run.init import MOST_BYTES, AgentDraft, FileLine, FileTable, no_store, quoted
+from bench.probe.run.init import AgentDraft, FileLine, FileTable, no_store, quoted
 from bench.probe.run.watch import LAYER, WatchedFile, WatchedRun
 from bench.record.probe.events import GatewayCall
 
@@ -125,7 +125,7 @@ def _offered(run: WatchedRun) -> set[str]:
 def _named(draft: AgentDraft, names: Iterable[str]) -> Iterator[str]:
     """Yield `MODULE:FUNCTION` of each name that one module of the agent's folder alone defines at its top."""
     files = [path for path in code_in(draft.folder) if path.suffix == ".py"]
-    texts = {path: _text(path) for path in files}
+    texts = {path: code_text(path) for path in files}
     for name in sorted(filter(str.isidentifier, names)):
         defined = re.compile(rf"^(?:async )?def {name}\(", re.MULTILINE)
         places = [path for path, text in texts.items() if defined.search(text)]
@@ -246,9 +246,8 @@ def _doors(draft: AgentDraft, run: WatchedRun) -> Iterator[FileTable]:
         yield draft.model(name, f"{asked}; leave the table out for no model", dialect)
     for place in run.course.refused[:MOST_REFUSED]:
         name, _, port = place.rpartition(":")
-        yield FileTable(
-            "", [FileLine(f"# {quoted(place)}", f"it was refused in the box; {advice(name.strip('[]'), int(port))}")]
-        )
+        what = f"it was refused in the box; {advice(name.strip('[]'), int(port))}"
+        yield FileTable("", [FileLine(f"# {quoted(place)}", what)])
 
 
 def _some(names: Sequence[str]) -> str:
@@ -268,10 +267,3 @@ def _parsed(text: str) -> dict[str, Any]:
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_bytes()[:MOST_BYTES].decode(errors="replace")
-    except OSError:
-        return ""

@@ -16,7 +16,7 @@ from bench.common.errors import ConfigError
 from bench.common.escaping import escape_line
 from bench.common.files import opened, text_of
 from bench.probe.run.addresses import host_of, is_here
-from bench.probe.run.agent_code import places_in, reads_arguments
+from bench.probe.run.agent_code import code_text, places_in, reads_arguments
 from bench.probe.run.gateway.agent_config import expanded, read_config
 from bench.probe.run.gateway.subject import McpConfig, ProbedAgent, Service, Subject
 from bench.probe.run.secrets import DOTENV
@@ -121,8 +121,8 @@ class AgentDraft:
         return ""
 
     def watched(self, unasked: bool) -> tuple[Subject, Sequence[StoreSettings]]:
-        """Return what a watched run is of, and the databases of which it gets copies. `unasked` it reaches no service on another
-        machine."""
+        """Return what a watched run is of, and the databases of which it gets copies. If nobody was asked, it reaches no
+        service on another machine."""
         agent = ProbedAgent(tuple(self.command), tuple(self.command), self.folder, limit=LIMIT)
         led = {name: url for name, url in self.addresses.items() if name in MODELS or is_here(host_of(url)) or not unasked}
         services = tuple(Service(name, name, url) for name, url in led.items())
@@ -194,7 +194,7 @@ def draft_of(folder: Path, environment: Mapping[str, str], home: Path, command: 
         home: The owner's home, in which Claude Desktop has its config.
         command: The words of its command, if the owner gave them.
     """
-    dotenv = {name: value.strip().strip("\"'") for name, value in DOTENV.findall(_content(folder / ".env"))}
+    dotenv = {name: value.strip().strip("\"'") for name, value in DOTENV.findall(code_text(folder / ".env"))}
     config, unread = _config(folder, home, command)
     agent = FileLine(f"agent = {quoted(shlex.join(command))}", "as it was given") if command else _agent(folder, config)
     words = command or shlex.split(tomllib.loads(agent.written).get("agent", ""))
@@ -259,7 +259,7 @@ def quoted(text: str) -> str:
 def _agent(folder: Path, config: McpConfig | None) -> FileLine:
     command, why = _command(folder)
     program = next((place for place in places_in(tuple(shlex.split(command))) if (folder / place).is_file()), None)
-    if program and config and reads_arguments(_content(folder / program)):
+    if program and config and reads_arguments(code_text(folder / program)):
         why = f"{why}; write the command of one whole task, with {{mcp}} where it takes the path of its MCP config"
         return FileLine(f"agent = {quoted(f'{command} {{mcp}}')}", why)
     if command and config:
@@ -275,7 +275,7 @@ def _command(folder: Path) -> tuple[str, str]:
     for name, program in PROGRAMS:
         if (folder / name).is_file():
             return f"{program} {name}", f"{name} is here"
-    agents = [path.name for path in sorted(folder.glob("*.py"))[:MOST_PROGRAMS] if IMPORTS.search(_content(path))]
+    agents = [path.name for path in sorted(folder.glob("*.py"))[:MOST_PROGRAMS] if IMPORTS.search(code_text(path))]
     if len(agents) == 1:
         return f"python {shlex.quote(agents[0])}", f"{agents[0]} imports a client of models or tools"
     scripts = _table(_parsed(folder / "pyproject.toml", tomllib.loads), "project", "scripts")
@@ -326,13 +326,6 @@ def _files(folder: Path, deep: int) -> Iterator[Path]:
         for entry in shown:
             if entry.is_dir(follow_symlinks=False):
                 yield from _files(Path(entry.path), deep - 1)
-
-
-def _content(path: Path) -> str:
-    try:
-        return text_of(path, MOST_BYTES)
-    except (OSError, ValueError):
-        return ""
 
 
 def _parsed(path: Path, parse: Callable[[str], object]) -> object:
