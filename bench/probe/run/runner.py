@@ -26,7 +26,10 @@ from bench.common.digests import Texts, digest_of
 from bench.common.errors import ConfigError, one_line
 from bench.probe.points import point_of
 from bench.probe.run.box.box import Box, box_plan
+from bench.probe.run.box.inside import BoxPlan
+from bench.probe.run.box.loading import load_server, loader_of
 from bench.probe.run.course import AgentCourse
+from bench.probe.run.gateway.agent_config import expanded
 from bench.probe.run.gateway.functions import FUNCTION
 from bench.probe.run.gateway.gateway import NO_FILE, Gateway
 from bench.probe.run.gateway.journal import Journal, JournaledCall
@@ -111,10 +114,30 @@ class Worker:
         programs += [server.command for config in subject.configs for server in config.servers]
         programs += [subject.model.script] if subject.model else []
         owners, words = (*paths, *configs), [each for each in programs if each]
-        box = Box(box_plan(subject.agent.folder, layers, gateway, owners, words, places, variables, self._gateway.sockets))
+        plan = box_plan(subject.agent.folder, layers, gateway, owners, words, places, variables, self._gateway.sockets)
+        await self._load(plan, variables)
+        box = Box(plan)
         self._exits.callback(box.close)
         await asyncio.to_thread(box.open)
         return box
+
+    async def _load(self, plan: BoxPlan, variables: Mapping[str, str]) -> None:
+        """Have each MCP server loaded that a program such as npx starts, in a box of its own whose layers keep what was loaded.
+        Raises ConfigError."""
+        servers = [server for config in self._subject.configs for server in config.servers if loader_of(server.command)]
+        if not servers:
+            return
+        box = Box(plan)
+        try:
+            await asyncio.to_thread(box.open)
+            for server in servers:
+                given = {**variables, **{name: expanded(value, variables) for name, value in server.environment.items()}}
+                words, given = self._gateway.replaced([expanded(word, variables) for word in server.command], given)
+                if (program := shutil.which(words[0], path=given.get("PATH"))) is None:
+                    raise ConfigError(f"the MCP server {server.name}: there is no program {words[0]!r}; install it")
+                await load_server(server.name, (program, *words[1:]), self._subject.agent.folder, given, box.namespaces)
+        finally:
+            await asyncio.to_thread(box.close)
 
     async def run(
         self,

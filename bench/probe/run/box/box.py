@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import bench
 from bench.common.errors import ConfigError, one_line
 from bench.probe.run.box.inside import BoxPlan
+from bench.probe.run.box.loading import LOADERS, loader_of
 
 if TYPE_CHECKING:
     from bench.probe.run.witness.path_store import PathStore
@@ -30,8 +31,6 @@ RESOLVER = Path("/etc/resolv.conf")
 """It can lead into /run, and names are looked up as ever."""
 GRACE = 5.0
 """Seconds for the program that holds a box to end."""
-KEPT = {"npx": (".npm",), "uvx": (".cache/uv", ".local/share/uv")}
-"""Programs that load what they start, and where they keep it in the home: it stays from run to run."""
 OUTSIDE = frozenset(("docker", "podman", "nerdctl"))
 """Programs that hand a command over to a server, which starts it outside of any box."""
 OR = "or give --unboxed: then copies are handed over by path, and what your agent opens by its own path is real"
@@ -206,8 +205,8 @@ def box_plan(
     new = {Path(path).resolve() for path in (*HIDDEN, *(variables.get(name) for name in OWN)) if path and Path(path).is_dir()}
     hidden = [path for path in sorted(new) if not any(path.is_relative_to(root) for root in roots)]
 
-    started = {Path(words[0]).name for words in programs}
-    kept = [homes[0] / place for program, caches in KEPT.items() if program in started and homes for place in caches]
+    caches = [place for words in programs for place in LOADERS.get(loader_of(words), ())]
+    kept = dict.fromkeys(homes[0] / place for place in caches if homes)
     needed = [RESOLVER, Path(sys.prefix), Path(sys.base_prefix), Path(bench.__path__[0])]
     for words in programs:
         program = shutil.which(words[0], path=variables.get("PATH"))

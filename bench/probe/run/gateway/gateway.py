@@ -23,6 +23,7 @@ from bench.common.errors import ConfigError
 from bench.common.files import new_file
 from bench.common.wording import plural
 from bench.probe.run.box.box import Box
+from bench.probe.run.box.loading import OFFLINE, loader_of
 from bench.probe.run.gateway.agent_config import expanded, rewritten
 from bench.probe.run.gateway.database import DatabaseRelay
 from bench.probe.run.gateway.functions import VARIABLE, FunctionDoor
@@ -264,6 +265,7 @@ class Gateway:
         """Return the exit code of the server."""
         (program, *words), environment = self.replaced(header["words"], header["environment"])
         environment.pop(VARIABLE, None)  # a server's functions are no tools of the agent
+        environment |= OFFLINE if self.box and loader_of([program]) else {}
         cwd = Path(self._replaces(header["cwd"]))
         located = shutil.which(program, path=environment.get("PATH")) if os.sep not in program else str(cwd / program)
         their_input, our_output = os.pipe()
