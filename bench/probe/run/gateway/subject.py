@@ -136,6 +136,7 @@ class Subject:
     hosts      further hosts of the web that the owner allows: in a box what the agent calls there is seen, and struck
     passes     hosts and ports to which bytes are passed on from the box's network, and no call is seen
     functions  `MODULE:FUNCTION` of tools in the agent's own process, besides those of frameworks; None: none are sought
+    watched    whether the agent's Pythons tell which MCP servers they start
     """
 
     name: str
@@ -155,6 +156,7 @@ class Subject:
     functions: tuple[str, ...] | None = None
     hosts: tuple[str, ...] = ()
     passes: tuple[tuple[str, int], ...] = ()
+    watched: bool = False
 
     @property
     def goes_on(self) -> bool:
