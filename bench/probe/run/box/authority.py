@@ -18,6 +18,8 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench.common.files import content_of, new_file
+
 if TYPE_CHECKING:
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -134,7 +136,8 @@ class Authority:
         roots = next(filter(None, map(_content_of, (*named, *map(Path, BUNDLES)))), b"")
         files = {"authority.pem": self.pem, "roots.pem": self.added_to(roots), "roots.p12": _java_roots(self.added_to(roots))}
         for name, content in files.items():
-            (folder / name).write_bytes(content)
+            with new_file(folder / name, 0o600) as file:
+                file.write(content)
         java = f"-Djavax.net.ssl.trustStore={folder / 'roots.p12'} -Djavax.net.ssl.trustStorePassword={PASSWORD}"
         return {
             **dict.fromkeys(ROOT_VARIABLES, str(folder / "roots.pem")),
@@ -218,8 +221,7 @@ def _java_roots(roots: bytes) -> bytes:
 def _content_of(path: Path) -> bytes:
     """Return a file of roots; b"" if there is none."""
     with suppress(OSError):
-        if path.stat().st_size <= LARGEST_BUNDLE:
-            return path.read_bytes()
+        return content_of(path, LARGEST_BUNDLE)
     return b""
 
 

@@ -124,7 +124,7 @@ class Gateway:
         await self._exits.aclose()
 
     def certify(self, environment: Mapping[str, str], packages: Iterable[Path]) -> tuple[tuple[Path, bytes], ...]:
-        """Make the authority that ends TLS in a box, if a server there has TLS. Return the files of roots that stand there in the
+        """Make the authority that ends TLS in a box, if a server has TLS. Return the files of roots that stand there in the
         place of the machine's, with their content. `packages` are folders of Python's packages."""
         if not ends_tls() or not (self._subject.hosts or self._listener.has_tls):
             return ()

@@ -74,8 +74,8 @@ def test_bundles_of_packages_are_found_in_environments_and_have_one_certificate_
     for name in ("certifi/cacert.pem", "stripe/data/ca-certificates.crt", "pip/_vendor/certifi/cacert.pem"):
         (packages / name).parent.mkdir(parents=True)
         (packages / name).write_bytes(b"roots")
-    found = dict(AUTHORITY.bundles(package_folders([Path("/nowhere/bin/python")], [tmp_path / "agent"])))
-    ours = {path: content for path, content in found.items() if path.is_relative_to(tmp_path)}
+    bundles = dict(AUTHORITY.bundles(package_folders([Path("/nowhere/bin/python")], [tmp_path / "agent"])))
+    ours = {path: content for path, content in bundles.items() if path.is_relative_to(tmp_path)}
     assert len(ours) == 3 and set(ours.values()) == {b"roots\n" + AUTHORITY.pem}
     assert all(path.read_bytes() == b"roots" for path in ours)
 
