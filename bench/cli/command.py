@@ -11,6 +11,7 @@ from typing import Annotated, Any, cast
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
+from bench.cli.unread import end_unread, is_unread
 from bench.common.errors import BenchError, ConfigError, nearest, one_line
 
 FIRST = ("probe", "run", "report", "compare", "trace", "scorecard", "new", "check")
@@ -25,6 +26,8 @@ WORDS = {
     "<float range>": "NUMBER",
 }
 """What help pages call a value, instead of its Python type."""
+COMMAND = "-- COMMAND"
+"""How help shows arguments that are the words of a command."""
 UsageMistake: type[Exception] = typer.BadParameter.__mro__[1]
 """The class that typer raises for wrong arguments; typer exports no name for it."""
 
@@ -42,7 +45,14 @@ class SuggestingCommand(TyperCommand):
                 vars(parameter)["display_type"] = lambda _: None
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Raise ConfigError if an option is repeated that takes one value."""
+        """Raise ConfigError if an option is repeated that takes one value. What follows `--` are the words of a command, if
+        this takes any as its last arguments."""
+        last = next((parameter for parameter in reversed(self.params) if isinstance(parameter, TyperArgument)), None)
+        if last and last.name and last.nargs < 0 and last.metavar == COMMAND and "--" in args:
+            at = args.index("--")
+            left = self.parse_args(ctx, args[:at])
+            ctx.params[last.name] = args[at + 1 :]
+            return left
         try:
             _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         except UsageMistake as mistake:
@@ -65,6 +75,10 @@ class SuggestingCommand(TyperCommand):
             except KeyboardInterrupt:
                 _say(f"{ctx.command_path}: stopped; no file is half written")
                 raise typer.Exit(exit_code(stop.by)) from None
+            except BrokenPipeError:
+                if is_unread():
+                    end_unread()
+                raise BenchError("a process or a server that it wrote to has gone (Broken pipe)") from None
 
 
 class CommandGroup(TyperGroup):
@@ -136,8 +150,8 @@ def bench(
 ) -> None:
     """Find out what your agent damages when a call fails, and what a failure costs an LLM-agent architecture.
 
-    Your own agent: `bench probe --init`. A run begins with `bench run configs/smoke.toml --report`, needs no key, and takes
-    seconds.
+    Your own agent: `bench probe -- python agent.py`. A run begins with `bench run configs/smoke.toml --report`, needs no key,
+    and takes seconds.
     """
 
 
@@ -156,7 +170,11 @@ def run_command(app: typer.Typer, after_mistake: Callable[[], None]) -> None:
         sys.stdout.reconfigure(errors="backslashreplace")  # as standard error does with what it cannot encode
     try:
         code = app(prog_name="bench", standalone_mode=False)
-        sys.exit(code if isinstance(code, int) else 0)
+        sys.stdout.flush()
+    except SystemExit:  # also typer's, where its own words were not read
+        if is_unread():
+            end_unread()
+        raise
     except UsageMistake as error:
         _tell(error)
         after_mistake()
@@ -165,8 +183,11 @@ def run_command(app: typer.Typer, after_mistake: Callable[[], None]) -> None:
         _say(f"bench: {' '.join(str(error).split())}")
         sys.exit(2)
     except OSError as error:
+        if is_unread():
+            end_unread()
         _say(f"bench: {error.filename or 'a file cannot be written'}: {error.strerror or error}")
         sys.exit(2)
+    sys.exit(code if isinstance(code, int) else 0)
 
 
 def _say(line: str, stderr: bool = True) -> None:

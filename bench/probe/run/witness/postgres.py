@@ -77,13 +77,17 @@ class PostgresStore:
 
     @property
     def address(self) -> str:
-        """The DSN at which the agent finds the copy: the owner's own, if a relay leads from there to the copy."""
-        return self._dsn if self._is_boxed and self.server_and_names()[0].socket else dsn_of(self._dsn, self._copy)
+        """The DSN at which the agent finds the copy: the owner's own in a box, where a relay leads from there to the copy."""
+        return self._dsn if self._is_boxed else dsn_of(self._dsn, self._copy)
 
     def server_and_names(self) -> tuple[DatabaseServer, tuple[str, str]]:
         """Return where the server listens, and the names that the owner's database and the copy have there."""
         assert self._session
         return DatabaseServer(self._session.info.host, self._session.info.port), (_database_of(self._dsn), self._copy)
+
+    def addresses(self) -> tuple[str, str]:
+        """Return the owner's address, and that of the copy on the server itself. Call it after `make`."""
+        return self._dsn, dsn_of(self._dsn, self._copy)
 
     def use_box(self) -> None:
         """Have a relay lead to the copy, in a box. Call it before `make`."""
