@@ -19,6 +19,7 @@ from bench.common.digests import digest_of
 from bench.common.errors import ConfigError
 from bench.common.paths import expanded_path
 from bench.common.values import dataclass
+from bench.probe.run.gateway.journal import IN_LIST
 from bench.probe.run.witness.documents import LARGEST, SUFFIXES, Objects, objects_in, without
 from bench.probe.run.witness.folder_watch import FolderWatch
 from bench.probe.run.witness.ignored import NOTHING, Ignored
@@ -70,6 +71,8 @@ class FolderStore(PathStore):
         self._stood: dict[str, _Entry] = {}
         self._known: dict[tuple[int, ...], tuple[int, str]] = {}
         self._objects: dict[str, Objects] = {}
+        self._partly = set[str]()
+        """The contents of files of JSON of which something is ignored."""
         self._is_file = path.is_file()
         self.kind = "file" if self._is_file else "folder"
         self._watch: FolderWatch | None = None
@@ -237,13 +240,17 @@ class FolderStore(PathStore):
         if objects is None:
             os.lseek(file, 0, os.SEEK_SET)
             return None
-        objects = without(objects, lambda place: self._ignores(f"{path.name}{place}"))
-        digest = self._encoding.digest(repr(sorted(objects.items())).encode("utf-8", "surrogatepass"))
-        self._objects[digest] = objects
+        read = without(objects, lambda place: self._ignores(f"{path.name}{place}"))
+        digest = self._encoding.digest(repr(sorted(read.items())).encode("utf-8", "surrogatepass"))
+        self._objects[digest] = read
+        if len(read) < len(objects):
+            self._partly.add(digest)
         return _AS_OBJECTS, digest
 
     def _differences(self, path: str, old: _Entry | None, new: _Entry | None) -> Iterator[RowDifference]:
         before, after = (self._objects.get(entry.content) if entry else None for entry in (old, new))
+        if old is None and new and new.content not in self._partly:  # its name can be another in each run
+            after = None
         if (before is None and after is None) or (before is None and old) or (after is None and new):
             yield self._difference(path, old, new)
             return
@@ -252,7 +259,9 @@ class FolderStore(PathStore):
             yield self._difference(path, old, new)
         for place in sorted(place for place in {*before, *after} if before.get(place) != after.get(place)):
             rows = [None if (item := objects.get(place)) is None else self._row_of(item) for objects in (before, after)]
-            yield RowDifference(self.name, printable(path), printable(place), *rows)
+            of_list = IN_LIST.fullmatch(place)
+            table = f"{path}{of_list[1].rstrip('/')}" if of_list else path
+            yield RowDifference(self.name, printable(table), printable(place), *rows)
 
     def _row_of(self, members: Mapping[str, object]) -> dict[str, Cell]:
         return self._encoding.row(list(members), list(members.values()))
