@@ -80,7 +80,7 @@ class CellComparison:
         self.unsure = list[str]()
         self._varied = defaultdict[str, set[StoreColumn]](set)
         """Effect -> the varying values that it changed more often."""
-        self._sums = dict[StoreColumn, float]()
+        self._sums = dict[ValuePlace, float]()
         """The varying values to which calls add, with the number by which each change adds (`ValueJudge.sums`)."""
 
     def findings(self) -> Iterator[CellFinding]:
@@ -109,8 +109,8 @@ class CellComparison:
             return ""
         again = {column for column, _ in self._additions(rows) if column[:2] not in _added(rows) or not column[2]}
         again |= self._varied[effect]
-        tables = set(map(_table_of, known[0].rows))
-        whole = dict(self._additions(known[0].rows)) | {at: by for at, by in self._sums.items() if at[:2] in tables}
+        varying = {at.store_column: by for at, by in self._sums.items() if self._clean.values.makers(at) & known[0].identities}
+        whole = dict(self._additions(known[0].rows)) | varying
         shared = {at for each in self._clean.effects if each is not known[0] for at, _ in self._additions(each.rows) if at[2]}
         rest = [by for at, by in whole.items() if at not in again | shared and (*at[:2], "") not in again]
         if not again or not any(by != 1 for by in rest) or any(whole.get(column) not in (0, 1) for column in again):

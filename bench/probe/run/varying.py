@@ -184,12 +184,12 @@ class ValueJudge:
         """Return the identities of the calls that change a value in the clean run."""
         return {same for known in self._reference.get(place, ()) for same in known.identities}
 
-    def sums(self, changes: ValueChanges) -> dict[StoreColumn, float]:
-        """Return the columns of values to which calls add, as these changes and those of the clean runs show, with the
+    def sums(self, changes: ValueChanges) -> dict[ValuePlace, float]:
+        """Return the values to which calls add, as these changes and those of the clean runs show, with the
         number by which each change adds: 1, or 0 for lines and items, or else 2."""
         known = self._reference | _changed(changes)
         added = {place: made for place, made in known.items() if self._kind(place, made) == "adds"}
-        return {place.store_column: _step(place, made) for place, made in added.items()}
+        return {place: _step(place, made) for place, made in added.items()}
 
     def _kind(self, place: ValuePlace, made: Sequence[ValueChange]) -> ValueKind:
         """Return whether the changes of a value add to it, or set it anew."""

@@ -13,9 +13,9 @@ from typing import Any
 from pydantic import JsonValue
 
 from bench.common.digests import digest_of
-from bench.probe.run.gateway.journal import BY_CONTENT, IN_LIST, RowPlace, likest, text_of
+from bench.probe.run.gateway.journal import RowPlace, likest, text_of
 from bench.record.probe.events import GatewayCall
-from bench.record.probe.rows import SEQUENCES, Cell, Row, RowDifference
+from bench.record.probe.rows import BY_CONTENT, IN_LIST, SEQUENCES, Cell, Row, RowDifference
 
 PartPath = tuple[str | int, ...]
 """The way to a part of a JSON value."""

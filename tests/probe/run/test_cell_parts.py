@@ -31,8 +31,8 @@ def test_an_item_more_is_a_growth_by_one_wherever_it_stands(items: list[Any], it
     more = json.dumps({"paid": [*items[:at], item, *items[at:]]})
     assert json_growth(json.dumps({"paid": items}), more) == 1
     first, second = states_of("held", [{"held": json.dumps({"paid": items})}, {"held": more}])
-    grown = {part: times - (first.get(part) or 0) for part, times in second.items() if isinstance(times, int)}
-    assert sum(grown.values()) == 1 and all(part.is_item for part in second)
+    fewer, more_of = (sum(int(times or 0) for times in each.values()) for each in (first, second))
+    assert more_of - fewer == 1 and all(part.is_item for part in second)
 
 
 def test_what_is_no_json_in_each_row_is_one_part() -> None:

@@ -32,5 +32,5 @@ def test_what_was_put_in_at_one_place_is_counted(head: str, tail: str, put_in: s
 
 @given(st.integers(1, 500), st.integers(0, 9_999), st.integers(0, 4))
 def test_a_number_that_is_kept_as_a_text_is_counted_as_a_number(amount: int, stood: int, times: int) -> None:
-    values = [f"{stood + count * amount}.00" for count in (0, 1, times)]
-    assert times_made([(values[0], values[1])], *values, [times]) == (times,)
+    first, normal, now = (f"{stood + count * amount}.00" for count in (0, 1, times))
+    assert times_made([(first, normal)], first, normal, now, [times]) == (times,)

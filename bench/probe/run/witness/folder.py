@@ -19,7 +19,6 @@ from bench.common.digests import digest_of
 from bench.common.errors import ConfigError
 from bench.common.paths import expanded_path
 from bench.common.values import dataclass
-from bench.probe.run.gateway.journal import IN_LIST
 from bench.probe.run.witness.documents import LARGEST, SUFFIXES, Objects, objects_in, without
 from bench.probe.run.witness.folder_watch import FolderWatch
 from bench.probe.run.witness.ignored import NOTHING, Ignored
@@ -27,7 +26,7 @@ from bench.probe.run.witness.kinds import StoreKind, StoreSettings
 from bench.probe.run.witness.path_store import PathStore
 from bench.probe.run.witness.place import PREFIX, remove_tree
 from bench.probe.run.witness.rows import LONGEST, Encoding, printable
-from bench.record.probe.rows import Cell, RowDifference, StoreReading
+from bench.record.probe.rows import IN_LIST, Cell, RowDifference, StoreReading
 
 _INSIDE = "{store}/"
 _PIECE = 2**20
