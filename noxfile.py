@@ -170,7 +170,7 @@ def scale(session: nox.Session) -> None:
 def reexecute(session: nox.Session) -> None:
     """Trials of others on the servers that install: nox -s reexecute -- airline FILE [OPTION ...], or retail.
 
-    The options are those of `bench reexecute`; --danger delivers each effect in other ways.
+    The options are those of `bench more reexecute`; --danger delivers each effect in other ways.
     """
     install(session)
     domain, *words = session.posargs or [""]
@@ -181,12 +181,12 @@ def reexecute(session: nox.Session) -> None:
     reads = [word for pattern in TAU2_READS for word in ("--read", pattern)]
     apart = [word for name in TAU2_APART for word in ("--apart", name)]
     server = ("--mcp", f"tau2-{domain}-mcp-eval", "--variable", variable, "--ignore", "*/calls/*", *reads, *apart)
-    session.run("bench", "reexecute", *words, *server, "--answer-at", "tau2_tool_message.content")
+    session.run("bench", "more", "reexecute", *words, *server, "--answer-at", "tau2_tool_message.content")
 
 
 @nox.session
 def diagnosis(session: nox.Session) -> None:
-    """How surely `bench diagnose` names what was planted in a user's own packages: a quarter of an hour."""
+    """How surely `bench explain diagnose` names what was planted in a user's own packages: a quarter of an hour."""
     install(session)
     session.run("python", "-m", "diagnosis.own", *session.posargs, env={"PYTHONPATH": "tools"} | COMPILED_ONCE)
 
@@ -229,8 +229,23 @@ def lint(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """The documentation, strictly; its first page is build/docs/index.html."""
     install(session, "docs")
-    session.run("sphinx-build", "--fail-on-warning", "--keep-going", "--quiet", "--fresh-env", "docs", "build/docs")
-    session.log(f"open {Path('build/docs/index.html').resolve().as_uri()}")
+    _build_pages(session, "build/docs")
+
+
+@nox.session
+def site(session: nox.Session) -> None:
+    """The documentation with pages to look at, in build/site: a probe, the paper's report, and two models compared."""
+    install(session, "docs")
+    pages = Path("build/pages")
+    shutil.rmtree(pages, ignore_errors=True)
+    session.run("bench", "report", "docs/pictures/bill_agent-probe", "--to", f"{pages}/bill_agent-probe")
+    session.run("python", "tools/committed.py", "--to", f"{pages}", PAPER, "two-models")
+    _build_pages(session, "build/site", "-D", "html_extra_path=../build/pages")
+
+
+def _build_pages(session: nox.Session, to: str, *options: str) -> None:
+    session.run("sphinx-build", "--fail-on-warning", "--keep-going", "--quiet", "--fresh-env", *options, "docs", to)
+    session.log(f"open {Path(to, 'index.html').resolve().as_uri()}")
 
 
 @nox.session(requires=["docs"], venv_backend="none")
@@ -313,7 +328,7 @@ def exactly_once(session: nox.Session) -> None:
 @nox.session
 def studies(session: nox.Session) -> None:
     """The studies of boundaries and patterns anew, into reports/boundary_studies: simulation and recordings alone, a quarter of
-    an hour. Some: nox -s studies -- CONFIG ..., and so the trials that bench advise goes by: nox -s studies -- advise
+    an hour. Some: nox -s studies -- CONFIG ..., and so the trials that bench more advise goes by: nox -s studies -- advise
     advise_held_out"""
     install(session)
     session.run("python", "tools/run_studies.py", *session.posargs, env=COMPILED_ONCE)

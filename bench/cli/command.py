@@ -11,7 +11,8 @@ from typing import Annotated, Any, cast
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-from bench.common.errors import BenchError, ConfigError
+from bench.cli.unread import end_unread, is_unread
+from bench.common.errors import BenchError, ConfigError, nearest, one_line
 
 FIRST = ("probe", "run", "report", "compare", "trace", "scorecard", "new", "check")
 """The commands that help lists first, in the order in which people need them; all others stand under "More"."""
@@ -25,6 +26,8 @@ WORDS = {
     "<float range>": "NUMBER",
 }
 """What help pages call a value, instead of its Python type."""
+COMMAND = "-- COMMAND"
+"""How help shows arguments that are the words of a command."""
 UsageMistake: type[Exception] = typer.BadParameter.__mro__[1]
 """The class that typer raises for wrong arguments; typer exports no name for it."""
 
@@ -42,7 +45,14 @@ class SuggestingCommand(TyperCommand):
                 vars(parameter)["display_type"] = lambda _: None
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Raise ConfigError if an option is repeated that takes one value."""
+        """Raise ConfigError if an option is repeated that takes one value. What follows `--` are the words of a command, if
+        this takes any as its last arguments."""
+        last = next((parameter for parameter in reversed(self.params) if isinstance(parameter, TyperArgument)), None)
+        if last and last.name and last.nargs < 0 and last.metavar == COMMAND and "--" in args:
+            at = args.index("--")
+            left = self.parse_args(ctx, args[:at])
+            ctx.params[last.name] = args[at + 1 :]
+            return left
         try:
             _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         except UsageMistake as mistake:
@@ -65,9 +75,28 @@ class SuggestingCommand(TyperCommand):
             except KeyboardInterrupt:
                 _say(f"{ctx.command_path}: stopped; no file is half written")
                 raise typer.Exit(exit_code(stop.by)) from None
+            except BrokenPipeError:
+                if is_unread():
+                    end_unread()
+                raise BenchError("a process or a server that it wrote to has gone (Broken pipe)") from None
 
 
-class Commands(TyperGroup):
+class CommandGroup(TyperGroup):
+    """A group of commands that answers a wrong name with the nearest, and a name of one of its groups with where it stands."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        typed = args[0]
+        if typed not in self.commands and not typed.startswith("-"):
+            names = list(self.commands)
+            for name, command in self.commands.items():
+                names += [f"{name} {inner}" for inner in getattr(command, "commands", ())]
+            in_group = next((name for name in names if name.endswith(f" {typed}")), None)
+            where = f"it is: {ctx.command_path} {in_group}" if in_group else nearest(typed, names)
+            ctx.fail(f"no such command '{one_line(typed, 60)}'; {where}")
+        return super().resolve_command(ctx, args)
+
+
+class Commands(CommandGroup):
     """Lists the commands that people need first, then all others."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  as typer calls it
@@ -84,8 +113,19 @@ class Commands(TyperGroup):
                     formatter.write_dl(rows)
 
 
+def group_of(help_: str | None = None) -> typer.Typer:
+    """Return a group of commands, without any yet."""
+    return typer.Typer(cls=CommandGroup, help=help_, no_args_is_help=True, rich_markup_mode=None)
+
+
 def add_command(to: typer.Typer, name: str, command: Any) -> None:
-    """Add a command, or a group of commands, that refuses a repeated option."""
+    """Add a command, or a group of commands, that refuses a repeated option. `GROUP NAME` stands in the group."""
+    group, _, name = name.rpartition(" ")
+    if group:
+        inside = next((info.typer_instance for info in to.registered_groups if info.name == group), None)
+        if inside is None:
+            to.add_typer(inside := group_of(), name=group)
+        to = inside
     if isinstance(command, typer.Typer):
         to.add_typer(command, name=name)
         added = command.registered_commands
@@ -110,8 +150,8 @@ def bench(
 ) -> None:
     """Find out what your agent damages when a call fails, and what a failure costs an LLM-agent architecture.
 
-    Your own agent: `bench probe --init`. A run begins with `bench run configs/smoke.toml --report`, needs no key, and takes
-    seconds.
+    Your own agent: `bench probe -- python agent.py`. A run begins with `bench run configs/smoke.toml --report`, needs no key,
+    and takes seconds.
     """
 
 
@@ -130,7 +170,11 @@ def run_command(app: typer.Typer, after_mistake: Callable[[], None]) -> None:
         sys.stdout.reconfigure(errors="backslashreplace")  # as standard error does with what it cannot encode
     try:
         code = app(prog_name="bench", standalone_mode=False)
-        sys.exit(code if isinstance(code, int) else 0)
+        sys.stdout.flush()
+    except SystemExit:  # also typer's, where its own words were not read
+        if is_unread():
+            end_unread()
+        raise
     except UsageMistake as error:
         _tell(error)
         after_mistake()
@@ -139,8 +183,11 @@ def run_command(app: typer.Typer, after_mistake: Callable[[], None]) -> None:
         _say(f"bench: {' '.join(str(error).split())}")
         sys.exit(2)
     except OSError as error:
+        if is_unread():
+            end_unread()
         _say(f"bench: {error.filename or 'a file cannot be written'}: {error.strerror or error}")
         sys.exit(2)
+    sys.exit(code if isinstance(code, int) else 0)
 
 
 def _say(line: str, stderr: bool = True) -> None:

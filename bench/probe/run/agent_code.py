@@ -32,6 +32,7 @@ class StartedProgram:
     words      its words; `variables` are set for it
     folder     where it starts
     sets       the names of the variables that the owner's files set for it
+    is_server  whether it is an MCP server over stdio
     """
 
     who: str
@@ -39,6 +40,7 @@ class StartedProgram:
     variables: Mapping[str, str]
     folder: Path
     sets: tuple[str, ...] = ()
+    is_server: bool = False
 
     @cached_property
     def files(self) -> frozenset[Path]:
@@ -89,7 +91,7 @@ def fixed_names(programs: Sequence[StartedProgram], copied: Sequence[Copied]) ->
     texts = {
         file: text
         for file in dict.fromkeys((*(file for each in folders for file in code_in(each)), *named))
-        if (text := _text(file))
+        if (text := code_text(file))
     }
 
     def is_handed(each: Copied, program: StartedProgram) -> bool:
@@ -110,7 +112,8 @@ def fixed_names(programs: Sequence[StartedProgram], copied: Sequence[Copied]) ->
     return places
 
 
-def _text(file: Path) -> str:
+def code_text(file: Path) -> str:
+    """Return the text of a file; "" if it cannot be read, or is long."""
     try:
         return text_of(file, MOST_BYTES)
     except (OSError, ValueError):

@@ -13,6 +13,7 @@ from bench.common.wording import plural
 from bench.probe.points import point_of, points_of
 from bench.probe.read.run import CELLS_AGAIN, CLEAN_RUNS
 from bench.probe.run.addresses import Address, is_here
+from bench.probe.run.box.loading import loader_of
 from bench.probe.run.clean import FEWEST
 from bench.probe.run.probe import CONTROL_EVERY
 from bench.probe.run.probe_file import ProbeSettings
@@ -51,12 +52,10 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
     yield f"started, in {subject.agent.folder.resolve()}:"
     if settings.is_boxed:
         yield "  in a box: this folder, the home and the folders of the stores are copies there, temporary folders are new,"
-        yield "  all else is read-only, and the network is REAL"
+        yield "  all else is read-only, and by the network they reach what is called below, and nothing else"
     else:
         yield f"  WITHOUT A BOX ({settings.unboxable or '--unboxed'}): what they open by a path of their own is REAL"
-    for program in settings.programs():
-        names = f", with the variables {', '.join(program.sets)}" if program.sets else ""
-        yield f"  {program.who}: {shlex.join(program.words)}{names}"
+    yield from _program_lines(settings)
     given = json.dumps(subject.agent.answers.decode()) if subject.agent.answers else "nothing"
     yield f"  the agent reads on its standard input what `answers` says: {given}"
     if queries := [check for check in subject.checks if check.sql]:
@@ -65,9 +64,7 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
     if subject.meanwhile:
         yield "done right before calls, as by another writer:"
         yield from (f"  the copy of store {step.store}, before {step.call}: {step.sql}" for step in subject.meanwhile)
-    if settings.addresses:
-        yield "called:"
-        yield from (f"  {_address_line(address)}" for address in settings.addresses)
+    yield from _called(settings)
     yield "reset before each run of the agent:"
     yield f"  {', '.join(store.name for store in settings.stores)}"
     if all(store.kind == "memory" for store in settings.stores):
@@ -81,6 +78,24 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
     yield from (f"beware: {line}: it may open yours, and not the copy" for line in settings.fixed_names)
     if hidden := sorted(subject.hide):
         yield f"hidden in all output: {', '.join(hidden)}"
+
+
+def _program_lines(settings: ProbeSettings) -> Iterator[str]:
+    for program in settings.programs():
+        names = f", with the variables {', '.join(program.sets)}" if program.sets else ""
+        yield f"  {program.who}: {shlex.join(program.words)}{names}"
+        if settings.is_boxed and (loader := loader_of(program.words)):
+            once = "it is started once more before the runs, with the REAL network; " if program.is_server else ""
+            yield f"    {once}what {loader} loads stays until the probe ends, in no folder of yours"
+
+
+def _called(settings: ProbeSettings) -> Iterator[str]:
+    passes = [f"{host}:{port}" for host, port in settings.subject.passes] if settings.is_boxed else []
+    if settings.addresses or passes:
+        yield "called:"
+    yield from (f"  {_address_line(address)}" for address in settings.addresses)
+    if passes:
+        yield f"  passed on as it is, FOR REAL, and no call is seen there: {', '.join(passes)}"
 
 
 def _address_line(address: Address) -> str:

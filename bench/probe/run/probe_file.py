@@ -9,6 +9,7 @@ import shlex
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property, partial
 from glob import escape
@@ -25,7 +26,7 @@ from bench.common.files import opened
 from bench.common.paths import NAME, expanded_path
 from bench.common.toml import read_toml
 from bench.common.wording import first_violation
-from bench.probe.run.addresses import Address, host_of, is_here
+from bench.probe.run.addresses import Address, host_of, is_here, place_of, places_of
 from bench.probe.run.agent_code import CODE, Copied, StartedProgram, code_in, fixed_names, places_in
 from bench.probe.run.box.box import outside_by
 from bench.probe.run.gateway.agent_config import expanded, read_config
@@ -68,8 +69,6 @@ MODEL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
 PLACES = "sqlite = FILE, postgres = ADDRESS, folder = PATH, file = FILE, memory = PATH"
 OURS = ("sqlite", "postgres", "folder", "file", "memory")
 """The kinds of stores that have a key of their own here."""
-IN_BOX = frozenset(("sqlite", "folder", "file", "memory"))
-"""The kinds of stores of which a box has copies."""
 REFERENCE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
 
 
@@ -145,8 +144,9 @@ class ServiceEntry(ConfigEntry):
 
     name: str
     """Its name in the verdicts."""
-    variable: VariableName
-    """The variable in which the agent finds its address."""
+    variable: VariableName = ""
+    """The variable in which the agent finds its address. In a box it can be left out: the service is at its own host and port
+    there."""
     url: str
     """Where it listens. `{port}` stands for a free port, if the probe starts it; `$NAME` for what a variable holds."""
     command: CommandText = ()
@@ -272,7 +272,21 @@ class ProbeFile(ConfigEntry):
     """Columns and arguments whose values are in no output."""
     remote: Many[str] = ()
     """Hosts, other than this machine, that the probe may strike: those of MCP servers with a URL, of services, of databases.
-    What is done there is done for real, in each run."""
+    What is done there is done for real, in each run. In a box also what the agent reaches besides, on the ports 80 and 443, or
+    as `HOST:PORT` on another: no call is seen there."""
+
+    @field_validator("remote")
+    @classmethod
+    def _are_places(cls, remote: tuple[str, ...]) -> tuple[str, ...]:
+        for each in remote:
+            try:
+                is_place = not re.search(r"[/@\s]", each) and all(host and port for host, port in places_of([each]))
+            except ValueError:
+                is_place = False
+            if not is_place:
+                raise ValueError(f"{each!r} is no host, such as api.example.com or api.example.com:8443")
+        return remote
+
     takes_copies: bool = False
     """Whether agent and servers take each path from what the probe hands over, even where their code has the name of an MCP
     config or a store. Without it, `--yes` is refused for such code, if there is no box."""
@@ -307,7 +321,7 @@ class ProbeFile(ConfigEntry):
 def read_probe_file(path: Path) -> ProbeFile:
     """Return what a `probe.toml` says. Raises ConfigError in one line."""
     if not path.exists():
-        raise ConfigError(f"{path}: is not there; write it by: bench probe --init")
+        raise ConfigError(f"{path}: is not there; write it by: bench probe --init -- COMMAND")
     try:
         return ProbeFile.model_validate(read_toml(path))
     except ValidationError as error:
@@ -350,10 +364,11 @@ class ProbeSettings:
         self._file = file = read_probe_file(path)
         self.is_boxed = boxed and not self.unboxable
         agent = self._agent()
+        configs = tuple(self._configs(agent))
         self.subject = Subject(
             name=file.name or _name_of(Path.cwd()),
             agent=agent,
-            configs=tuple(self._configs(agent)),
+            configs=configs,
             services=tuple(
                 Service(entry.name, entry.variable, self._filled("service.url", entry.url), words, entry.health)
                 for entry in file.service
@@ -370,6 +385,7 @@ class ProbeSettings:
                 OthersStep(entry.store or self._name_of(file.store[0]), entry.sql, entry.call) for entry in file.meanwhile
             ),
             takes_sql=frozenset(self._name_of(entry) for entry in file.store if STORE_KINDS[entry.kind].takes_sql),
+            passes=self._passes(configs),
             functions=file.functions if file.mcp or file.service else file.functions or (),
             checks=tuple(
                 OwnersCheck(entry.store or self._name_of(file.store[0]), entry.sql, self._words("check.command", entry.command))
@@ -428,8 +444,8 @@ class ProbeSettings:
     @property
     def unboxable(self) -> str:
         """Why no box can hold its stores, in words; "" if one can."""
-        kinds = [entry.kind for entry in self._file.store if entry.kind not in IN_BOX]
-        return f"a store of kind {kinds[0]} is on a server, of which a box is no copy" if kinds and not self._is_taped else ""
+        kinds = [entry.kind for entry in self._file.store if entry.kind not in OURS and not STORE_KINDS[entry.kind].is_address]
+        return f"nobody knows how a box holds a store of kind {kinds[0]}" if kinds and not self._is_taped else ""
 
     def programs(self) -> list[StartedProgram]:
         """Return each program that the probe runs, the agent first."""
@@ -451,7 +467,7 @@ class ProbeSettings:
         programs += [program("a check", check.command, agent.environment) for check in self.subject.checks if check.command]
         for server in (server for config in self.subject.configs for server in config.servers if server.command):
             sets = {**agent.environment, **server.environment}
-            programs.append(program(f"the MCP server {server.name}", server.command, sets))
+            programs.append(replace(program(f"the MCP server {server.name}", server.command, sets), is_server=True))
         for service in (service for service in self.subject.services if service.command):
             programs.append(program(f"the service {service.name}", service.command, {}))
         if model and model.script:
@@ -541,11 +557,19 @@ class ProbeSettings:
             url = self._file.model.url if self._file.model else ""
             yield Address("the model", url, (host_of(model.url),), is_struck=False)
 
+    def _passes(self, configs: Sequence[McpConfig]) -> tuple[tuple[str, int], ...]:
+        """Return the hosts and ports that the file allows, and those in commands of MCP servers."""
+        servers = [] if self._is_taped else [server for config in configs for server in config.servers]
+        words = [word for server in servers for word in server.command if re.match(r"https?://", word)]
+        places = [*places_of(() if self._is_taped else self._file.remote), *map(place_of, words)]
+        return tuple(dict.fromkeys(place for place in places if all(place)))
+
     def _check_hosts(self) -> None:
         """Raise ConfigError for a host that is not this machine, and that the file does not allow."""
+        allowed = {host for host, _ in places_of(self._file.remote)}
         for address in self.addresses:
             for host in address.hosts if address.is_struck else ():
-                if not is_here(host) and host not in self._file.remote:
+                if not is_here(host) and host not in allowed:
                     raise ConfigError(
                         f"{self._path}: {address.what} is at {one_line(host, LONGEST_NAME)}, not on this machine, and each run "
                         f"would call it for real; name a stand-in, or allow it by: remote = {json.dumps([host])}"
@@ -579,6 +603,10 @@ class ProbeSettings:
         """Raise ConfigError for a server or a service whose name is another's: their calls could not be told apart."""
         servers = {server.name for config in self.subject.configs for server in config.servers}
         services = [service.name for service in self.subject.services]
+        if nameless := [service.name for service in self.subject.services if not (service.variable or self.is_boxed)]:
+            raise ConfigError(
+                f"{self._path}: service {nameless[0]}: without a box a variable hands its address over; name it by: variable"
+            )
         for name in dict.fromkeys((*servers, *services)):
             if name in (FUNCTION, "model"):
                 raise ConfigError(f"{self._path}: {name!r} is the probe's own name; rename this server or service")

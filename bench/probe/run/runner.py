@@ -11,7 +11,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -25,10 +25,15 @@ from pydantic import JsonValue
 from bench.common.digests import Texts, digest_of
 from bench.common.errors import ConfigError, one_line
 from bench.probe.points import point_of
-from bench.probe.run.box.box import Box, box_plan
+from bench.probe.run.box.box import Box, box_plan, with_names_of_machine
+from bench.probe.run.box.closed_network import without_proxies
+from bench.probe.run.box.inside import BoxPlan
+from bench.probe.run.box.loading import load_server, loader_of
+from bench.probe.run.box.refusals import NETWORK
 from bench.probe.run.course import AgentCourse
+from bench.probe.run.gateway.agent_config import expanded
 from bench.probe.run.gateway.functions import FUNCTION
-from bench.probe.run.gateway.gateway import NO_FILE, Gateway
+from bench.probe.run.gateway.gateway import NO_FILE, Gateway, replacement
 from bench.probe.run.gateway.journal import Journal, JournaledCall
 from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.striker import CellStrike, Striker
@@ -38,7 +43,7 @@ from bench.probe.run.secrets import Secrets
 from bench.probe.run.volatile import Masks
 from bench.probe.run.witness.place import Place
 from bench.probe.run.witness.stores import Stores
-from bench.record.probe.events import GatewayCall
+from bench.record.probe.events import GatewayCall, GatewayNoticed
 from bench.record.worlds.process_events import ProcessEnded, ProcessStarted
 from bench.wire.blotting import BLOT
 from bench.wire.processes.agent_process import AgentProcess
@@ -86,12 +91,14 @@ class Worker:
         try:
             await self._stores.make()
             self._exits.push_async_callback(self._stores.remove)
+            self._names = owners_names(self._stores.replaces, self._subject.agent.folder)
+            gateway = Gateway(self._subject, self._stores.replaces, self._folder / "gateway", self._stores.databases)
+            self._gateway = await self._exits.enter_async_context(gateway)
             if self._stores.is_boxed:
                 self._box = await self._opened_box()
+                await gateway.enter(self._box)
+                self._environment = without_proxies(self._environment)
                 self._stores.enter(self._box)
-            self._names = owners_names(self._stores.replaces, self._subject.agent.folder)
-            gateway = Gateway(self._subject, self._stores.replaces, self._folder / "gateway", self._box)
-            self._gateway = await self._exits.enter_async_context(gateway)
         except BaseException:
             await self._exits.aclose()
             raise
@@ -103,8 +110,7 @@ class Worker:
     async def _opened_box(self) -> Box:
         """Return the box in which all that this worker starts runs. Raises ConfigError."""
         subject, layers, gateway = self._subject, self._folder / "layers", self._folder / "gateway"
-        for folder in (layers, gateway):
-            folder.mkdir(mode=0o700)
+        layers.mkdir(mode=0o700)
         configs = [config.path for config in subject.configs if config.path != NO_FILE]
         paths, places = zip(*self._stores.places, strict=True) if self._stores.places else ((), ())
         variables = {**self._environment, **subject.agent.environment}
@@ -112,10 +118,32 @@ class Worker:
         programs += [server.command for config in subject.configs for server in config.servers]
         programs += [subject.model.script] if subject.model else []
         owners, words = (*paths, *configs), [each for each in programs if each]
-        box = Box(box_plan(subject.agent.folder, layers, gateway, owners, words, places, variables))
+        plan = box_plan(subject.agent.folder, layers, gateway, owners, words, places, variables, self._gateway.sockets)
+        await self._load(plan, variables)
+        box = Box(plan)
         self._exits.callback(box.close)
         await asyncio.to_thread(box.open)
         return box
+
+    async def _load(self, plan: BoxPlan, variables: Mapping[str, str]) -> None:
+        """Have each MCP server loaded that a program such as npx starts, in a box of its own whose layers keep what was loaded.
+        Raises ConfigError."""
+        servers = [server for config in self._subject.configs for server in config.servers if loader_of(server.command)]
+        if not servers:
+            return
+        box, copies = Box(with_names_of_machine(plan)), replacement(self._stores.addresses)
+        try:
+            await asyncio.to_thread(box.open)
+            for server in servers:
+                given = {**variables, **{name: expanded(value, variables) for name, value in server.environment.items()}}
+                given = {name: copies(value) for name, value in given.items()}
+                words = [copies(expanded(word, variables)) for word in server.command]
+                if (program := shutil.which(words[0], path=given.get("PATH"))) is None:
+                    raise ConfigError(f"the MCP server {server.name}: there is no program {words[0]!r}; install it")
+                inside, folder = box.loaders_namespaces, self._subject.agent.folder
+                await load_server(server.name, (program, *words[1:]), folder, given, inside)
+        finally:
+            await asyncio.to_thread(box.close)
 
     async def run(
         self,
@@ -158,6 +186,7 @@ class Worker:
         half_way: Callable[[AgentCourse], bool] | None,
     ) -> AgentCourse:
         await self._gateway.end_servers()
+        self._gateway.begin()
         await self._stores.reset()
         async with self._services():
             self._stores.recheck()
@@ -180,12 +209,14 @@ class Worker:
                 self._stores.recheck()
                 await journal.read()
                 done, said_done = await self._claims(life, environment)
-                struck = striker.struck
+                struck, refused = striker.struck, list(self._gateway.refused())
+                notices = [GatewayNoticed(NETWORK, self._shown(line), max(0.0, at - journal.start)) for _, line, at in refused]
                 return AgentCourse(
                     calls=tuple(self._call_of(entry, texts) for entry in journal.calls),
                     identities=tuple(entry.identity for entry in journal.calls),
                     readings=tuple(journal.readings),
-                    lives=(*life.records, *journal.notices),
+                    lives=(*life.records, *journal.notices, *notices),
+                    refused=tuple(dict.fromkeys(self._shown(place) for place, _, _ in refused)),
                     texts=texts,
                     struck=struck.call.number if struck and striker.delivered else None,
                     done=done,
@@ -226,8 +257,14 @@ class Worker:
                 await journal.rest(until_settled=False)
             checks = () if tape else self._subject.checks  # a tape has no stores to ask
             answers = [await self._answer(check, environment, texts) for check in checks]
-            written = await asyncio.to_thread(self._box.paths_written) if self._box else ()
-            return replace(made, checks=tuple(answers), written=tuple(map(self._place_in_words, written)))
+            written = await asyncio.to_thread(self._box.paths_written) if self._box else {}
+            shown = {self._place_in_words(path): whose for path, whose in written.items()}
+            return replace(made, checks=tuple(answers), written=shown)
+
+    @property
+    def seen(self) -> Iterable[tuple[str, str]]:
+        """What the agent's Pythons told of what they load and start."""
+        return self._gateway.seen
 
     @property
     def handshakes(self) -> Mapping[str, dict[str, Any]]:
@@ -281,8 +318,9 @@ class Worker:
             )
 
     def _started(
-        self, words: CommandWords, folder: Path, environment: Mapping[str, str], who: str, reads: int = subprocess.DEVNULL
+        self, words: CommandWords, folder: Path, environment: Mapping[str, str], who: str, reads: int | None = None
     ) -> AgentProcess:
+        """Start the agent, which `reads` an open file, or a service or a check, which is in another network of the box."""
         place, path = self._placed(folder), environment.get("PATH", os.defpath)
         program = shutil.which(words[0], path=path) if os.sep not in words[0] else str(place / words[0])
         if program is None or not os.path.exists(program):  # noqa: PTH110  `Path.exists` raises without permission
@@ -290,8 +328,9 @@ class Worker:
         if why := why_not(program, path):
             raise ConfigError(f"{who} cannot be started: {words[0]!r} {why}")
         try:
-            inside = self._box.namespaces if self._box else ()
-            return AgentProcess((program, *words[1:]), place, environment, LARGEST, reads=reads, namespaces=inside)
+            inside = () if self._box is None else self._box.servers_namespaces if reads is None else self._box.namespaces
+            standard = subprocess.DEVNULL if reads is None else reads
+            return AgentProcess((program, *words[1:]), place, environment, LARGEST, reads=standard, namespaces=inside)
         except OSError as error:
             raise ConfigError(f"{who} cannot be started in {place}: {error.strerror}; correct its folder") from error
 
@@ -358,7 +397,7 @@ class Worker:
                 if command:
                     words, variables = self._gateway.replaced(command, environment)
                     processes.append(self._started(words, self._subject.agent.folder, variables, name))
-                    await _ready(name, url, health, processes[-1])
+                    await _ready(name, url, health, processes[-1], self._box)
             yield
         finally:
             for process in processes:
@@ -498,10 +537,10 @@ def _free_port() -> int:
         return port
 
 
-async def _ready(name: str, url: str, health: str, process: AgentProcess) -> None:
+async def _ready(name: str, url: str, health: str, process: AgentProcess, box: Box | None) -> None:
     """Wait until a service is ready. Raises ConfigError if it is not ready in time, or has ended."""
     until = asyncio.get_running_loop().time() + HEALTHY
-    while not await asyncio.to_thread(_answers, url, health):
+    while not await asyncio.to_thread(_answers, url, health, box):
         late = asyncio.get_running_loop().time() > until
         if late or process.ended.done():
             await process.close()
@@ -511,16 +550,17 @@ async def _ready(name: str, url: str, health: str, process: AgentProcess) -> Non
         await asyncio.sleep(LOOK_AGAIN)
 
 
-def _answers(url: str, health: str) -> bool:
+def _answers(url: str, health: str, box: Box | None) -> bool:
     """Return whether a service accepts connections. If it has a health path, return whether that answers with a status below
     500."""
     parts = urlsplit(url)
     host, port = parts.hostname or "127.0.0.1", parts.port or 80
     try:
-        if not health:
-            socket.create_connection((host, port), timeout=1).close()
-            return True
+        connected = box.connected("servers", host, port, 1.0) if box else socket.create_connection((host, port), timeout=1)
         with closing(HTTPConnection(host, port, timeout=1)) as connection:
+            connection.sock = connected
+            if not health:
+                return True
             connection.request("GET", f"{parts.path.rstrip('/')}/{health.lstrip('/')}")
             return connection.getresponse().status < UNHEALTHY
     except (OSError, HTTPException):

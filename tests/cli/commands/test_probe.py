@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import sqlite3
 import sys
+import tomllib
 from contextlib import closing
 from pathlib import Path
 from xml.etree import ElementTree
@@ -246,6 +248,33 @@ def test_commands_are_shown_and_run_only_after_a_word_of_the_owner(tmp_path: Pat
     assert not (folder / "results").exists() and left(tmp_path) == []
 
 
+def test_an_agent_is_probed_by_its_command_alone(tmp_path: Path) -> None:
+    folder = till(tmp_path)
+    by_hand = tomllib.loads((folder / "probe.toml").read_text())
+    (folder / "probe.toml").unlink()
+    command = ("--", sys.executable, str(SUPPORT / "till_agent.py"), ".mcp.json", "again")
+    code, out, _ = bench(folder, "probe", "--dry-run", *command)
+    assert code == 0 and "till_agent.py .mcp.json again" in out and "nothing was started" in out
+    assert "nobody could be asked" in refused(bench(folder, "probe", *command)) and not (folder / "probe.toml").exists()
+    err = refused(bench(folder, "probe", "--yes", "--only", "charge#9.lost", *command, TMPDIR=str(tmp_path)))
+    assert "charge#9.lost" in err and "till.charge#2" in err, "its first clean run has told the calls"
+    written = tomllib.loads((folder / "probe.toml").read_text())
+    assert (shlex.split(written["agent"]), written["mcp"], written["store"]) == (
+        by_hand["agent"],
+        by_hand["mcp"],
+        by_hand["store"],
+    )
+    assert "for another command" in refused(bench(folder, "probe", "--yes", "--", "python", "other.py"))
+
+
+def test_no_file_is_written_of_an_agent_that_fails(tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text("raise SystemExit('no such account')")
+    err = refused(bench(tmp_path, "probe", "--yes", "--", sys.executable, "agent.py"))
+    assert "ended with exit code 1, and printed last: no such account" in err and not (tmp_path / "probe.toml").exists()
+    code, out, _ = bench(tmp_path, "probe", "--init", "--yes", "--", sys.executable, "agent.py")
+    assert code == 0 and out.count("BEWARE") == 1 and "no such account" in (tmp_path / "probe.toml").read_text()
+
+
 def test_a_dry_run_says_what_it_would_do_and_starts_nothing(tmp_path: Path) -> None:
     folder = till(tmp_path)
     code, out, _ = bench(folder, "probe", "--dry-run", TMPDIR=str(tmp_path))
@@ -341,6 +370,9 @@ config = json.load(open(".mcp.json"))  # by a fixed name, as most agents do
 with sqlite3.connect(os.path.expanduser("~/second.db")) as second:
     second.execute("CREATE TABLE IF NOT EXISTS seen (number INTEGER)")
     second.execute("INSERT INTO seen VALUES (1)")
+with sqlite3.connect(os.path.expanduser("~/checkpoints.db")) as checkpoints:  # as LangGraph makes it
+    checkpoints.execute("CREATE TABLE IF NOT EXISTS checkpoints (thread_id TEXT, checkpoint_ns TEXT)")
+    checkpoints.execute("CREATE TABLE IF NOT EXISTS writes (thread_id TEXT, checkpoint_ns TEXT)")
 subprocess.run([sys.executable, "-c", "open('/tmp/lock', 'x')"], check=True)
 sys.argv = ["agent", ".mcp.json", "again keyed"]
 runpy.run_path("patient.py", run_name="__main__")
@@ -364,7 +396,8 @@ def test_an_agent_with_fixed_paths_and_a_second_database_is_probed_in_its_box_an
     if "cannot be put into a box" in err:
         pytest.skip(err)
     assert code == 0 and "till.charge#1.error: ✓ same" in out, (out, err)
-    assert "it also writes ~/second.db, which nobody compares" in out
+    assert "it also writes ~/second.db, which nobody compares; it keeps what it knows in ~/checkpoints.db (LangGraph's" in out
+    assert "nobody resumed it twice" not in out
     assert {path: path.read_bytes() for path in folder.iterdir() if path in before} == before
     assert payments(folder) == 0 and not (home / "second.db").exists() and not Path("/tmp/lock").exists()
     assert list((tmp_path / "work").iterdir()) == []

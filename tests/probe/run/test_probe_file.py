@@ -77,9 +77,8 @@ def test_a_program_that_runs_outside_of_any_box_is_refused_by_its_name(command: 
 
 
 @pytest.mark.usefixtures("here")
-def test_a_store_on_a_server_is_probed_without_a_box() -> None:
-    settings = read_for_a_box('agent = "python agent.py"\n[[store]]\npostgres = "postgresql:///shop"\n')
-    assert not settings.is_boxed and settings.unboxable == "a store of kind postgres is on a server, of which a box is no copy"
+def test_a_box_holds_an_agent_whose_store_is_on_a_server() -> None:
+    assert read_for_a_box('agent = "python agent.py"\n[[store]]\npostgres = "postgresql:///shop"\n').is_boxed
 
 
 @pytest.mark.usefixtures("here")
@@ -274,6 +273,36 @@ def test_calls_of_two_services_are_told_apart_by_their_names(names: list[str], l
     service = '[[service]]\nname = "{}"\nvariable = "TILL"\nurl = "http://localhost:8000"\n'
     with pytest.raises(ConfigError, match=line):
         read(BASE + "".join(map(service.format, names)))
+
+
+@pytest.mark.usefixtures("here")
+def test_a_service_needs_no_variable_in_a_box_and_one_without_a_box() -> None:
+    text = BASE + '[[service]]\nname = "till"\nurl = "http://localhost:8000"\n'
+    Path("probe.toml").write_text(text)
+    assert ProbeSettings(Path("probe.toml"), {}, boxed=True).subject.services[0].variable == ""
+    with pytest.raises(ConfigError, match="service till: without a box a variable hands its address over"):
+        read(text)
+
+
+@pytest.mark.usefixtures("here")
+def test_hosts_that_are_allowed_are_those_of_the_web_or_have_a_port_and_commands_of_servers_add_theirs() -> None:
+    Path("tools.json").write_text('{"mcpServers": {"far": {"command": "mcp-remote", "args": ["http://localhost:9000/mcp"]}}}')
+    hosts = 'remote = ["api.example.com", "cache.example.com:6379", "[2001:db8::1]:7"]\n'
+    settings = read(hosts + BASE.replace("agent.py", "agent.py {mcp}").replace("[[store]]", 'mcp = "tools.json"\n[[store]]'))
+    assert settings.subject.passes == (
+        ("api.example.com", 443),
+        ("api.example.com", 80),
+        ("cache.example.com", 6379),
+        ("2001:db8::1", 7),
+        ("localhost", 9000),
+    )
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("bad", ["", "https://api.example.com", "me@host", "host:port", "host:99999", "host/path", "a b"])
+def test_what_is_no_host_is_refused(bad: str) -> None:
+    with pytest.raises(ConfigError, match="is no host, such as api"):
+        read(f'remote = ["{bad}"]\n{BASE}')
 
 
 @pytest.mark.usefixtures("here")

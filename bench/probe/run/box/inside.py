@@ -1,10 +1,11 @@
 """The program that makes a box and holds it open:
 
-    python -m bench.probe.run.box.inside
+    python -m bench.probe.run.box.inside CHANNEL
 
-It reads requests from stdin and answers on stdout, both pickled, until stdin ends, as it does when its parent dies. The first
-request is the `BoxPlan`. It works on the stores itself, since only a process in the box sees what the agent sees, and meets the
-agent's locks: SQLite takes a path apart, and by `/proc/PID/root` it would come to the owner's file.
+It reads requests from stdin and answers on stdout, both pickled, until stdin ends, as it does when its parent dies. Sockets are
+handed over through the open socket CHANNEL. The first request is the `BoxPlan`. It works on the stores itself, since only a
+process in the box sees what the agent sees, and meets the agent's locks: SQLite takes a path apart, and by `/proc/PID/root` it
+would come to the owner's file.
 """
 
 from __future__ import annotations
@@ -12,15 +13,21 @@ from __future__ import annotations
 import filecmp
 import os
 import pickle
+import shutil
+import socket
 import stat
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from bench.probe.run.box import kernel
+from bench.probe.run.box.frameworks import FileForm, form_of, whose_memory
+from bench.probe.run.box.loopback import LoopbackNetwork, SocketPlace
+from bench.probe.run.box.written import WrittenFile, written_file
 from bench.probe.run.witness.place import remove_tree
 
 if TYPE_CHECKING:
@@ -28,6 +35,8 @@ if TYPE_CHECKING:
 
 BESIDE = ("", "-wal", "-shm", "-journal")
 """Ends of a store's name, and of the files that a database has beside it."""
+BoxSide = Literal["agent", "servers"]
+"""The networks of a box: that of the agent and its MCP servers, and that of the services that the probe starts."""
 NOT_TOLD = frozenset(("__pycache__",))
 """Folders of what an interpreter can make again."""
 MOST_TOLD, MOST_COMPARED = 1000, 2**26
@@ -46,6 +55,8 @@ class BoxPlan:
     shown    files and folders in hidden folders that are seen nevertheless, read-only
     stores   paths of the stores, and of the configs that the probe writes
     places   folders that only this program sees: first states of the stores
+    sockets  paths at which the agent finds a socket, each with the gateway's that stands there
+    files    files that stand in the place of the machine's, with their content
     """
 
     layers: Path
@@ -56,12 +67,15 @@ class BoxPlan:
     stores: tuple[Path, ...] = ()
     places: tuple[Path, ...] = ()
     kept: tuple[Path, ...] = ()
+    sockets: tuple[tuple[Path, Path], ...] = ()
+    files: tuple[tuple[Path, bytes], ...] = ()
 
 
 class Inside:
     """A box that is open. Its public methods are the requests."""
 
-    def __init__(self, plan: BoxPlan) -> None:
+    def __init__(self, plan: BoxPlan, channel: socket.socket) -> None:
+        self._channel = channel
         self._plan, self._layer, self._on_disk = plan, 0, True
         self._outside, self._namespace = -1, -1
         self._layers, self._opened = str(plan.layers), list[int]()
@@ -80,6 +94,7 @@ class Inside:
         """Make the box's mounts, with a new layer. Return the number of the open file by which others enter them."""
         if self._outside < 0:
             self._check_processes()
+            self._networks: Mapping[BoxSide, LoopbackNetwork] = {"agent": LoopbackNetwork(), "servers": LoopbackNetwork()}
             self._outside = os.open("/proc/self/ns/mnt", os.O_RDONLY)
         kernel.enter(self._outside)
         self._close()
@@ -103,7 +118,8 @@ class Inside:
         kernel.unshare(kernel.NEW_MOUNTS)
         kernel.bind(plan.layers, plan.layers)
         self._layers = self._open(plan.layers)
-        self._upper.mkdir(exist_ok=True)
+        remove_tree(self._upper)  # what an earlier box of these layers left
+        self._upper.mkdir()
         kept = filter(Path.is_dir, plan.kept)
         sources = {path: self._open(path) for path in (*plan.roots, plan.gateway, *plan.shown, *plan.places, *kept)}
         devices = {path: path.stat().st_dev for path in plan.roots}
@@ -126,10 +142,10 @@ class Inside:
             _overlay(lower, path, self._new_folder(f"kept{number}"), self._new_folder(f"work{number}"))
         self._sources = sources
         self._show(sources[plan.gateway], plan.gateway)
-        for path in _sockets():
-            with suppress(OSError):
-                if not path.is_relative_to(plan.gateway) and path.is_socket():
-                    kernel.bind("/dev/null", path)
+        self._put_files()
+        self._cover_sockets()
+        for path, place in plan.sockets:
+            self._show(f"{sources[plan.gateway]}/{place.relative_to(plan.gateway)}", path)
         for path in plan.places:
             self._show(sources[path], path)
         ours = os.open("/proc/self/ns/mnt", os.O_RDONLY)
@@ -140,6 +156,23 @@ class Inside:
         kernel.enter(ours)
         os.close(ours)
         self._new = set(self._strays())
+
+    def networks(self) -> Mapping[BoxSide, int]:
+        """Return the numbers of the open files by which others enter the networks."""
+        return {side: network.namespace for side, network in self._networks.items()}
+
+    def open_sockets(self, side: BoxSide, places: Sequence[SocketPlace]) -> None:
+        """Send sockets in a network through the channel."""
+        made = self._networks[side].sockets(places)
+        socket.send_fds(self._channel, [b"\0"], [each.fileno() for each in made])
+        for each in made:
+            each.close()
+
+    def _cover_sockets(self) -> None:
+        for path in _sockets():
+            with suppress(OSError):
+                if not path.is_relative_to(self._plan.gateway) and path.is_socket():
+                    kernel.bind("/dev/null", path)
 
     def adopt(self, store: PathStore) -> int:
         """Take over a store whose first state is made. Return its number."""
@@ -155,7 +188,7 @@ class Inside:
             The number of the open file by which others enter it.
         """
         self._begun.clear()
-        if self.paths_written() or set(self._strays()) != self._new:
+        if any(self._written()) or set(self._strays()) != self._new:
             self.build()
         return self._namespace
 
@@ -181,15 +214,38 @@ class Inside:
         half.chmod(stat.S_IMODE(path.stat().st_mode))
         half.replace(path)
 
-    def paths_written(self) -> list[str]:
-        """Return the paths outside of the stores at which something was written or removed."""
-        paths = list[str]()
+    def paths_written(self) -> dict[str, str]:
+        """Return the paths outside of the stores at which something was written or removed, each with whose file it is in which
+        an agent keeps what it knows; "" if it is no such file. Journals of a database are not named beside it."""
+        return {str(path): whose_memory(path) for path in sorted(dict(islice(self._written(), MOST_TOLD)))}
+
+    def files_written(self) -> list[WrittenFile]:
+        """Return what was written or removed outside of the stores, with what it held and holds."""
+        return [written_file(*each) for each in sorted(dict(islice(self._written(), MOST_TOLD)).items())]
+
+    def form(self, path: Path) -> FileForm:
+        """Return what is known of a file by its form."""
+        return form_of(path)
+
+    def forget(self) -> None:
+        """Have the files in which an agent keeps what it knows as they were at first."""
+        for path, lower in list(self._written()):
+            if whose_memory(path):
+                for end in BESIDE:
+                    was, now = lower.with_name(f"{lower.name}{end}"), path.with_name(f"{path.name}{end}")
+                    now.unlink(missing_ok=True)
+                    if was.is_file():
+                        shutil.copy2(was, now)
+
+    def _written(self) -> Iterator[tuple[Path, Path]]:
+        """Yield the paths outside of the stores at which something was written or removed, each with the owner's. A database
+        stands for its journals, and can come more than once."""
         for number, root in enumerate(self._plan.roots):
             for path, upper, item in _items(self._upper / f"upper{number}", root, self._plan.stores):
                 lower = Path(self._sources[root], path.relative_to(root))
-                if len(paths) < MOST_TOLD and not _same(upper, item, lower):
-                    paths.append(str(path))
-        return sorted(paths)
+                if not _same(upper, item, lower):
+                    of = _database_of(path)
+                    yield of, lower.with_name(of.name)
 
     @property
     def _upper(self) -> Path:
@@ -215,10 +271,19 @@ class Inside:
         """Mount a file or folder at its own place, where it may not be seen any more."""
         if not Path(source).is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch()
+            if not path.exists():
+                path.touch()
         elif not path.is_dir():
             path.mkdir(parents=True)
         kernel.bind(source, path)
+
+    def _put_files(self) -> None:
+        """Have files of ours in the place of the machine's, read-only. Their paths can be those of links."""
+        for number, (path, content) in enumerate(self._plan.files):
+            (ours := self._new_folder("files") / str(number)).write_bytes(content)
+            if (place := path.resolve()).exists() or any(map(place.is_relative_to, self._plan.hidden)):
+                self._show(str(ours), place)
+                kernel.set_read_only(place, wanted=True)
 
     def _strays(self) -> Iterator[str]:
         """Yield what stands in the hidden folders."""
@@ -280,6 +345,13 @@ def _items(layer: Path, root: Path, stores: tuple[Path, ...]) -> Iterator[tuple[
                 yield at / name, Path(parent, name), Path(parent, name).lstat()
 
 
+def _database_of(path: Path) -> Path:
+    """Return the file of which a file is a journal, if it is there; else the file itself."""
+    end = next((end for end in BESIDE if end and path.name.endswith(end)), "")
+    database = path.with_name(path.name.removesuffix(end))
+    return database if end and database.is_file() else path
+
+
 def _same(upper: Path, item: os.stat_result, lower: Path) -> bool:
     """Return whether a file in a layer was opened to be written, and holds what the owner's holds."""
     with suppress(OSError):
@@ -299,7 +371,7 @@ def _sockets() -> Iterator[Path]:
 def main() -> None:
     requests, answers = os.fdopen(0, "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    inside = Inside(pickle.load(requests))
+    inside = Inside(pickle.load(requests), socket.socket(fileno=int(sys.argv[1])))
     while True:
         try:
             name, *arguments = pickle.load(requests)

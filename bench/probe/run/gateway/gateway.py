@@ -11,7 +11,7 @@ import shlex
 import shutil
 import socket
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, chdir, suppress
 from dataclasses import replace
 from functools import partial
@@ -22,8 +22,14 @@ from typing import Any, Self
 from bench.common.errors import ConfigError
 from bench.common.files import new_file
 from bench.common.wording import plural
+from bench.probe.run.addresses import place_of
 from bench.probe.run.box.box import Box
+from bench.probe.run.box.closed_network import ClosedNetwork, relay_to, without_proxies
+from bench.probe.run.box.loading import OFFLINE, loader_of
+from bench.probe.run.box.names import NameTable
+from bench.probe.run.box.refusals import advice
 from bench.probe.run.gateway.agent_config import expanded, rewritten
+from bench.probe.run.gateway.database import DatabaseRelay
 from bench.probe.run.gateway.functions import VARIABLE, FunctionDoor
 from bench.probe.run.gateway.gate import CallGate
 from bench.probe.run.gateway.http import Desk
@@ -32,6 +38,7 @@ from bench.probe.run.gateway.mcp import KnownServer
 from bench.probe.run.gateway.server_errors import ServerErrors
 from bench.probe.run.gateway.stdio import StdioRelay
 from bench.probe.run.gateway.subject import CommandWords, McpConfig, McpServer, Subject
+from bench.probe.run.witness.store import DatabaseServer
 from bench.wire.json_rpc import Pipe
 from bench.wire.processes.agent_process import CANNOT_START, AgentProcess
 
@@ -57,19 +64,31 @@ class Gateway:
     life    in which process of the agent calls come, from 1
     functions   the door of tools in the agent's own process
     calls   how many calls have arrived, over all doors; set it to 0 for a new journal
+    networks  in which it answers, if the agent runs in a box: that of the agent, and that of the services
+    box     the agent's, if it has one: a config's copy stands there in the place of the owner's, and servers are started there
+    databases  the ways to the copies of databases; a session of the agent's is served by the one of its server
     """
 
     gate: CallGate
+    box: Box | None = None
 
-    def __init__(self, subject: Subject, replaces: Mapping[str, str], folder: Path, box: Box | None = None):
-        """`replaces` has what stands for the owner's stores -> what stands there for the copies. `folder` is private: the
-        socket and the copies of configs lie in it, and no other user reaches them. In a box a config's copy stands in the
-        place of the owner's, and servers are started there."""
-        self._subject, self._folder, self._replaces, self._box = subject, folder, replacement(replaces), box
+    def __init__(
+        self,
+        subject: Subject,
+        replaces: Mapping[str, str],
+        folder: Path,
+        databases: Mapping[DatabaseServer, Mapping[str, str]] = {},
+    ):
+        """`replaces` has what stands for the owner's stores -> what stands there for the copies. `folder` is private: sockets
+        and the copies of configs lie in it, and no other user reaches them. `databases` has the servers of databases, each with
+        the names of the owner's -> the names of the copies."""
+        self._subject, self._folder, self._replaces = subject, folder, replacement(replaces)
+        self.databases = [DatabaseRelay(server, copies) for server, copies in databases.items()]
         self.life, self.calls = 1, 0
         self._doors = [{server.name: KnownServer(server.name, "mcp_stdio") for server in c.servers} for c in subject.configs]
         self._listener = AgentListener(lambda: self.gate, self.number, lambda: self.life)
-        self.functions = FunctionDoor(Desk(lambda: self.gate, self.number, lambda: self.life), subject.functions or ())
+        desk = Desk(lambda: self.gate, self.number, lambda: self.life)
+        self.functions = FunctionDoor(desk, subject.functions or (), watched=subject.watched)
         self._addresses: dict[str, str] = {}
         """Variables of the agent -> addresses of the gateway."""
         self._urls: list[dict[str, str]] = [{} for _ in subject.configs]
@@ -77,6 +96,7 @@ class Gateway:
         self._serving: set[asyncio.Task[None]] = set()
         self._running: dict[StdioRelay, tuple[AgentProcess, asyncio.Task[None]]] = {}
         self._failed: BaseException | None = None
+        self.networks: Sequence[ClosedNetwork] = ()
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as exits:
@@ -85,8 +105,11 @@ class Gateway:
             await exits.enter_async_context(self._listener)
             await exits.enter_async_context(self.functions)
             self._add_doors()
-            self._socket = exits.enter_context(socket.socket(socket.AF_UNIX))
-            self._listen()
+            self._socket = exits.enter_context(self._listening("gateway"))
+            self._socket.setblocking(False)
+            for place, relay in self._by_socket.items():
+                server = await asyncio.start_unix_server(relay.serve, sock=self._listening(place.name))
+                exits.callback(server.close)
             exits.push_async_callback(self.end_servers)
             loop = asyncio.get_running_loop()
             loop.add_reader(self._socket, self._accept)
@@ -97,10 +120,48 @@ class Gateway:
     async def __aexit__(self, *_: object) -> None:
         await self._exits.aclose()
 
+    async def enter(self, box: Box) -> None:
+        """Answer in the networks of the agent's box, until the gateway ends. Raises ConfigError."""
+        self.box = box
+        names, servers_of = NameTable(), [(service.url, service.command) for service in self._subject.services]
+        servers_of += [(model.url, model.script) for model in [self._subject.model] if model]
+        started = [place_of(url)[1] for url, command in servers_of if command]
+        real = [place_of(url) for url, command in servers_of if not command]
+        agents = await self._exits.enter_async_context(ClosedNetwork(box, "agent", names))
+        servers = await self._exits.enter_async_context(ClosedNetwork(box, "servers", names, started))
+        addresses_of_servers = await self._listener.stand_in(agents, servers)
+        await self.functions.stand_in(agents)
+        for addresses in (self._addresses, *self._urls):
+            addresses.update({name: addresses_of_servers.get(address, address) for name, address in addresses.items()})
+        for database in (relay for relay in self.databases if not relay.server.socket):
+            for network in (agents, servers):
+                await network.lead(database.server.host, database.server.port, database.serve, "postgres")
+        for network, places in ((agents, self._subject.passes), (servers, (*self._subject.passes, *real))):
+            for host, port in places:
+                if port and not network.leads(host, port):
+                    await network.lead(host, port, relay_to(host, port))
+        self.networks = (agents, servers)
+
+    def begin(self) -> None:
+        """Forget what was reached for in the box's networks until now."""
+        for network in self.networks:
+            network.begin()
+
+    def refused(self) -> Iterator[tuple[str, str, float]]:
+        """Yield what was reached for in the box's networks and was refused: its host and port, the line about it, and the time
+        of the monotonic clock."""
+        for network, who in zip(self.networks, ("the agent", "a service or a check"), strict=bool(self.networks)):
+            network.look()
+            for place, at in network.reached.items():
+                if not place.kind:
+                    line = f"{who} reached for {place.place}, and was refused; {advice(place.name, place.port)}"
+                    yield place.place, line, at
+
     def _add_doors(self) -> None:
         """Open the doors of services, of MCP servers with a URL, and of the model. Raises ConfigError."""
         for service in self._subject.services:
-            self._addresses[service.variable] = self._listener.add_service(service)
+            address = self._listener.add_service(service)
+            self._addresses |= {service.variable: address} if service.variable else {}
         if model := self._subject.model:
             self._addresses |= dict.fromkeys(model.variables, self._listener.add_model(model))
         variables = {**os.environ, **self._subject.agent.environment}
@@ -112,16 +173,32 @@ class Gateway:
                     known[server.name, url] = self._listener.add_mcp(replace(server, url=url))
                 urls[server.name] = known[server.name, url]
 
-    def _listen(self) -> None:
-        (self._folder / "gateway").unlink(missing_ok=True)
+    @property
+    def sockets(self) -> Mapping[Path, Path]:
+        """The paths at which the agent finds a database's socket -> the sockets that stand there in a box."""
+        return {Path(relay.server.socket): place for place, relay in self._by_socket.items()}
+
+    @property
+    def _by_socket(self) -> Mapping[Path, DatabaseRelay]:
+        return {self._folder / f"database-{n}": relay for n, relay in enumerate(self.databases) if relay.server.socket}
+
+    def _listening(self, name: str) -> socket.socket:
+        (self._folder / name).unlink(missing_ok=True)
+        listening = socket.socket(socket.AF_UNIX)
         with chdir(self._folder):  # the path of a socket can't be long
-            self._socket.bind("gateway")
-        self._socket.listen()
-        self._socket.setblocking(False)
+            listening.bind(name)
+        listening.listen()
+        return listening
 
     def _remove_files(self) -> None:
-        for path in (self._folder / "gateway", *map(self._copy, range(len(self._subject.configs)))):
+        ours = (self._folder / "gateway", *self._by_socket, *map(self._copy, range(len(self._subject.configs))))
+        for path in ours:
             path.unlink(missing_ok=True)
+
+    @property
+    def seen(self) -> Sequence[tuple[str, str]]:
+        """What the agent's Pythons told of what they load and start, without what is the gateway's own."""
+        return [(kind, what) for kind, what in self.functions.seen if str(SHIM) not in what]
 
     @property
     def handshakes(self) -> Mapping[str, dict[str, Any]]:
@@ -143,6 +220,7 @@ class Gateway:
             ConfigError: A config cannot be read, or nothing hands its copy over to the agent.
         """
         replaced, variables = self.replaced(words, environment)
+        variables = without_proxies(variables) if self.box else variables
         changed, variables = list(replaced), variables | self._addresses
         if self._subject.functions is not None:
             variables |= self.functions.variables(variables)
@@ -152,9 +230,9 @@ class Gateway:
                     changed = _with_words(changed, server, self._shim(index, server))
                 continue
             content = rewritten(config, partial(self._shim, index), self._urls[index])
-            if self._box:
+            if self.box:
                 copy = config.path.resolve()
-                self._box.write(copy, content)
+                self.box.write(copy, content)
             else:
                 copy = self._copy(index).absolute()
                 with new_file(copy, 0o600) as file:
@@ -162,7 +240,7 @@ class Gateway:
             handed = [with_copy(word, config, self._subject.agent.folder, copy) for word in changed]
             if config.variable:
                 variables[config.variable] = str(copy)
-            elif handed == changed and not self._box:
+            elif handed == changed and not self.box:
                 raise ConfigError(f"{config.path}: {NOT_HANDED}")
             changed = handed
         return tuple(changed), variables
@@ -238,6 +316,7 @@ class Gateway:
         """Return the exit code of the server."""
         (program, *words), environment = self.replaced(header["words"], header["environment"])
         environment.pop(VARIABLE, None)  # a server's functions are no tools of the agent
+        environment |= OFFLINE if self.box and loader_of([program]) else {}
         cwd = Path(self._replaces(header["cwd"]))
         located = shutil.which(program, path=environment.get("PATH")) if os.sep not in program else str(cwd / program)
         their_input, our_output = os.pipe()
@@ -246,7 +325,7 @@ class Gateway:
         streams = (their_input, their_output, errors.input)
         try:
             largest = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
-            inside = self._box.namespaces if self._box else ()
+            inside = self.box.namespaces if self.box else ()
             process = AgentProcess([located or program, *words], cwd, environment, largest, streams=streams, namespaces=inside)
         except OSError as error:
             for file in (our_input, our_output):

@@ -20,6 +20,7 @@ from bench.probe.run.witness.kinds import Leftovers, StoreKind, StoreSettings
 from bench.probe.run.witness.place import PlaceNote, forget, lives, maker_of, new_name, remember
 from bench.probe.run.witness.postgres_tables import DatabaseState, compared, quoted, state_of
 from bench.probe.run.witness.rows import Encoding
+from bench.probe.run.witness.store import DatabaseServer
 from bench.record.probe.rows import RowDifference, StoreReading
 
 if TYPE_CHECKING:
@@ -61,32 +62,50 @@ class PostgresStore:
     ) -> None:
         self._ignores = ignores
         self.name, self._dsn, self._encoding, self._variables = name, dsn, encoding, variables
-        self._copy = ""
-        self._server: Session | None = None
+        self._copy, self._is_boxed = "", False
+        self._session: Session | None = None
         self._state: DatabaseState | None = None
         self._written: list[Any] = []
         self._is_kept = False
 
     @property
     def replaces(self) -> Mapping[str, str]:
-        return {self._dsn: dsn_of(self._dsn, self._copy)}
+        return {} if self.address == self._dsn else {self._dsn: self.address}
 
     @property
     def environment(self) -> Mapping[str, str]:
-        dsn = dsn_of(self._dsn, self._copy)
-        return {name: text.replace("{store}", dsn).replace("{database}", self._copy) for name, text in self._variables.items()}
+        dsn, database = self.address, _database_of(self.address)
+        return {name: text.replace("{store}", dsn).replace("{database}", database) for name, text in self._variables.items()}
+
+    @property
+    def address(self) -> str:
+        """The DSN at which the agent finds the copy: the owner's own in a box, where a relay leads from there to the copy."""
+        return self._dsn if self._is_boxed else dsn_of(self._dsn, self._copy)
+
+    def server_and_names(self) -> tuple[DatabaseServer, tuple[str, str]]:
+        """Return where the server listens, and the names that the owner's database and the copy have there."""
+        assert self._session
+        return DatabaseServer(self._session.info.host, self._session.info.port), (_database_of(self._dsn), self._copy)
+
+    def addresses(self) -> tuple[str, str]:
+        """Return the owner's address, and that of the copy on the server itself. Call it after `make`."""
+        return self._dsn, dsn_of(self._dsn, self._copy)
+
+    def use_box(self) -> None:
+        """Have a relay lead to the copy, in a box. Call it before `make`."""
+        self._is_boxed = True
 
     def make(self) -> None:
         """Make the template, and the copy of it. The owner's sessions are waited for."""
         with self._one_line("cannot be copied"):
             source, copy = _database_of(self._dsn), new_name(self.name)
-            self._server = connected_to_server(self._dsn)
+            self._session = connected_to_server(self._dsn)
             self._copy = copy
             remember(PlaceNote("postgres", place=copy))
             try:
-                if self._server.info.server_version < _OLDEST:
+                if self._session.info.server_version < _OLDEST:
                     raise ConfigError(f"store {self.name!r}: its server is older than PostgreSQL 13")
-                self._server.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (copy,))
+                self._session.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (copy,))
                 self._create(copy + _FIRST, source)
                 self._take_over(source, copy + _FIRST)
                 self._create(copy, copy + _FIRST)
@@ -100,8 +119,8 @@ class PostgresStore:
     def reset(self) -> None:
         """Make the copy anew of the template. Sessions on the copy are closed."""
         with self._one_line("cannot be reset"):
-            assert self._server
-            drop(self._server, self._copy)
+            assert self._session
+            drop(self._session, self._copy)
             self._create(self._copy, self._copy + _FIRST)
             self._take_over(self._copy + _FIRST, self._copy)
 
@@ -116,8 +135,8 @@ class PostgresStore:
     def stamp(self) -> str:
         """Return how far the journal of the whole server was written."""
         with self._one_line("cannot be read"):
-            assert self._server
-            written: str = _only(self._server, "SELECT pg_current_wal_insert_lsn()::text")
+            assert self._session
+            written: str = _only(self._session, "SELECT pg_current_wal_insert_lsn()::text")
             return written
 
     def recheck(self) -> None:
@@ -146,10 +165,10 @@ class PostgresStore:
         """
         import psycopg  # noqa: PLC0415  an extra
 
-        if self._server is None:
+        if self._session is None:
             return False
         try:
-            rows = self._server.execute(_WRITTEN, (_database_of(self._dsn),)).fetchall()
+            rows = self._session.execute(_WRITTEN, (_database_of(self._dsn),)).fetchall()
             if rows == self._written and not surely:
                 return False
             with _connected(self._dsn, _database_of(self._dsn)) as owner, _connected(self._dsn, self._copy + _FIRST) as first:
@@ -173,29 +192,29 @@ class PostgresStore:
 
     def remove(self) -> None:
         """Drop copy and template. This can be called again."""
-        if self._server is None:
+        if self._session is None:
             return
         with self._one_line(f"has a copy that cannot be removed, {self._copy!r}"):
             try:
                 for database in (self._copy, *(() if self._is_kept else (self._copy + _FIRST,))):
-                    drop(self._server, database)
+                    drop(self._session, database)
                 if not self._is_kept:
                     forget(self._copy)
             finally:
-                self._server.close()
-                self._server = None
+                self._session.close()
+                self._session = None
 
     def _create(self, database: str, template: str) -> None:
         """Create a database of a template, to which nobody is connected."""
         import psycopg.errors  # noqa: PLC0415  an extra
 
-        assert self._server
+        assert self._session
         end = time.monotonic() + PATIENCE
         while True:
-            count, applications = self._server.execute(_CONNECTED, (template,)).fetchall()[0]
+            count, applications = self._session.execute(_CONNECTED, (template,)).fetchall()[0]
             with suppress(psycopg.errors.ObjectInUse):  # a session began meanwhile
                 if not count:
-                    self._server.execute(f"CREATE DATABASE {quoted(database)} TEMPLATE {quoted(template)}".encode())
+                    self._session.execute(f"CREATE DATABASE {quoted(database)} TEMPLATE {quoted(template)}".encode())
                     return
             if time.monotonic() >= end:
                 of = f" (of {one_line(applications, 100)})" if applications else ""

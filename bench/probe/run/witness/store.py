@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from bench.record.probe.rows import StoreReading
+
+
+@dataclass(frozen=True)
+class DatabaseServer:
+    """Where a server of databases listens: a host, or the folder of its socket, and a port."""
+
+    host: str
+    port: int
+
+    @property
+    def socket(self) -> str:
+        """The path of its socket; "" if it has none."""
+        return str(Path(self.host).resolve() / f".s.PGSQL.{self.port}") if self.host.startswith("/") else ""
 
 
 class StoreCopy(Protocol):
@@ -67,3 +82,18 @@ class TakesQueries(Protocol):
 
     def change(self, sql: str) -> None:
         """Change the copy by one statement. Raises ConfigError."""
+
+
+@runtime_checkable
+class OnServer(Protocol):
+    """A copy on a server of databases, to which a relay can lead."""
+
+    def server_and_names(self) -> tuple[DatabaseServer, tuple[str, str]]:
+        """Return where the server listens, and the names that the owner's database and the copy have there. Call it after
+        `make`."""
+
+    def addresses(self) -> tuple[str, str]:
+        """Return the owner's address, and that of the copy on the server itself. Call it after `make`."""
+
+    def use_box(self) -> None:
+        """Have a relay lead to the copy, in a box. Call it before `make`."""

@@ -21,7 +21,7 @@ from bench.probe.run.witness.originals import content_of
 from bench.probe.run.witness.path_store import PathStore, StoresBox
 from bench.probe.run.witness.place import PlaceNote, forget, is_orphan, notes, remove_noted
 from bench.probe.run.witness.rows import Encoding, printable
-from bench.probe.run.witness.store import StoreCopy, TakesQueries
+from bench.probe.run.witness.store import DatabaseServer, OnServer, StoreCopy, TakesQueries
 from bench.record.probe.rows import StoreReading
 
 Result = TypeVar("Result")
@@ -77,7 +77,7 @@ class Stores:
         encoding = Encoding(hide, secret)
         stores = [STORE_KINDS[store.kind].make(store, folder, encoding) for store in settings]
         for store in stores:
-            if boxed and isinstance(store, PathStore):
+            if boxed and isinstance(store, PathStore | OnServer):
                 store.use_box()
         made = cls(stores, settle, encoding)
         made.is_boxed = boxed
@@ -111,6 +111,21 @@ class Stores:
         """For each store that is a file or a folder: where the agent finds it, and the folder with its first state."""
         return [(store.place, store.kept) for store in self._stores if isinstance(store, PathStore)]
 
+    @property
+    def databases(self) -> Mapping[DatabaseServer, Mapping[str, str]]:
+        """Each server that has copies, with the names of the owner's databases -> the names of the copies."""
+        servers = dict[DatabaseServer, dict[str, str]]()
+        for store in self._stores:
+            if isinstance(store, OnServer):
+                server, names = store.server_and_names()
+                servers.setdefault(server, {}).update([names])
+        return servers
+
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        """The addresses of the owner's databases -> those of their copies on the servers themselves."""
+        return dict(store.addresses() for store in self._stores if isinstance(store, OnServer))
+
     def enter(self, box: StoresBox) -> None:
         """Have the copies, which are made for a box, in this one.
 
@@ -143,6 +158,8 @@ class Stores:
         for store in self._stores:
             if isinstance(store, MemoryStore):
                 await _in_thread(store.reset)
+        if self._box:
+            await _in_thread(self._box.forget)
 
     async def read(self) -> StoreReading:
         """Return one reading of all stores, relative to their first states.
