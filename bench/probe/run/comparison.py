@@ -6,6 +6,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from bench.probe.points import point_of
 from bench.probe.run.cell_parts import CellPart, states_of
@@ -14,7 +15,7 @@ from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.journal import RowPlace
 from bench.probe.run.meanwhile import SteppedClean
 from bench.probe.run.times import added_part, is_time, times_made
-from bench.probe.run.varying import ValueChange, ValuePlace, value_changes
+from bench.probe.run.varying import ValueChange, ValueChanges, ValuePlace, value_changes
 from bench.probe.run.volatile import ChangedRows, StoreColumn, columns_of, key_columns, place_of
 from bench.record.probe.events import CellFinding, Culprit, FindingKind, GatewayCall
 from bench.record.probe.rows import SEQUENCES, Cell, Row, RowDifference
@@ -80,6 +81,7 @@ class CellComparison:
         self.unsure = list[str]()
         self._varied = defaultdict[str, set[StoreColumn]](set)
         """Effect -> the varying values that it changed more often."""
+        self._changes: ValueChanges = {}
         self._sums = dict[ValuePlace, float]()
         """The varying values to which calls add, with the number by which each change adds (`ValueJudge.sums`)."""
 
@@ -109,7 +111,8 @@ class CellComparison:
             return ""
         again = {column for column, _ in self._additions(rows) if column[:2] not in _added(rows) or not column[2]}
         again |= self._varied[effect]
-        varying = {at.store_column: by for at, by in self._sums.items() if self._clean.values.makers(at) & known[0].identities}
+        makers, own = partial(self._clean.values.makers, changes=self._changes), known[0].identities
+        varying = {place.store_column: by for place, by in self._sums.items() if makers(place) & own}
         whole = dict(self._additions(known[0].rows)) | varying
         shared = {at for each in self._clean.effects if each is not known[0] for at, _ in self._additions(each.rows) if at[2]}
         rest = [by for at, by in whole.items() if at not in again | shared and (*at[:2], "") not in again]
@@ -139,7 +142,7 @@ class CellComparison:
     def _compare_varying(self) -> None:
         """Compare how often values that vary were changed."""
         twice = frozenset(call.number for call in self._course.calls if point_of(call.point or "").before == "twice")
-        changes = value_changes(self._course, self._clean.rows_vary)
+        changes = self._changes = value_changes(self._course, self._clean.rows_vary)
         self._sums = self._clean.values.sums(changes)
         for place, times, normal, is_sure in self._clean.values.judged(changes, twice):
             effects, row = self._of_value(place, changes.get(place, ()), times > normal), self._row_of(place)
@@ -156,7 +159,7 @@ class CellComparison:
 
     def _of_value(self, place: ValuePlace, made: Sequence[ValueChange], more: bool) -> list[str]:
         """Return whose effects changed a value another number of times: `more` often, or less often, than in the clean run."""
-        makers = self._clean.values.makers(place)
+        makers = self._clean.values.makers(place, {place: made})
         effects = [each for each in self._clean.effects if any(map(place.holds, each.rows)) and each.identities & makers]
         here = Counter(same for change in made for same in change.identities)
         normal = Counter(same for effect in effects for same in effect.identities)

@@ -180,16 +180,15 @@ class ValueJudge:
             elif kind == "adds" and self._by_others(place, made):
                 yield from ((place, normal + 1, normal, True), (place, normal - 1, normal, True))
 
-    def makers(self, place: ValuePlace) -> set[str]:
-        """Return the identities of the calls that change a value in the clean run."""
-        return {same for known in self._reference.get(place, ()) for same in known.identities}
+    def makers(self, place: ValuePlace, changes: ValueChanges) -> set[str]:
+        """Return the identities of the calls that change a value in the clean run, or if none does so, in these changes."""
+        return {same for change in self._reference.get(place) or changes.get(place, ()) for same in change.identities}
 
     def sums(self, changes: ValueChanges) -> dict[ValuePlace, float]:
-        """Return the values to which calls add, as these changes and those of the clean runs show, with the
-        number by which each change adds: 1, or 0 for lines and items, or else 2."""
+        """Return the values to which calls add, as these changes and those of the clean runs show, with the number by which
+        each change adds: 1, or 0 for lines and items, or else 2."""
         known = self._reference | _changed(changes)
-        added = {place: made for place, made in known.items() if self._kind(place, made) == "adds"}
-        return {place: _step(place, made) for place, made in added.items()}
+        return {place: _step(place, made) for place, made in known.items() if self._kind(place, made) == "adds"}
 
     def _kind(self, place: ValuePlace, made: Sequence[ValueChange]) -> ValueKind:
         """Return whether the changes of a value add to it, or set it anew."""
@@ -228,12 +227,14 @@ class ValueJudge:
 
     def _by_others(self, place: ValuePlace, made: Sequence[ValueChange]) -> bool:
         """Return whether one call changed a value more often than in the clean run, and another less often."""
-        here, there = ([self._makers_in(place, change) for change in each] for each in (made, self._reference[place]))
-        return all(each.total() == 1 for each in (*here, *there)) and Counter(map(str, here)) != Counter(map(str, there))
+        here, there = (
+            sum((self._makers_in(place, change) for change in each), Counter[str]()) for each in (made, self._reference[place])
+        )
+        return here.total() == there.total() == len(self._reference[place]) and here != there
 
     def _makers_in(self, place: ValuePlace, change: ValueChange) -> Counter[str]:
         """Count the calls in flight at a change that change this value in the clean run."""
-        makers = self.makers(place)
+        makers = self.makers(place, {})
         return Counter(same for same in change.identities if same in makers)
 
     def _amount_of_one(self, place: ValuePlace, change: ValueChange) -> float | None:
