@@ -78,8 +78,6 @@ def changed_parts(column: str, before: Cell, after: Cell) -> Iterator[PartChange
 
 
 def _changed(name: str, former: Any, later: Any) -> Iterator[PartChange]:
-    if former == later and type(former) is type(later):
-        return
     if isinstance(former, dict) and isinstance(later, dict):
         for member, value in later.items():
             if member in former:
@@ -91,7 +89,7 @@ def _changed(name: str, former: Any, later: Any) -> Iterator[PartChange]:
     elif isinstance(former, list) and isinstance(later, list) and len(former) == len(later):
         for at, (early, late) in enumerate(zip(former, later, strict=True)):
             yield from _changed(f"{name}[{at}]", early, late)
-    else:
+    elif former != later or type(former) is not type(later):
         yield PartChange(name, _cell(former), _cell(later))
 
 

@@ -111,8 +111,8 @@ class CellComparison:
             return ""
         again = {column for column, _ in self._additions(rows) if column[:2] not in _added(rows) or not column[2]}
         again |= self._varied[effect]
-        makers, own = partial(self._clean.values.makers, changes=self._changes), known[0].identities
-        varying = {place.store_column: by for place, by in self._sums.items() if makers(place) & own}
+        makers = partial(self._clean.values.makers, changes=self._changes)
+        varying = {place.store_column: by for place, by in self._sums.items() if makers(place) & known[0].identities}
         whole = dict(self._additions(known[0].rows)) | varying
         shared = {at for each in self._clean.effects if each is not known[0] for at, _ in self._additions(each.rows) if at[2]}
         rest = [by for at, by in whole.items() if at not in again | shared and (*at[:2], "") not in again]
