@@ -65,6 +65,10 @@ with subprocess.Popen([server["command"], *server["args"]], stdin=subprocess.PIP
         till.stdout.readline()
     till.stdin.close()
 
+client = {"__name__": "mcp.client.stdio"}
+exec("import subprocess\ndef start(words): subprocess.run(words)", client)  # as MCP's client starts a server
+client["start"]([sys.executable, "-c", "'a server of its own'"])  # type: ignore[operator]
+subprocess.run([sys.executable, "-c", "'no server'"], check=True)
 tool = {"type": "function", "name": "refund", "parameters": {"type": "object"}}
 post(os.environ["OPENAI_BASE_URL"] + "/responses", {"model": "m", "input": "go", "tools": [tool]})
 post(os.environ["SHOP_URL"] + "/payments", {"amount": 30})

@@ -144,6 +144,11 @@ def test_servers_services_and_the_model_are_told_with_their_calls(clerk: Written
     assert "1 request to /responses at 127.0.0.1" in clerk.why("variables = ")
 
 
+def test_a_server_that_the_agents_code_starts_is_told_and_no_other_program(clerk: Written) -> None:
+    (line,) = clerk.run.seen["served"]
+    assert "a server of its own" in line and line in clerk.why('# mcp = "FILE"')
+
+
 def test_a_tool_that_the_model_is_offered_and_the_code_defines_is_a_function(clerk: Written) -> None:
     assert clerk.values["functions"] == ["clerk:refund"]
 
