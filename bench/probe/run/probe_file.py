@@ -9,6 +9,7 @@ import shlex
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property, partial
 from glob import escape
@@ -466,7 +467,7 @@ class ProbeSettings:
         programs += [program("a check", check.command, agent.environment) for check in self.subject.checks if check.command]
         for server in (server for config in self.subject.configs for server in config.servers if server.command):
             sets = {**agent.environment, **server.environment}
-            programs.append(program(f"the MCP server {server.name}", server.command, sets))
+            programs.append(replace(program(f"the MCP server {server.name}", server.command, sets), is_server=True))
         for service in (service for service in self.subject.services if service.command):
             programs.append(program(f"the service {service.name}", service.command, {}))
         if model and model.script:

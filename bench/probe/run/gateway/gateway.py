@@ -25,6 +25,7 @@ from bench.common.wording import plural
 from bench.probe.run.addresses import place_of
 from bench.probe.run.box.box import Box
 from bench.probe.run.box.closed_network import ClosedNetwork, relay_to, without_proxies
+from bench.probe.run.box.loading import OFFLINE, loader_of
 from bench.probe.run.box.names import NameTable
 from bench.probe.run.box.refusals import advice
 from bench.probe.run.gateway.agent_config import expanded, rewritten
@@ -315,6 +316,7 @@ class Gateway:
         """Return the exit code of the server."""
         (program, *words), environment = self.replaced(header["words"], header["environment"])
         environment.pop(VARIABLE, None)  # a server's functions are no tools of the agent
+        environment |= OFFLINE if self.box and loader_of([program]) else {}
         cwd = Path(self._replaces(header["cwd"]))
         located = shutil.which(program, path=environment.get("PATH")) if os.sep not in program else str(cwd / program)
         their_input, our_output = os.pipe()

@@ -92,5 +92,8 @@ class OnServer(Protocol):
         """Return where the server listens, and the names that the owner's database and the copy have there. Call it after
         `make`."""
 
+    def addresses(self) -> tuple[str, str]:
+        """Return the owner's address, and that of the copy on the server itself. Call it after `make`."""
+
     def use_box(self) -> None:
         """Have a relay lead to the copy, in a box. Call it before `make`."""
