@@ -118,7 +118,8 @@ class Worker:
         programs += [server.command for config in subject.configs for server in config.servers]
         programs += [subject.model.script] if subject.model else []
         owners, words = (*paths, *configs), [each for each in programs if each]
-        plan = box_plan(subject.agent.folder, layers, gateway, owners, words, places, variables, self._gateway.sockets)
+        sockets, beside = self._gateway.sockets, self._stores.beside
+        plan = box_plan(subject.agent.folder, layers, gateway, owners, words, places, variables, sockets, beside)
         await self._load(plan, variables)
         box = Box(plan)
         self._exits.callback(box.close)
