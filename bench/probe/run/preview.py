@@ -90,10 +90,13 @@ def _program_lines(settings: ProbeSettings) -> Iterator[str]:
 
 
 def _called(settings: ProbeSettings) -> Iterator[str]:
-    passes = [f"{host}:{port}" for host, port in settings.subject.passes] if settings.is_boxed else []
-    if settings.addresses or passes:
+    hosts, passes = settings.subject.hosts, []
+    if settings.is_boxed:
+        passes = [f"{host}:{port}" for host, port in settings.subject.passes]
+    if settings.addresses or hosts or passes:
         yield "called:"
     yield from (f"  {_address_line(address)}" for address in settings.addresses)
+    yield from (f"  the host {host}: each call of each run is made there FOR REAL" for host in hosts)
     if passes:
         yield f"  passed on as it is, FOR REAL, and no call is seen there: {', '.join(passes)}"
 

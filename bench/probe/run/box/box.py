@@ -258,6 +258,7 @@ def box_plan(
     places: Iterable[Path],
     variables: Mapping[str, str],
     sockets: Mapping[Path, Path] = {},
+    files: Sequence[tuple[Path, bytes]] = (),
     beside: Iterable[Path] = (),
 ) -> BoxPlan:
     """Return what a box consists of.
@@ -270,6 +271,7 @@ def box_plan(
         programs: The commands that run in it.
         places: Folders with the first states of the stores.
         variables: The agent's.
+        files: Files that stand in the place of the machine's, with their content.
         sockets: Paths at which the agent finds a socket -> sockets of the gateway that stand there.
         beside: Further paths of which the agent sees copies.
 
@@ -297,7 +299,7 @@ def box_plan(
             shown.append(above[-1] / path.relative_to(above[-1]).parts[0])
     stand = tuple((place.resolve(), ours) for place, ours in sockets.items())
     hosts = f"127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.1.1 {socket.gethostname()}\n".encode()
-    files = ((RESOLVER, b"nameserver 127.0.0.1\n"), (HOSTS, hosts))
+    files = ((RESOLVER, b"nameserver 127.0.0.1\n"), (HOSTS, hosts), *files)
     return BoxPlan(layers, gateway, roots, tuple(hidden), _outermost(shown), owners, tuple(places), tuple(kept), stand, files)
 
 
