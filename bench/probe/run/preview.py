@@ -44,10 +44,7 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
     yield "copied:"
     for store in settings.stores:
         where = f" {store.where}{_size(Path(store.where))}" if not is_address(store) else ""
-        if store.in_place:
-            yield f"  store {store.name} ({store.kind}):{where} is used IN PLACE, after a backup whose restore is tested"
-        else:
-            yield f"  store {store.name} ({store.kind}):{where} is copied; if the store itself changes, the probe ends"
+        yield f"  store {store.name} ({store.kind}):{where} is copied; if the store itself changes, the probe ends"
     yield from (f"  {config.path}: the agent gets a rewritten copy, which is removed at the end" for config in subject.configs)
     yield f"started, in {subject.agent.folder.resolve()}:"
     if settings.is_boxed:
@@ -90,10 +87,13 @@ def _program_lines(settings: ProbeSettings) -> Iterator[str]:
 
 
 def _called(settings: ProbeSettings) -> Iterator[str]:
-    passes = [f"{host}:{port}" for host, port in settings.subject.passes] if settings.is_boxed else []
-    if settings.addresses or passes:
+    hosts, passes = settings.subject.hosts, []
+    if settings.is_boxed:
+        passes = [f"{host}:{port}" for host, port in settings.subject.passes]
+    if settings.addresses or hosts or passes:
         yield "called:"
     yield from (f"  {_address_line(address)}" for address in settings.addresses)
+    yield from (f"  the host {host}: each call of each run is made there FOR REAL" for host in hosts)
     if passes:
         yield f"  passed on as it is, FOR REAL, and no call is seen there: {', '.join(passes)}"
 

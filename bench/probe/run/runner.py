@@ -25,6 +25,7 @@ from pydantic import JsonValue
 from bench.common.digests import Texts, digest_of
 from bench.common.errors import ConfigError, one_line
 from bench.probe.points import point_of
+from bench.probe.run.box.authority import package_folders
 from bench.probe.run.box.box import Box, box_plan, with_names_of_machine
 from bench.probe.run.box.closed_network import without_proxies
 from bench.probe.run.box.inside import BoxPlan
@@ -118,7 +119,13 @@ class Worker:
         programs += [server.command for config in subject.configs for server in config.servers]
         programs += [subject.model.script] if subject.model else []
         owners, words = (*paths, *configs), [each for each in programs if each]
-        plan = box_plan(subject.agent.folder, layers, gateway, owners, words, places, variables, self._gateway.sockets)
+        located = [shutil.which(each[0], path=variables.get("PATH")) or each[0] for each in words]
+        home = Path(variables.get("HOME", ""))
+        packages = package_folders([subject.agent.folder / each for each in located], [subject.agent.folder, home])
+        files = self._gateway.certify(variables, packages)
+        folder, sockets = subject.agent.folder, self._gateway.sockets
+        beside = self._stores.beside
+        plan = box_plan(folder, layers, gateway, owners, words, places, variables, sockets, files, beside)
         await self._load(plan, variables)
         box = Box(plan)
         self._exits.callback(box.close)

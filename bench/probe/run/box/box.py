@@ -258,6 +258,8 @@ def box_plan(
     places: Iterable[Path],
     variables: Mapping[str, str],
     sockets: Mapping[Path, Path] = {},
+    files: Sequence[tuple[Path, bytes]] = (),
+    beside: Iterable[Path] = (),
 ) -> BoxPlan:
     """Return what a box consists of.
 
@@ -269,14 +271,16 @@ def box_plan(
         programs: The commands that run in it.
         places: Folders with the first states of the stores.
         variables: The agent's.
+        files: Files that stand in the place of the machine's, with their content.
         sockets: Paths at which the agent finds a socket -> sockets of the gateway that stand there.
+        beside: Further paths of which the agent sees copies.
 
     Raises:
         ConfigError: What is to be copied cannot be.
     """
     folder, owners = folder.resolve(), tuple(path.resolve() for path in owners)
     homes = [Path(home).resolve() for home in (variables.get("HOME"), os.environ.get("HOME")) if home and Path(home).is_dir()]
-    roots = _outermost([folder, *homes, *(_root_of(path) for path in owners)])
+    roots = _outermost([folder, *homes, *(_root_of(path.resolve()) for path in (*owners, *beside))])
     for root in roots:
         _check_root(root, (folder, *owners))
     new = {Path(path).resolve() for path in (*HIDDEN, *(variables.get(name) for name in OWN)) if path and Path(path).is_dir()}
@@ -295,7 +299,7 @@ def box_plan(
             shown.append(above[-1] / path.relative_to(above[-1]).parts[0])
     stand = tuple((place.resolve(), ours) for place, ours in sockets.items())
     hosts = f"127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.1.1 {socket.gethostname()}\n".encode()
-    files = ((RESOLVER, b"nameserver 127.0.0.1\n"), (HOSTS, hosts))
+    files = ((RESOLVER, b"nameserver 127.0.0.1\n"), (HOSTS, hosts), *files)
     return BoxPlan(layers, gateway, roots, tuple(hidden), _outermost(shown), owners, tuple(places), tuple(kept), stand, files)
 
 
