@@ -90,7 +90,7 @@ class Worker:
                 self._box = await self._opened_box()
                 self._stores.enter(self._box)
             self._names = owners_names(self._stores.replaces, self._subject.agent.folder)
-            gateway = Gateway(self._subject, self._stores.replaces, self._folder / "gateway", self._box)
+            gateway = Gateway(self._subject, self._stores.replaces, self._folder / "gateway", self._box, self._stores.doors)
             self._gateway = await self._exits.enter_async_context(gateway)
         except BaseException:
             await self._exits.aclose()
@@ -270,6 +270,9 @@ class Worker:
             raise ConfigError(f"functions: {self._gateway.functions.refused[0]}")
         if self._subject.functions is not None and all(entry.call.kind == "model" for entry in journal.calls):
             journal.notice(FUNCTION, self._gateway.functions.unentered())
+        for door in self._gateway.databases:
+            if all(entry.call.kind == "model" for entry in journal.calls):
+                journal.notice(door.store.name, door.unentered())
         for nth, (process, text) in enumerate(zip(processes, texts_shown, strict=True)):
             ended = process.ended.result()
             if ended.failed:

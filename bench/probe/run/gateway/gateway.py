@@ -24,6 +24,7 @@ from bench.common.files import new_file
 from bench.common.wording import plural
 from bench.probe.run.box.box import Box
 from bench.probe.run.gateway.agent_config import expanded, rewritten
+from bench.probe.run.gateway.database import DatabaseDoor, WireStore
 from bench.probe.run.gateway.functions import VARIABLE, FunctionDoor
 from bench.probe.run.gateway.gate import CallGate
 from bench.probe.run.gateway.http import Desk
@@ -55,21 +56,30 @@ class Gateway:
 
     gate    decides at each call; set it before the agent is started
     life    in which process of the agent calls come, from 1
-    functions   the door of tools in the agent's own process
+    functions   the door of tools in the agent's own process; `databases` those of databases
     calls   how many calls have arrived, over all doors; set it to 0 for a new journal
     """
 
     gate: CallGate
 
-    def __init__(self, subject: Subject, replaces: Mapping[str, str], folder: Path, box: Box | None = None):
+    def __init__(
+        self,
+        subject: Subject,
+        replaces: Mapping[str, str],
+        folder: Path,
+        box: Box | None = None,
+        databases: Sequence[WireStore] = (),
+    ):
         """`replaces` has what stands for the owner's stores -> what stands there for the copies. `folder` is private: the
-        socket and the copies of configs lie in it, and no other user reaches them. In a box a config's copy stands in the
-        place of the owner's, and servers are started there."""
+        sockets and the copies of configs lie in it, and no other user reaches them. In a box a config's copy stands in the
+        place of the owner's, and servers are started there. `databases` get a door each."""
         self._subject, self._folder, self._replaces, self._box = subject, folder, replacement(replaces), box
         self.life, self.calls = 1, 0
         self._doors = [{server.name: KnownServer(server.name, "mcp_stdio") for server in c.servers} for c in subject.configs]
         self._listener = AgentListener(lambda: self.gate, self.number, lambda: self.life)
-        self.functions = FunctionDoor(Desk(lambda: self.gate, self.number, lambda: self.life), subject.functions or ())
+        desk = Desk(lambda: self.gate, self.number, lambda: self.life)
+        self.functions = FunctionDoor(desk, subject.functions or ())
+        self.databases = [DatabaseDoor(store, desk, folder, subject.hide) for store in databases]
         self._addresses: dict[str, str] = {}
         """Variables of the agent -> addresses of the gateway."""
         self._urls: list[dict[str, str]] = [{} for _ in subject.configs]
@@ -84,6 +94,8 @@ class Gateway:
             exits.callback(self._remove_files)
             await exits.enter_async_context(self._listener)
             await exits.enter_async_context(self.functions)
+            for door in self.databases:
+                await exits.enter_async_context(door)
             self._add_doors()
             self._socket = exits.enter_context(socket.socket(socket.AF_UNIX))
             self._listen()
@@ -144,6 +156,9 @@ class Gateway:
         """
         replaced, variables = self.replaced(words, environment)
         changed, variables = list(replaced), variables | self._addresses
+        for door in self.databases:
+            changed = list(map(door.toward, changed))
+            variables = {name: door.toward(value) for name, value in variables.items()}
         if self._subject.functions is not None:
             variables |= self.functions.variables(variables)
         for index, config in enumerate(self._subject.configs):
@@ -171,12 +186,22 @@ class Gateway:
         """Return words and variables in which the copies replace the owner's stores."""
         return tuple(map(self._replaces, words)), {name: self._replaces(value) for name, value in environment.items()}
 
+    def _around(self, words: CommandWords, environment: dict[str, str]) -> tuple[CommandWords, dict[str, str]]:
+        """Return a server's words and variables without what leads to a door of the agent's own process: its functions are no
+        tools of the agent, and its transactions no calls."""
+        for door in self.databases:
+            words = tuple(map(door.around, words))
+            environment = {name: door.around(value) for name, value in environment.items()}
+        return words, {name: value for name, value in environment.items() if name != VARIABLE}
+
     async def end_servers(self, *, busy: bool = True) -> None:
         """Kill all servers over stdio, as they end with their agent, and the `busy` ones too. Nothing of them runs once this
         returns, and nothing that the agent wrote arrives any more. A gate can await this at a call. Raises what the gate has
         raised at a call."""
         self._accept()
         await self.functions.end()
+        for door in self.databases:
+            await door.end(busy=busy)
         ending = self._serving - {serving for _, serving in self._running.values()}
         running = {relay: held for relay, held in self._running.items() if busy or not relay.is_busy}
         for task in ending:
@@ -236,8 +261,7 @@ class Gateway:
 
     async def _relay(self, connection: socket.socket, files: list[int], header: dict[str, Any], door: KnownServer) -> int:
         """Return the exit code of the server."""
-        (program, *words), environment = self.replaced(header["words"], header["environment"])
-        environment.pop(VARIABLE, None)  # a server's functions are no tools of the agent
+        (program, *words), environment = self._around(*self.replaced(header["words"], header["environment"]))
         cwd = Path(self._replaces(header["cwd"]))
         located = shutil.which(program, path=environment.get("PATH")) if os.sep not in program else str(cwd / program)
         their_input, our_output = os.pipe()

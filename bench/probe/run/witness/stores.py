@@ -20,6 +20,7 @@ from bench.probe.run.witness.memory import MemoryStore, copy_with_journals, rest
 from bench.probe.run.witness.originals import content_of
 from bench.probe.run.witness.path_store import PathStore, StoresBox
 from bench.probe.run.witness.place import PlaceNote, forget, is_orphan, notes, remove_noted
+from bench.probe.run.witness.postgres import PostgresStore
 from bench.probe.run.witness.rows import Encoding, printable
 from bench.probe.run.witness.store import StoreCopy, TakesQueries
 from bench.record.probe.rows import StoreReading
@@ -87,6 +88,11 @@ class Stores:
     def replaces(self) -> Mapping[str, str]:
         """The names of the owner's stores -> the names of the copies."""
         return {old: new for store in self._stores for old, new in store.replaces.items()}
+
+    @property
+    def doors(self) -> Sequence[PostgresStore]:
+        """The databases whose transactions are the agent's calls."""
+        return [store for store in self._stores if isinstance(store, PostgresStore) and store.is_door]
 
     @property
     def environment(self) -> Mapping[str, str]:

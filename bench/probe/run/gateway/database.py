@@ -1,0 +1,710 @@
+"""The door of a database: PostgreSQL's wire before the copy. A call is a transaction that writes, or a statement on its own.
+
+What an agent sends reaches the copy as it was, and so does what the copy answers, but for the name of the owner's database,
+which becomes the copy's. A transaction's call is its COMMIT: it is passed on, held, refused or killed there, after its
+statements have passed. What a transaction reads are calls of their own. Messages are passed on to the next Sync, in the order
+in which the server would do them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from ssl import CERT_NONE, create_default_context
+from typing import Any, Protocol, Self
+
+from bench.common.errors import ConfigError, one_line, whole_text
+from bench.probe.points import AnswerFate
+from bench.probe.run.gateway.database_answer import (
+    BEGINS,
+    COPIES_IN,
+    ENDS,
+    LARGEST,
+    READS,
+    Execution,
+    Prepared,
+    ServerAnswer,
+    is_acting,
+    is_end,
+    read,
+    recorded,
+)
+from bench.probe.run.gateway.gate import CallGate, LiveCall, Undelivered, WaitEnd
+from bench.probe.run.gateway.http import Desk
+from bench.probe.run.gateway.mcp import asks_again
+from bench.wire.access_guard import MOST_CONNECTIONS
+from bench.wire.postgres import (
+    CANCEL,
+    GSS,
+    TLS,
+    BadMessage,
+    MessageReader,
+    StartPacket,
+    Statement,
+    WireMessage,
+    bound_by,
+    columns_of,
+    made,
+    made_error,
+    made_query,
+    made_start,
+    start_of,
+    start_size,
+    statements_of,
+    texts_of,
+)
+
+LOOPBACK = "127.0.0.1"
+AHEAD = 2**20
+"""Bytes that an agent sends before it is asked for them."""
+SECONDS_TO_CONNECT = 30.0
+LOOK_AGAIN = 0.05
+"""Seconds between two looks at what waits for a lock."""
+LONGEST_PATH = 107
+"""Bytes of the path of a socket."""
+WRITES = frozenset(("INSERT", "UPDATE", "DELETE", "MERGE"))
+REFUSED = made_error("ERROR", "40001", "could not serialize access due to concurrent update")
+ENDED = made_error("FATAL", "57P01", "terminating connection due to administrator command")
+NO_TLS = (
+    "the agent asked for TLS, which the gateway does not speak, and left; let it take sslmode=prefer, or the address that the "
+    "probe hands over: the way to the gateway does not leave this machine"
+)
+LONGEST_NAME = 120
+_FLUSH, _SYNC = b"H", b"S"
+_ANSWERS = {b"P": b"1", b"B": b"2"}
+"""Messages of the agent's that are answered each by one of the server's."""
+_OFFER = 10
+"""The message in which a server offers ways to log in."""
+
+
+class WireStore(Protocol):
+    """What the door must know of a store: the owner's database, its copy, and where their server listens."""
+
+    name: str
+
+    @property
+    def databases(self) -> tuple[str, str]:
+        """The name of the owner's database, and of its copy."""
+
+    @property
+    def server(self) -> tuple[str, int, str]:
+        """Where the server listens: its host, or the folder of its socket; its port; and libpq's `sslmode`."""
+
+    @property
+    def replaces(self) -> Mapping[str, str]:
+        """The owner's DSN -> that of the copy."""
+
+    def dsn_at(self, host: str, port: int) -> str:
+        """Return the DSN of the copy as if it were at this place."""
+
+    def has_written(self, session: int) -> bool:
+        """Return whether the transaction of a session has an id, as one has that has written."""
+
+    def keeps_waiting(self, session: int) -> bool:
+        """Return whether another session waits for a lock of this one."""
+
+
+class DatabaseDoor:
+    """Listens while its context lasts: as the server does, by TCP on loopback, or by a socket in a private folder.
+
+    store   the database
+    desk    the objects that all doors share
+    folder  where a socket lies
+    hide    names whose values are in no output
+    """
+
+    _failed: Exception | None
+
+    def __init__(self, store: WireStore, desk: Desk, folder: Path, hide: frozenset[str] = frozenset()):
+        self.store, self.desk = store, desk
+        self._folder, self._hide, self._failed = folder, hide, None
+        self._sessions = dict[asyncio.Task[None], AgentSession]()
+        self.silent = dict[LiveCall, asyncio.Future[WaitEnd]]()
+        self.host, self.port = "", 0
+        self._socket: Path | None = None
+
+    async def __aenter__(self) -> Self:
+        if not self.store.server[0].startswith("/"):
+            self._server = await asyncio.start_server(self._serve, LOOPBACK, 0)
+            self.host, self.port = self._server.sockets[0].getsockname()[:2]
+            return self
+        path = next(path for port in range(5432, 2**16) if not (path := self._folder / f".s.PGSQL.{port}").exists())
+        if len(str(path)) > LONGEST_PATH:
+            raise ConfigError(f"store {self.store.name!r}: no socket can lie in {self._folder}; set TMPDIR to a shorter path")
+        self._server, self._socket = await asyncio.start_unix_server(self._serve, path), path
+        self.host, self.port = str(self._folder), int(path.suffix[1:])
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+        if self._socket:
+            self._socket.unlink(missing_ok=True)
+        await self.end()
+
+    def toward(self, text: str) -> str:
+        """Return a text in which the address of this door stands for that of the copy."""
+        [at_copy] = self.store.replaces.values()
+        return text.replace(at_copy, self.store.dsn_at(self.host, self.port))
+
+    def around(self, text: str) -> str:
+        """Return a text in which the copy's own address stands for that of this door."""
+        [at_copy] = self.store.replaces.values()
+        return text.replace(self.store.dsn_at(self.host, self.port), at_copy)
+
+    def notice(self, what: str) -> None:
+        self.desk.gate().noticed(self.store.name, what)
+
+    def unentered(self) -> str:
+        """Return what to do if no call came."""
+        return (
+            "the agent made no call to this database through the gateway; let it take the address from its command or from the "
+            "store's `variable`"
+        )
+
+    async def end(self, *, busy: bool = True) -> None:
+        """End all connections, as they end with the agent; the `busy` ones too, whose call is held. Raises what a gate has
+        raised."""
+        ending = {
+            task: session
+            for task, session in self._sessions.items()
+            if task is not asyncio.current_task() and (busy or not session.is_held)
+        }
+        for session in ending.values():
+            session.leave(server=busy)
+        if ending:
+            await asyncio.wait(ending)
+        if failed := self._failed:
+            self._failed = None
+            raise failed
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task
+        if len(self._sessions) >= MOST_CONNECTIONS:
+            writer.close()
+            return
+        session = self._sessions[task] = AgentSession(self, reader, writer, self._hide)
+        try:
+            await session.run()
+        except (OSError, EOFError):
+            pass
+        except BadMessage as bad:
+            self.notice(f"a connection of the agent was ended: {bad}")
+        except Exception as error:  # what a gate raised
+            self._failed = self._failed or error
+        finally:
+            del self._sessions[task]
+
+    async def cancel(self, packet: StartPacket) -> None:
+        """Pass on what cancels a statement of a session, if that session came through this door."""
+        for session in self._sessions.values():
+            if packet.key and session.key == packet.key:
+                for call in [call for call in self.silent if call in session.calls]:
+                    self.end_wait(call, "cancelled")
+                _, writer = await connected(self.store.server)
+                writer.write(made_start(packet))
+                await writer.drain()
+                writer.close()
+
+    def end_wait(self, call: LiveCall, how: WaitEnd) -> None:
+        if not self.silent[call].done():
+            self.silent[call].set_result(how)
+
+
+async def connected(server: tuple[str, int, str]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Return a connection with a server, which is encrypted where `sslmode` demands it. Raises OSError."""
+    host, port, mode = server
+    async with asyncio.timeout(SECONDS_TO_CONNECT):
+        if host.startswith("/"):
+            return await asyncio.open_unix_connection(f"{host}/.s.PGSQL.{port}")
+        reader, writer = await asyncio.open_connection(host, port)
+        if not is_encrypted(mode):
+            return reader, writer
+        writer.write(made_start(StartPacket(TLS, {})))
+        if await reader.read(1) != b"S":
+            raise ConnectionError("the server speaks no TLS")
+        context = create_default_context()
+        context.check_hostname = mode == "verify-full"
+        if mode == "require":
+            context.verify_mode = CERT_NONE
+        await writer.start_tls(context, server_hostname=host)
+        return reader, writer
+
+
+def is_encrypted(mode: str) -> bool:
+    """Return whether libpq's `sslmode` demands TLS."""
+    return mode in ("require", "verify-ca", "verify-full")
+
+
+class Inbox:
+    """The messages of an agent. It reads ahead, so that the end of the connection is seen while no message is asked for."""
+
+    def __init__(self, reader: asyncio.StreamReader):
+        self._reader, self.messages = reader, MessageReader()
+        self._more, self._room = asyncio.Event(), asyncio.Event()
+        self.ended = asyncio.Event()
+        self.reading = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        try:
+            while data := await self._reader.read(2**16):
+                self.messages.feed(data)
+                self._more.set()
+                if self.messages.size > AHEAD:
+                    self._room.clear()
+                    await self._room.wait()
+        except OSError:
+            pass
+        finally:
+            self.ended.set()
+            self._more.set()
+
+    async def next(self) -> WireMessage | None:
+        """Return the next message; None at the end. Raises BadMessage."""
+        while (message := self.messages.take()) is None:
+            if self.ended.is_set():
+                return None
+            self._more.clear()
+            self._room.set()
+            await self._more.wait()
+        return message
+
+
+class AgentSession:
+    """One connection of the agent, with the one to the copy's server that was opened for it.
+
+    key      the session and its secret, as a cancel request names them
+    calls    the calls that are under way
+    is_held  whether one of them is held, or is to be delivered
+    """
+
+    def __init__(self, door: DatabaseDoor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hide: frozenset[str]):
+        self._door, self._reader, self._writer, self._hide = door, reader, writer, hide
+        self.key, self.calls, self.is_held = b"", set[LiveCall](), False
+        self._status = b""
+        """Of the last ReadyForQuery: idle, in a transaction, in a failed one; b"" until the first."""
+        self._answer: ServerAnswer | None = None
+        self._drops = False
+        """Whether what the server answers is for nobody."""
+        self._copies_in = asyncio.Event()
+        self._prepared, self._portals = dict[str, Prepared](), dict[str, list[Execution]]()
+        self._described = deque[list[str]]()
+        """The columns of statements whose descriptions are awaited."""
+        self._executed, self._transaction = list[Execution](), list[Execution]()
+        self._has_written = False
+        self._server: asyncio.StreamWriter
+        self._inbox: Inbox
+        self._answering: asyncio.Task[None]
+        self._ready = asyncio.get_running_loop().create_future()
+
+    @property
+    def _session(self) -> int:
+        return int.from_bytes(self.key[:4])
+
+    def leave(self, *, server: bool) -> None:
+        """End the agent's connection, and the one to the server too, where nothing is waited for."""
+        self._writer.transport.abort()
+        if server and hasattr(self, "_server"):
+            self._server.transport.abort()
+
+    def _close(self) -> None:
+        self._writer.close()
+        if hasattr(self, "_answering"):
+            self._inbox.reading.cancel()
+            self._answering.cancel()
+            self._server.close()
+
+    async def run(self) -> None:
+        """Relay until either side ends. Raises OSError, EOFError, BadMessage, and what a gate raises."""
+        try:
+            async with asyncio.timeout(SECONDS_TO_CONNECT):
+                packet = await self._begin()
+            if packet and await self._connect(packet):
+                await self._relay()
+        finally:
+            self._close()
+
+    async def _begin(self) -> StartPacket | None:
+        """Return what the agent says as it starts; None if it wants no session."""
+        asked_for_tls = False
+        while True:
+            try:
+                head = await self._reader.readexactly(4)
+            except (EOFError, ConnectionError):
+                if asked_for_tls:
+                    self._door.notice(NO_TLS)
+                return None
+            packet = start_of(head + await self._reader.readexactly(start_size(head) - 4))
+            if packet.code == CANCEL:
+                await self._door.cancel(packet)
+                return None
+            if packet.code not in (TLS, GSS):
+                return packet
+            asked_for_tls = asked_for_tls or packet.code == TLS
+            self._writer.write(b"N")
+
+    async def _connect(self, packet: StartPacket) -> bool:
+        """Connect with the copy's server. Return whether that could be done."""
+        owners, copy = self._door.store.databases
+        asked = packet.parameters.get("database") or packet.parameters.get("user", "")
+        if packet.parameters.get("replication", "false") not in ("false", "off", "no", "0"):
+            return await self._refuse("0A000", "a connection for replication is not passed on")
+        if asked not in (owners, copy):
+            return await self._refuse("3D000", f"database {one_line(whole_text(asked), 100)!r} is not the one that is probed")
+        if asked == owners:
+            packet = replace(packet, parameters={**packet.parameters, "database": copy})
+        try:
+            reader, self._server = await connected(self._door.store.server)
+        except (OSError, TimeoutError) as error:
+            return await self._refuse("08006", f"the server of the copy cannot be reached ({type(error).__name__})")
+        self._server.write(made_start(packet))
+        self._inbox = Inbox(self._reader)
+        self._answering = asyncio.create_task(self._take_answers(reader))
+        return True
+
+    async def _refuse(self, code: str, why: str) -> bool:
+        self._door.notice(f"the agent was refused: {why}")
+        self._writer.write(made_error("FATAL", code, f"bench probe: {why}").raw)
+        await self._writer.drain()
+        return False
+
+    async def _relay(self) -> None:
+        group = list[WireMessage]()
+        while message := await self._next(self._answering):
+            if not self._status or message.kind in b"dcf":  # the server itself asks who the agent is, or ended a copy
+                await self._pass([message])
+            elif message.kind == b"X":
+                await self._pass([*group, message])
+                return
+            else:
+                group.append(message)
+                self._note(message)
+                if message.kind in (b"Q", b"F", _SYNC):
+                    executed, self._executed = self._executed, []
+                    if not await self._serve(group, executed):
+                        return
+                    group = []
+                elif message.kind == _FLUSH or sum(len(each.raw) for each in group) > AHEAD:
+                    if any(each.statement.verb in ENDS for each in self._executed):
+                        self._door.notice("a COMMIT came before a Sync; it was passed on, and is no call")
+                    await self._pass(group)
+                    group = []
+
+    async def _next(self, *unless: asyncio.Future[None]) -> WireMessage | None:
+        """Return the agent's next message; None if it has ended, or if one of these is done before that."""
+        if message := self._inbox.messages.take():
+            return message
+        coming = asyncio.ensure_future(self._inbox.next())
+        try:
+            await asyncio.wait(set[asyncio.Future[Any]]((coming, *unless)), return_when=asyncio.FIRST_COMPLETED)
+            return coming.result() if coming.done() else None
+        finally:
+            coming.cancel()
+
+    async def _pass(self, messages: Sequence[WireMessage]) -> None:
+        self._server.write(b"".join(message.raw for message in messages))
+        await self._server.drain()
+
+    def _note(self, message: WireMessage) -> None:
+        """Note what an agent's message prepares, binds or executes."""
+        kind, of_portal = message.kind, message.body[:1] == b"P"
+        if kind == b"Q":
+            self._executed += map(Execution, statements_of(texts_of(message, 1)[0]))
+        elif kind == b"F":
+            self._executed.append(Execution(Statement("", "CALL")))
+        elif kind == b"P":
+            name, sql = texts_of(message, 2)
+            self._prepared[name] = Prepared(statements_of(sql))
+        elif kind == b"B":
+            bound = bound_by(message)
+            prepared = self._prepared.get(bound.statement, Prepared([]))
+            made_of = [Execution(each, tuple(bound.values), prepared.columns) for each in prepared.statements]
+            self._portals[bound.portal] = made_of
+        elif kind == b"E":
+            self._executed += self._portals.get(texts_of(message, 1)[0], ())
+        elif kind in (b"D", b"C"):
+            name = texts_of(made(kind, message.body[1:]), 1)[0]
+            if kind == b"C":
+                self._portals.pop(name, None) if of_portal else self._prepared.pop(name, None)
+            elif of_portal:
+                self._described.append(next((each.columns for each in self._portals.get(name, ())), []))
+            else:
+                self._described.append(self._prepared.get(name, Prepared([])).columns)
+
+    async def _take_answers(self, reader: asyncio.StreamReader) -> None:
+        """Take what the server sends until it ends. What belongs to no call is passed back as it comes."""
+        messages = MessageReader()
+        with suppress(OSError):
+            while data := await reader.read(2**16):
+                self._writer.write(b"".join(map(self._taken, messages.messages(data))))
+                with suppress(OSError):  # an agent that has left
+                    await self._writer.drain()
+
+    def _taken(self, message: WireMessage) -> bytes:
+        """Take a message of the server's. Return the bytes that are passed back at once."""
+        kind = message.kind
+        if kind == b"K":
+            self.key = message.body
+        elif kind == b"R" and is_encrypted(self._door.store.server[2]):
+            message = without_binding(message)
+        elif kind in b"Tn" and self._described:
+            self._described.popleft()[:] = columns_of(message) if kind == b"T" else []
+        elif kind == b"C":
+            words = texts_of(message, 1)[0].split()
+            self._has_written = self._has_written or (words[0] in WRITES and words[-1] != "0")
+        elif kind == COPIES_IN:
+            self._copies_in.set()
+        elif kind == b"Z":
+            self._status = message.body
+            self._described.clear()
+            if not self._ready.done():
+                self._ready.set_result(None)
+        if self._drops:
+            return b""
+        if self._answer:
+            return self._answer.take(message, keeps=any(call.struck for call in self.calls))
+        return message.raw
+
+    async def _exchange(self, group: Sequence[WireMessage], executed: Sequence[Execution]) -> ServerAnswer:
+        """Pass a group of messages on, and return the answer, which is not complete if the server ended first."""
+        self._answer = answer = ServerAnswer(executed)
+        try:
+            await self._round(group)
+        finally:
+            self._answer = None
+        return answer
+
+    async def _do(self, group: Sequence[WireMessage]) -> None:
+        """Let the server do something whose answer is for nobody."""
+        self._drops = True
+        try:
+            await self._round(group)
+        finally:
+            self._drops = False
+
+    async def _round(self, group: Sequence[WireMessage]) -> None:
+        """Pass a group on, and wait until the server is ready for the next one, or has ended. What the agent copies in is
+        passed on meanwhile. An agent that leaves waits no longer than `patience`."""
+        ready = self._ready = asyncio.get_running_loop().create_future()
+        self._copies_in.clear()
+        await self._pass(group)
+        copying, left = asyncio.create_task(self._copies_in.wait()), asyncio.create_task(self._inbox.ended.wait())
+        try:
+            while not ready.done() and not self._answering.done():
+                ends = {ready, self._answering}
+                if left.done():
+                    await asyncio.wait(ends, timeout=self._door.desk.gate().patience, return_when=asyncio.FIRST_COMPLETED)
+                    if not ready.done():
+                        self._server.transport.abort()
+                        await asyncio.wait({self._answering})
+                    return
+                await asyncio.wait({*ends, copying, left}, return_when=asyncio.FIRST_COMPLETED)
+                if copying.done() and not ready.done():
+                    self._copies_in.clear()
+                    copying = asyncio.create_task(self._copies_in.wait())
+                    await self._copy_in(ready, simple=group[-1].kind == b"Q")
+        finally:
+            copying.cancel()
+            left.cancel()
+
+    async def _copy_in(self, ready: asyncio.Future[None], *, simple: bool) -> None:
+        """Pass on what the agent copies in, up to the Sync that follows if the statement was `simple`."""
+        has_ended = False
+        while message := await self._next(ready, self._answering):
+            await self._pass([message])
+            has_ended = has_ended or message.kind in b"cf"
+            if has_ended and (simple or message.kind == _SYNC):
+                return
+        if not ready.done():  # the agent left in the middle
+            self._server.transport.abort()
+
+    async def _serve(self, group: Sequence[WireMessage], executed: Sequence[Execution]) -> bool:
+        """Serve a group of messages to the next Sync. Return whether the connection stays."""
+        if call := await self._call_of(executed):
+            self.calls.add(call)
+            try:
+                stays = await self._pass_call(self._door.desk.gate(), call, group, executed)
+            finally:
+                self.calls.discard(call)
+        else:
+            await self._round(group)
+            stays = not self._answering.done()
+        if self._status == b"I":
+            self._transaction, self._has_written = [], False
+        else:
+            self._transaction += executed
+        return stays
+
+    async def _call_of(self, executed: Sequence[Execution]) -> LiveCall | None:
+        """Return the call that a group of messages is; None if it is none: it changes nothing that another session sees."""
+        acting = [each for each in executed if is_acting(each.statement)]
+        ends = any(is_end(each.statement) for each in executed)
+        if self._status == b"I":
+            if not acting or (executed[0].statement.verb in BEGINS and not ends):
+                return None
+        elif self._status == b"T" and ends:
+            acting = [each for each in (*self._transaction, *acting) if is_acting(each.statement)]
+            writes = self._has_written or any(
+                each.statement.verb not in READS for each in executed if is_acting(each.statement)
+            )
+            if not writes and not await asyncio.to_thread(self._door.store.has_written, self._session):
+                return None
+        elif self._status != b"T" or not acting or any(each.statement.verb not in READS for each in acting):
+            return None
+        written = [each for each in acting if each.statement.verb not in READS]
+        named = " + ".join(dict.fromkeys(each.statement.name for each in written or acting))
+        call = LiveCall(
+            self._door.desk.number(),
+            self._door.store.name,
+            "database",
+            whole_text(named[:LONGEST_NAME]),
+            [recorded(each, self._hide) for each in written or acting],
+            reads=None if written or (ends and self._status == b"T") else True,
+            life=self._door.desk.life(),
+            wire=str(self._session),
+        )
+        call.kept["ends"] = ends
+        return call
+
+    async def _pass_call(
+        self, gate: CallGate, call: LiveCall, group: Sequence[WireMessage], executed: Sequence[Execution]
+    ) -> bool:
+        for earlier in [each for each in self._door.silent if asks_again(call, each)]:
+            self._door.end_wait(earlier, "asked_again")
+        before = await gate.arrived(call)
+        if before == "drop":
+            return False
+        if before == "answer":
+            return await self._give_again(gate, call, group)
+        if before not in ("pass", "hold"):
+            return await self._give_error(gate, call)
+        if before == "hold" and not await self._hold(gate, call, group, executed):
+            return False
+        answer = await self._exchange(group, executed)
+        if not answer.is_complete:
+            await gate.ended(call)
+            self._writer.write(answer.raw)
+            return False
+        read(call, answer)
+        raw = answer.raw if answer.is_whole else b""
+        return await self._give(gate, call, answer, await gate.answered(call, raw if len(raw) <= LARGEST else b""))
+
+    async def _give(self, gate: CallGate, call: LiveCall, answer: ServerAnswer, after: AnswerFate) -> bool:
+        """Give an answer, or what stands in its place. Return whether the connection stays."""
+        if after in ("silence", "late") and not await self._wait(gate, call, after):
+            return False
+        messages = answer.messages
+        if after == "drop":
+            return False
+        if after == "error":
+            self._writer.write(ENDED.raw)
+            await self._writer.drain()
+            return False
+        if after in ("stale", "empty", "garbled", "too_large"):
+            if (changed := answer.struck(after, call.instead or b"")) is None:
+                self._door.notice(f"call {call.number}: its answer has no row that {after} could strike")
+            messages = changed or messages
+        elif after not in ("give", "silence", "late"):
+            self._writer.transport.abort()
+            return False
+        if self._inbox.ended.is_set():
+            gate.went(call, "disconnected")
+            return False
+        self._writer.write(b"".join(message.raw for message in messages))
+        await self._writer.drain()
+        await gate.given(call)
+        return True
+
+    async def _give_error(self, gate: CallGate, call: LiveCall) -> bool:
+        """Refuse a call, as a server does that could not serialize it: a transaction is then over, or has failed."""
+        call.failed = True
+        if self._status == b"T":
+            await self._do([made_query("ROLLBACK" if call.kept["ends"] else "SELECT 1 / 0")])
+        self._writer.write(REFUSED.raw + made(b"Z", self._status).raw)
+        await self._writer.drain()
+        await gate.given(call)
+        return True
+
+    async def _give_again(self, gate: CallGate, call: LiveCall, group: Sequence[WireMessage]) -> bool:
+        """Give the answer of an earlier call, and take back what this one's transaction did. Statements that it prepares are
+        prepared all the same."""
+        instead = call.instead or b""
+        if self._status == b"T":
+            await self._do([made_query("ROLLBACK")])
+        if prepares := [message for message in group if message.kind in b"PC"]:
+            await self._do([*prepares, made(_SYNC)])
+        given = [message.kind for message in MessageReader().messages(instead)]
+        if any(given.count(answer) != sum(each.kind == asked for each in group) for asked, answer in _ANSWERS.items()):
+            self._door.notice(f"call {call.number}: its messages are others than those of the call whose answer it would get")
+            return False
+        self._writer.write(instead)
+        await self._writer.drain()
+        await gate.given(call)
+        return True
+
+    async def _hold(self, gate: CallGate, call: LiveCall, group: Sequence[WireMessage], executed: Sequence[Execution]) -> bool:
+        """Keep a call from the server while its agent waits; a COMMIT holds the locks of its transaction meanwhile. Return
+        whether the agent waits longer."""
+
+        async def deliver() -> bytes:
+            answer = await self._exchange(group, executed)
+            if not answer.is_complete:
+                raise Undelivered("the server ended the session")
+            if not call.over.is_set():
+                read(call, answer)
+            return answer.raw
+
+        call.deliver, self.is_held = deliver, True
+        watching = asyncio.create_task(self._watch_locks(gate, call))
+        try:
+            if await self._wait(gate, call, "silence"):
+                await gate.passes(call)
+                return True
+            with suppress(TimeoutError):
+                await asyncio.wait_for(call.over.wait(), 2 * gate.patience)
+            return False
+        finally:
+            self.is_held = False
+            watching.cancel()
+
+    async def _watch_locks(self, gate: CallGate, call: LiveCall) -> None:
+        """Let a held call be done once another session waits for what it has locked."""
+        waits = False
+        while self._status == b"T" and not waits:
+            await asyncio.sleep(LOOK_AGAIN)
+            waits = await asyncio.to_thread(self._door.store.keeps_waiting, self._session)
+        if waits:
+            self._door.notice(f"call {call.number} is held no longer: another session waits for what it has locked")
+            if call in self._door.silent:
+                self._door.end_wait(call, "waits_longer")
+            gate.blocks(call)
+
+    async def _wait(self, gate: CallGate, call: LiveCall, after: AnswerFate) -> bool:
+        """Be silent until the agent disconnects, cancels, asks again, or `patience` ends. Return whether an answer is given
+        then."""
+        waiting = self._door.silent[call] = asyncio.get_running_loop().create_future()
+        left = asyncio.create_task(self._inbox.ended.wait())
+        try:
+            await asyncio.wait({waiting, left}, timeout=gate.patience, return_when=asyncio.FIRST_COMPLETED)
+            del self._door.silent[call]
+            how: WaitEnd = waiting.result() if waiting.done() else "disconnected" if left.done() else "waits_longer"
+            gate.went(call, how)
+            if how == "waits_longer" or (after == "late" and how != "disconnected"):
+                return True
+            await asyncio.wait({left}, timeout=gate.patience)
+            self._writer.transport.abort()
+            return False
+        finally:
+            left.cancel()
+
+
+def without_binding(message: WireMessage) -> WireMessage:
+    """Return a server's offer of ways to log in without those that bind to TLS: the agent's way ends here."""
+    if int.from_bytes(message.body[:4]) != _OFFER:
+        return message
+    ways = [way for way in message.body[4:].split(b"\0") if way and not way.endswith(b"-PLUS")]
+    return made(b"R", message.body[:4] + b"".join(way + b"\0" for way in ways) + b"\0")

@@ -1,0 +1,457 @@
+"""What an agent says to PostgreSQL reaches the copy as it was, and each transaction that writes is a call."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic, sleep
+from typing import Any
+
+import pytest
+from gates import ScriptedGate
+
+from bench.probe.points import AnswerFate, CallFate
+from bench.probe.run.gateway.database import DatabaseDoor
+from bench.probe.run.gateway.http import Desk
+from bench.probe.run.witness.postgres import PostgresStore
+from bench.probe.run.witness.rows import Encoding
+
+psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'recovery-bench[probe]'")
+
+SHOP = """
+CREATE TABLE orders (id text PRIMARY KEY, cents int);
+CREATE TABLE refunds (id serial PRIMARY KEY, order_id text, cents int);
+INSERT INTO orders VALUES ('o-17', 4500), ('o-18', 120);
+CREATE FUNCTION pay(o text, c int) RETURNS int LANGUAGE sql AS 'INSERT INTO refunds (order_id, cents) VALUES (o, c) RETURNING id';
+"""
+REFUND = "INSERT INTO refunds (order_id, cents) VALUES (%s, %s)"
+
+
+@dataclass
+class Shop:
+    """A database with a copy, to which the door leads."""
+
+    server: str
+    store: PostgresStore
+    agents: list[Any] = field(default_factory=list)
+
+    def asked(self, sql: str) -> list[tuple[Any, ...]]:
+        return self.store.query(sql)
+
+    @property
+    def refunds(self) -> int:
+        return int(self.asked("SELECT count(*) FROM public.refunds")[0][0])
+
+
+@pytest.fixture(scope="module")
+def made(server: str) -> Iterator[Shop]:
+    with psycopg.connect(f"{server} dbname=postgres", autocommit=True) as session:
+        session.execute("CREATE DATABASE till")
+    with psycopg.connect(f"{server} dbname=till", autocommit=True) as session:
+        session.execute(SHOP)
+    store = PostgresStore("shop", f"{server} dbname=till", Encoding(frozenset(), b""), {}, is_door=True)
+    store.make()
+    yield Shop(server, store)
+    store.remove()
+    with psycopg.connect(f"{server} dbname=postgres", autocommit=True) as session:
+        session.execute("DROP DATABASE till WITH (FORCE)")
+
+
+@pytest.fixture
+def shop(made: Shop) -> Shop:
+    made.store.change("TRUNCATE public.refunds")
+    return made
+
+
+def ran(shop: Shop, gate: ScriptedGate, act: Callable[[str], Any], hide: frozenset[str] = frozenset()) -> Any:
+    """Return what a program returns that gets the address of the door."""
+
+    async def run() -> Any:
+        numbers = itertools.count(1)
+        desk = Desk(lambda: gate, lambda: next(numbers), lambda: 1)
+        with TemporaryDirectory(prefix="pg-") as folder:
+            async with DatabaseDoor(shop.store, desk, Path(folder), hide) as door:
+                address = shop.store.dsn_at(door.host, door.port)
+                try:
+                    return await asyncio.wait_for(asyncio.to_thread(act, address), 20)
+                finally:
+                    await door.end()
+
+    return asyncio.run(run())
+
+
+def tools(gate: ScriptedGate) -> list[tuple[str, bool | None]]:
+    return [(call.tool, call.reads) for call in gate.calls]
+
+
+def refund(address: str) -> str:
+    """Pay back in a transaction. Return the error if there was one."""
+    try:
+        with psycopg.connect(address) as session:
+            session.execute(REFUND, ("o-17", 4500))
+    except psycopg.Error as error:
+        return f"{type(error).__name__} {error.sqlstate}"
+    return "paid"
+
+
+def test_a_transaction_is_a_call_at_its_commit_and_its_reads_are_calls(shop: Shop) -> None:
+    gate = ScriptedGate()
+
+    def act(address: str) -> int:
+        with psycopg.connect(address) as session:
+            [cents] = session.execute("SELECT cents FROM orders WHERE id = %s", ("o-17",)).fetchone()
+            session.execute(REFUND, ("o-17", cents))
+        return int(cents)
+
+    assert ran(shop, gate, act) == 4500
+    assert tools(gate) == [("SELECT orders", True), ("INSERT refunds", None)]
+    assert gate.calls[0].answer == [{"tag": "SELECT 1", "rows": [{"cents": "4500"}]}]
+    assert gate.calls[1].arguments == [
+        {"sql": "INSERT INTO refunds (order_id, cents) VALUES ($1, $2)", "values": ["o-17", "\\x1194"]}
+    ]
+    assert gate.calls[1].answer == [{"tag": "COMMIT"}]
+    assert gate.course == [(what, number) for number in (1, 2) for what in ("arrived", "answered", "given")]
+    assert shop.refunds == 1
+
+
+def test_what_only_reads_or_is_rolled_back_has_no_call_that_writes(shop: Shop) -> None:
+    gate = ScriptedGate()
+
+    def act(address: str) -> None:
+        with psycopg.connect(address) as session:
+            session.execute("SELECT 1 FROM orders")
+            session.commit()
+            session.execute(REFUND, ("o-17", 1))
+            session.rollback()
+            with suppress(psycopg.Error):
+                session.execute("INSERT INTO nowhere VALUES (1)")
+            session.commit()
+
+    ran(shop, gate, act)
+    assert tools(gate) == [("SELECT orders", True)]
+    assert shop.refunds == 0
+
+
+def test_a_function_that_writes_makes_its_transaction_a_call(shop: Shop) -> None:
+    """No word of the SQL says so: the server is asked."""
+    gate = ScriptedGate()
+
+    def act(address: str) -> None:
+        with psycopg.connect(address) as session:
+            session.execute("SELECT pay('o-17', 4500)")
+
+    ran(shop, gate, act)
+    assert tools(gate) == [("SELECT pay", True), ("SELECT pay", None)]
+    assert shop.refunds == 1
+
+
+STATEMENTS = {
+    "UPDATE orders SET cents = cents WHERE id = 'o-17'": ("UPDATE orders", None),
+    "UPDATE orders SET cents = 1 WHERE id = 'nobody'": ("UPDATE orders", True),
+    "SELECT cents FROM orders; SELECT 2": ("SELECT orders + SELECT", True),
+    "BEGIN; INSERT INTO refunds (cents) VALUES (3); COMMIT": ("INSERT refunds", None),
+    "INSERT INTO refunds (cents) VALUES (';''x' = $$;$$ AND 1 = 1)::int) -- ;": None,
+    "/* no /* SELECT */ */ SHOW search_path": None,
+    "": None,
+}
+
+
+@pytest.mark.parametrize("sql", STATEMENTS)
+def test_statements_on_their_own_are_calls(shop: Shop, sql: str) -> None:
+    gate = ScriptedGate()
+
+    def act(address: str) -> None:
+        with psycopg.connect(address, autocommit=True) as session, suppress(psycopg.errors.SyntaxError):
+            session.execute(sql)
+
+    ran(shop, gate, act)
+    expected = STATEMENTS[sql]
+    assert tools(gate)[:1] == ([] if expected is None and "INTO" not in sql else [expected or ("INSERT refunds", None)])
+
+
+AFTER: dict[tuple[AnswerFate, str], str] = {
+    ("break", ""): "OperationalError None",
+    ("error", ""): "AdminShutdown 57P01",
+    ("drop", ""): "OperationalError None",
+}
+
+
+@pytest.mark.parametrize(("after", "told"), [(after, told) for (after, _), told in AFTER.items()])
+def test_a_commit_whose_reply_is_lost_stands(shop: Shop, after: AnswerFate, told: str) -> None:
+    gate = ScriptedGate(after={1: after})
+    assert ran(shop, gate, refund) == told
+    assert shop.refunds == 1
+    assert ("given", 1) not in gate.course
+
+
+def test_a_refused_commit_does_nothing_and_the_session_goes_on(shop: Shop) -> None:
+    gate = ScriptedGate(before={1: "error"})
+
+    def act(address: str) -> list[str]:
+        told = []
+        with psycopg.connect(address) as session:
+            for _ in range(2):
+                try:
+                    session.execute(REFUND, ("o-17", 4500))
+                    session.commit()
+                    told.append("paid")
+                except psycopg.errors.SerializationFailure:
+                    told.append("refused")
+        return told
+
+    assert ran(shop, gate, act) == ["refused", "paid"]
+    assert shop.refunds == 1
+
+
+def test_a_refused_read_fails_its_transaction_at_the_server_too(shop: Shop) -> None:
+    gate = ScriptedGate(before={1: "error"})
+
+    def act(address: str) -> str:
+        with psycopg.connect(address) as session:
+            with pytest.raises(psycopg.errors.SerializationFailure):
+                session.execute("SELECT cents FROM orders")
+            with pytest.raises(psycopg.errors.InFailedSqlTransaction):
+                session.execute(REFUND, ("o-17", 4500))
+            session.rollback()
+            return str(session.execute("SELECT count(*) FROM refunds").fetchone())
+
+    assert ran(shop, gate, act) == "(0,)"
+
+
+def test_an_agent_that_is_killed_before_its_commit_leaves_nothing(shop: Shop) -> None:
+    assert ran(shop, ScriptedGate(before={1: "drop"}), refund) == "OperationalError None"
+    assert shop.refunds == 0
+
+
+@pytest.mark.parametrize(
+    ("after", "rows"), [("empty", []), ("too_large", None), ("garbled", "error"), ("stale", [(7,)]), ("late", [(4500,)])]
+)
+def test_a_damaged_read_is_one_answer_of_the_protocol(shop: Shop, after: AnswerFate, rows: Any) -> None:
+    first = ScriptedGate()
+
+    def asked(sql: str) -> Callable[[str], Any]:
+        def act(address: str) -> Any:
+            with psycopg.connect(address, autocommit=True) as session:
+                try:
+                    got = session.execute(sql).fetchall()
+                except (psycopg.Error, UnicodeDecodeError):
+                    got = "error"
+                assert session.execute("SELECT 5").fetchone() == (5,)
+                return got
+
+        return act
+
+    if after == "stale":
+        ran(shop, first, asked("SELECT 7"))
+    gate = ScriptedGate(after={1: after}, patience=0.2, instead=first.answers.get(1))
+    sql = "SELECT id FROM orders WHERE id = 'o-17'" if after == "garbled" else "SELECT cents FROM orders WHERE id = 'o-17'"
+    got = ran(shop, gate, asked(sql))
+    assert got == rows if rows is not None else len(got) > 1000 and set(got) == {(4500,)}
+
+
+def test_a_long_answer_passes_while_it_comes_and_still_counts_once(shop: Shop) -> None:
+    gate = ScriptedGate()
+
+    def act(address: str) -> int:
+        with psycopg.connect(address, autocommit=True) as session:
+            return sum(len(row[0]) for row in session.execute("SELECT repeat('x', 1000) FROM generate_series(1, 20000)"))
+
+    assert ran(shop, gate, act) == 20_000_000
+    assert gate.answers[1] == b""
+    assert gate.course == [("arrived", 1), ("answered", 1), ("given", 1)]
+
+
+def test_copies_in_and_out_pass(shop: Shop) -> None:
+    gate = ScriptedGate()
+
+    def act(address: str) -> bytes:
+        with psycopg.connect(address) as session:
+            with session.cursor().copy("COPY refunds (order_id, cents) FROM STDIN") as copy:
+                for number in range(5000):
+                    copy.write_row((f"o-{number}", number))
+            session.commit()
+            with session.cursor().copy("COPY (SELECT sum(cents) FROM refunds) TO STDOUT") as copy:
+                out = b"".join(bytes(data) for data in copy)
+            with pytest.raises(ZeroDivisionError), session.cursor().copy("COPY refunds (cents) FROM STDIN") as copy:
+                copy.write_row((1,))
+                _ = 1 // 0
+            session.rollback()
+            with pytest.raises(psycopg.errors.InvalidTextRepresentation):
+                with session.cursor().copy("COPY refunds (cents) FROM STDIN") as copy:
+                    copy.write("no number\n" * 100_000)
+            session.rollback()
+            assert session.execute("SELECT 1").fetchone() == (1,)
+        return out
+
+    assert ran(shop, gate, act) == b"12497500\n"
+    assert tools(gate)[0] == ("COPY refunds", None)
+    assert shop.refunds == 5000
+
+
+def test_pipelines_pass_and_are_calls_at_their_commits(shop: Shop) -> None:
+    gate = ScriptedGate()
+
+    def act(address: str) -> list[Any]:
+        with psycopg.connect(address) as session, session.pipeline() as pipeline:
+            cursors = [session.execute(REFUND + " RETURNING cents", ("o-17", number)) for number in range(300)]
+            pipeline.sync()
+            session.commit()
+            return [cursor.fetchone()[0] for cursor in cursors]
+
+    assert ran(shop, gate, act) == list(range(300))
+    assert tools(gate) == [("INSERT refunds", None)]
+    assert shop.refunds == 300
+
+
+def test_a_statement_is_cancelled_through_the_door(shop: Shop) -> None:
+    def act(address: str) -> str:
+        with psycopg.connect(address, autocommit=True) as session:
+            threading.Timer(0.2, session.cancel_safe).start()
+            began = monotonic()
+            with pytest.raises(psycopg.errors.QueryCanceled):
+                session.execute("SELECT pg_sleep(15)")
+            assert monotonic() - began < 5
+            return str(session.execute("SELECT 1").fetchone())
+
+    assert ran(shop, ScriptedGate(), act) == "(1,)"
+
+
+def test_a_held_commit_is_done_once_the_agent_has_left_and_looked(shop: Shop) -> None:
+    gate = ScriptedGate(before={1: "hold"})
+    seen = list[int]()
+
+    def act(address: str) -> str:
+        session = psycopg.connect(address)
+        session.execute(REFUND, ("o-17", 4500))
+        waiting = threading.Thread(target=lambda: suppress_errors(session.commit))
+        waiting.start()
+        sleep(0.2)
+        with socket.socket(fileno=os.dup(session.fileno())) as connection:
+            connection.shutdown(socket.SHUT_RDWR)
+        waiting.join(5)
+        with psycopg.connect(address, autocommit=True) as other:
+            seen.append(other.execute("SELECT count(*) FROM refunds").fetchone()[0])
+        return "looked"
+
+    assert ran(shop, gate, act) == "looked"
+    assert seen == [0]
+    assert shop.refunds == 1
+    assert [each for each in gate.course if each[1] == 1] == [("arrived", 1), ("disconnected", 1), ("delivered", 1)]
+
+
+def suppress_errors(work: Callable[[], Any]) -> None:
+    with suppress(psycopg.Error):
+        work()
+
+
+def test_a_held_commit_passes_once_another_session_waits_for_its_lock(shop: Shop) -> None:
+    """Else both would wait for ever."""
+    gate = ScriptedGate(before={1: "hold"}, patience=15.0)
+
+    def act(address: str) -> tuple[int, float]:
+        with psycopg.connect(address) as first, psycopg.connect(address, autocommit=True) as second:
+            first.execute("UPDATE orders SET cents = cents + 1 WHERE id = 'o-18'")
+            waiting = threading.Thread(target=first.commit)
+            began = monotonic()
+            waiting.start()
+            sleep(0.2)
+            second.execute("UPDATE orders SET cents = cents - 1 WHERE id = 'o-18'")
+            waiting.join(10)
+            return int(second.execute("SELECT cents FROM orders WHERE id = 'o-18'").fetchone()[0]), monotonic() - began
+
+    cents, seconds = ran(shop, gate, act)
+    assert (cents, seconds < 5) == (120, True)
+    assert ("waits_longer", 1) in gate.course
+    assert ("passes", 1) in gate.course
+    assert "another session waits" in gate.notes[0][1]
+
+
+def test_silence_ends_when_the_agent_cancels(shop: Shop) -> None:
+    gate = ScriptedGate(after={1: "silence"}, patience=1.0)
+
+    def act(address: str) -> str:
+        with suppress(psycopg.OperationalError), psycopg.connect(address) as session:
+            session.execute(REFUND, ("o-17", 4500))
+            threading.Timer(0.2, session.cancel_safe).start()
+            session.commit()
+            return "told"
+        return "left alone"
+
+    assert ran(shop, gate, act) == "left alone"
+    assert ("cancelled", 1) in gate.course
+    assert shop.refunds == 1
+
+
+def test_an_earlier_answer_is_given_again_and_nothing_is_done(shop: Shop) -> None:
+    first = ScriptedGate()
+    ran(shop, first, refund)
+    gate = ScriptedGate(before={1: "answer"}, instead=first.answers[1])
+    assert ran(shop, gate, refund) == "paid"
+    assert shop.refunds == 1
+
+
+@pytest.mark.parametrize("fate", ["pass", "error"])
+def test_what_is_hidden_stands_under_its_name(shop: Shop, fate: CallFate) -> None:
+    gate = ScriptedGate(before={1: fate})
+
+    def act(address: str) -> None:
+        with suppress(psycopg.Error), psycopg.connect(address, autocommit=True) as session:
+            session.execute("INSERT INTO refunds (order_id) VALUES (%s) RETURNING 'secret-9'", ("secret-8",))
+
+    ran(shop, gate, act, frozenset({"Order_ID"}))
+    [call] = gate.calls
+    assert call.arguments == [
+        {
+            "sql": "INSERT INTO refunds (order_id) VALUES ($1) RETURNING ''",
+            "Order_ID": ["INSERT INTO refunds (order_id) VALUES ($1) RETURNING 'secret-9'", "secret-8"],
+        }
+    ]
+
+
+@pytest.mark.parametrize(("role", "encryption"), [("newer", "scram-sha-256"), ("older", "md5")])
+def test_the_server_itself_asks_for_the_password(made: Shop, role: str, encryption: str) -> None:
+    with psycopg.connect(f"{made.server} dbname=till", autocommit=True) as session:
+        session.execute(f"SET password_encryption = '{encryption}'")
+        session.execute(f"CREATE ROLE {role} LOGIN SUPERUSER PASSWORD 'open'")
+        port = session.info.port
+    dsn = f"postgresql://{role}:open@127.0.0.1:{port}/till?sslmode=prefer&application_name=a%20b"
+    store = PostgresStore("shop", dsn, Encoding(frozenset(), b""), {}, is_door=True)
+    store.make()
+    try:
+        gate = ScriptedGate()
+
+        def act(address: str) -> list[str]:
+            assert address.startswith(f"postgresql://{role}:open@127.0.0.1:")
+            with psycopg.connect(address) as session:
+                row = session.execute("SELECT current_user, current_setting('application_name')").fetchone()
+            with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+                psycopg.connect(address.replace(":open@", ":shut@"))
+            with pytest.raises(psycopg.OperationalError, match="SSL"):
+                psycopg.connect(address, sslmode="require")
+            return list(row)
+
+        assert ran(Shop(made.server, store), gate, act) == [role, "a b"]
+        assert [("TLS" in what) for _, what in gate.notes] == [True]
+    finally:
+        store.remove()
+
+
+def test_no_other_database_of_the_server_is_reached(shop: Shop) -> None:
+    gate = ScriptedGate()
+
+    def act(address: str) -> str:
+        with pytest.raises(psycopg.OperationalError, match="'postgres' is not the one"):
+            psycopg.connect(address, dbname="postgres")
+        with psycopg.connect(address, dbname="till") as session:
+            return str(session.execute("SELECT current_database()").fetchone()[0])
+
+    assert ran(shop, gate, act) == shop.store.databases[1]
+    assert len(gate.notes) == 1
