@@ -170,7 +170,7 @@ def scale(session: nox.Session) -> None:
 def reexecute(session: nox.Session) -> None:
     """Trials of others on the servers that install: nox -s reexecute -- airline FILE [OPTION ...], or retail.
 
-    The options are those of `bench reexecute`; --danger delivers each effect in other ways.
+    The options are those of `bench more reexecute`; --danger delivers each effect in other ways.
     """
     install(session)
     domain, *words = session.posargs or [""]
@@ -181,12 +181,12 @@ def reexecute(session: nox.Session) -> None:
     reads = [word for pattern in TAU2_READS for word in ("--read", pattern)]
     apart = [word for name in TAU2_APART for word in ("--apart", name)]
     server = ("--mcp", f"tau2-{domain}-mcp-eval", "--variable", variable, "--ignore", "*/calls/*", *reads, *apart)
-    session.run("bench", "reexecute", *words, *server, "--answer-at", "tau2_tool_message.content")
+    session.run("bench", "more", "reexecute", *words, *server, "--answer-at", "tau2_tool_message.content")
 
 
 @nox.session
 def diagnosis(session: nox.Session) -> None:
-    """How surely `bench diagnose` names what was planted in a user's own packages: a quarter of an hour."""
+    """How surely `bench explain diagnose` names what was planted in a user's own packages: a quarter of an hour."""
     install(session)
     session.run("python", "-m", "diagnosis.own", *session.posargs, env={"PYTHONPATH": "tools"} | COMPILED_ONCE)
 
@@ -313,7 +313,7 @@ def exactly_once(session: nox.Session) -> None:
 @nox.session
 def studies(session: nox.Session) -> None:
     """The studies of boundaries and patterns anew, into reports/boundary_studies: simulation and recordings alone, a quarter of
-    an hour. Some: nox -s studies -- CONFIG ..., and so the trials that bench advise goes by: nox -s studies -- advise
+    an hour. Some: nox -s studies -- CONFIG ..., and so the trials that bench more advise goes by: nox -s studies -- advise
     advise_held_out"""
     install(session)
     session.run("python", "tools/run_studies.py", *session.posargs, env=COMPILED_ONCE)

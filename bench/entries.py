@@ -30,10 +30,10 @@ ENTRIES = {
         "bench.read.report.figures:STUDY",
     ),
     "formats": (
-        "bench.rerun.elsewhere.formats.tau:FORMATS",
-        "bench.rerun.elsewhere.formats.labels:FORMATS",
-        "bench.rerun.elsewhere.formats.sessions:FORMATS",
-        "bench.rerun.elsewhere.formats.shells:FORMATS",
+        "bench.elsewhere.formats.tau:FORMATS",
+        "bench.elsewhere.formats.labels:FORMATS",
+        "bench.elsewhere.formats.sessions:FORMATS",
+        "bench.elsewhere.formats.shells:FORMATS",
     ),
     "frames": ("bench.read.analysis.rows:OURS", "bench.worlds.read.analysis.frames:FRAMES"),
     "metrics": (

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Container
 from dataclasses import dataclass
 
-from bench.rerun.elsewhere.trials import RecordedCall, RecordedTrial, key_of
+from bench.elsewhere.trials import RecordedCall, RecordedTrial, key_of
 
 
 def repeated(trial: RecordedTrial) -> tuple[int, int]:

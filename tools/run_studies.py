@@ -4,8 +4,8 @@
 
 Two configs run at a time, each in a process of its own. Their tables and figures are the files of `reports/boundary_studies`.
 Those of the paraphrase, which git holds in the report of its run, come into `reports/paraphrase`.
-A config of another study runs if it is named, and has its folder. So have the three runs that `bench advise` goes by: their
-trials are kept.
+A config of another study runs if it is named, and has its folder. So have the three runs that `bench more advise` goes by:
+their trials are kept.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def made_anew(config: str) -> float:
 
 
 def evidence_of(folder: Path) -> dict[str, bytes]:
-    """What `bench advise` reads of a run: its manifest, and a row of each trial."""
+    """What `bench more advise` reads of a run: its manifest, and a row of each trial."""
     trials = bench.load_run(folder).trials[COLUMNS].to_csv(index=False)
     return {"manifest.json": (folder / "manifest.json").read_bytes(), TABLE: gzip.compress(trials.encode(), mtime=0)}
 

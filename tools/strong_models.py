@@ -3,7 +3,7 @@
     python tools/strong_models.py FOLDER [REEXECUTED ...]
 
 FOLDER holds the files, wherever in it; each is known by its SHA-256, and docs/results/strong_models.md says where they are.
-REEXECUTED are what `bench reexecute --danger --json` printed of them.
+REEXECUTED are what `bench more reexecute --danger --json` printed of them.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from recorded_decisions import DECISIONS, Parting, decisions, parting, repeated
 
 from bench.cli.commands.noise import noise_lines
 from bench.common.files import content_of, write_whole
+from bench.elsewhere.content import LARGEST
+from bench.elsewhere.counting import ErrorRepair, repairs
+from bench.elsewhere.reading import recorded_run
+from bench.elsewhere.trials import AGENT, RecordedRun, RecordedTrial, key_of
 from bench.read.analysis.statistics.rates import Share, share_by_instance, unpaired_rates
 from bench.read.render.drawing import BLACK, GREY, PALE, SKY, VERMILION, Look, Picture, finish, legend_of, panels, style
-from bench.rerun.elsewhere.counting import ErrorRepair, repairs
-from bench.rerun.elsewhere.reading import LARGEST, recorded_run
-from bench.rerun.elsewhere.trials import AGENT, RecordedRun, RecordedTrial, key_of
 
 FOLDER = Path(__file__).parents[1] / "reports" / "strong_models"
 FOUR, DRAWN, LATER = "GPT-4o airline, 4 trials a task", "Grok-3 retail, 503 drawn", "GPT-4o of November 2024 airline"
@@ -253,7 +254,7 @@ def sets(runs: Mapping[str, RecordedRun]) -> Iterator[str]:
 
 
 def kinds(runs: Mapping[str, RecordedRun]) -> Iterator[str]:
-    words = ("Kinds are told by words in the answer: see `KINDS` in `bench/rerun/elsewhere/counting.py`.",)
+    words = ("Kinds are told by words in the answer: see `KINDS` in `bench/elsewhere/counting.py`.",)
 
     def rows() -> Iterator[Sequence[object]]:
         for name, run in runs.items():
@@ -340,7 +341,7 @@ def partings(runs: Mapping[str, RecordedRun]) -> Iterator[str]:
     yield ""
     always, never, mixed, *_ = pair_numbers(runs[FOUR])
     yield f"In its four trials GPT-4o solved {always} tasks always, {never} never, and {mixed} of {len(tasks)} in some."
-    yield "`bench noise` says of them:"
+    yield "`bench more noise` says of them:"
     yield ""
     every = {task: [bool(trial.solved) for trial in trials] for task, trials in tasks.items()}
     yield from (f"- {line}" for line in noise_lines(every, 0.05))

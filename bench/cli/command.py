@@ -11,7 +11,7 @@ from typing import Annotated, Any, cast
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-from bench.common.errors import BenchError, ConfigError
+from bench.common.errors import BenchError, ConfigError, nearest, one_line
 
 FIRST = ("probe", "run", "report", "compare", "trace", "scorecard", "new", "check")
 """The commands that help lists first, in the order in which people need them; all others stand under "More"."""
@@ -67,7 +67,22 @@ class SuggestingCommand(TyperCommand):
                 raise typer.Exit(exit_code(stop.by)) from None
 
 
-class Commands(TyperGroup):
+class CommandGroup(TyperGroup):
+    """A group of commands that answers a wrong name with the nearest, and a name of one of its groups with where it stands."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        typed = args[0]
+        if typed not in self.commands and not typed.startswith("-"):
+            names = list(self.commands)
+            for name, command in self.commands.items():
+                names += [f"{name} {inner}" for inner in getattr(command, "commands", ())]
+            in_group = next((name for name in names if name.endswith(f" {typed}")), None)
+            where = f"it is: {ctx.command_path} {in_group}" if in_group else nearest(typed, names)
+            ctx.fail(f"no such command '{one_line(typed, 60)}'; {where}")
+        return super().resolve_command(ctx, args)
+
+
+class Commands(CommandGroup):
     """Lists the commands that people need first, then all others."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  as typer calls it
@@ -84,8 +99,19 @@ class Commands(TyperGroup):
                     formatter.write_dl(rows)
 
 
+def group_of(help_: str | None = None) -> typer.Typer:
+    """Return a group of commands, without any yet."""
+    return typer.Typer(cls=CommandGroup, help=help_, no_args_is_help=True, rich_markup_mode=None)
+
+
 def add_command(to: typer.Typer, name: str, command: Any) -> None:
-    """Add a command, or a group of commands, that refuses a repeated option."""
+    """Add a command, or a group of commands, that refuses a repeated option. `GROUP NAME` stands in the group."""
+    group, _, name = name.rpartition(" ")
+    if group:
+        inside = next((info.typer_instance for info in to.registered_groups if info.name == group), None)
+        if inside is None:
+            to.add_typer(inside := group_of(), name=group)
+        to = inside
     if isinstance(command, typer.Typer):
         to.add_typer(command, name=name)
         added = command.registered_commands

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CommandPart(Part):
-    """A command. `path` is its function, whose arguments and help typer reads, or a typer app. Its module must not import
-    pandas. `help` is the first line of its help, by which `bench --help` need not import it."""
+    """A command, or with `GROUP NAME` as its name a command of a group. `path` is its function, whose arguments and help typer
+    reads, or a typer app; a group has none. Its module must not import pandas. `help` is the first line of its help, by which
+    `bench --help` need not import it."""
 
-    path: str
+    path: str = ""
     help: str = ""
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from bench.cli.command import add_command, app_of, run_command
+from bench.cli.command import add_command, app_of, group_of, run_command
 from bench.cli.command_part import COMMANDS
 from bench.cli.completion import model_names, pack_names, plan_names, run_names
 from bench.cli.doctor import WITHOUT_THEM, guards_table, versions_table
@@ -50,17 +50,14 @@ app = app_of()
 out, err = Terminal(), Terminal(stderr=True)
 
 
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print all findings, limits and verdicts of the report.")]
-
-
 def list_(
     kind: Annotated[str | None, typer.Argument(autocompletion=kind_names, help="One kind of part, such as effects.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: of each kind its names.")] = False,
     scenarios: PacksOption = PACKS,
 ) -> None:
-    """List packs, architectures, models, faults, metrics and tables.
+    """List what a config can name: packs, models, faults, and more.
 
-    Studies and export forms are listed too, and what other packages bring.
+    Architectures, metrics, tables, studies and export forms are listed too, and what other packages bring.
 
     For example: bench list effects
     """
@@ -68,9 +65,9 @@ def list_(
 
 
 def doctor() -> None:
-    """Show the sandbox guards of this machine and all versions.
+    """Check whether this machine can run models' code safely.
 
-    Exits with 1 if a guard is missing.
+    It shows the guards of the sandbox and all versions. Exits with 1 if a guard is missing.
 
     For example: bench doctor
     """
@@ -94,11 +91,11 @@ def run(
     ] = None,
     scenario: Annotated[
         list[str] | None,
-        typer.Option("--scenario", "--pack", autocompletion=pack_names, help="Run this pack; may be given more than once."),
+        typer.Option(autocompletion=pack_names, help="Run this pack; may be given more than once."),
     ] = None,
     architecture: Annotated[
         list[str] | None,
-        typer.Option("--architecture", "--system", help="Run this architecture alone; may be given more than once."),
+        typer.Option(help="Run this architecture alone; may be given more than once."),
     ] = None,
     plan: Annotated[
         list[str] | None,
@@ -106,14 +103,14 @@ def run(
     ] = None,
     repetitions: Annotated[
         str | None,
-        typer.Option(metavar="N|N-M", help="How many repetitions, or a range such as 6-10 for `bench merge`."),
+        typer.Option(metavar="N|N-M", help="How many repetitions, or a range such as 6-10 for `bench more merge`."),
     ] = None,
     instances: Annotated[
         int | None,
-        typer.Option("--instances", "--limit", min=1, help="Run this many instances of each pack, drawn by the config's seed."),
+        typer.Option(min=1, help="Run this many instances of each pack, drawn by the config's seed."),
     ] = None,
     shard: Annotated[
-        str | None, typer.Option(metavar="N/M", help="Run this shard of the trials; `bench merge` joins shards.")
+        str | None, typer.Option(metavar="N/M", help="Run this shard of the trials; `bench more merge` joins shards.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="The run's folder under results/.")] = None,
     tag: Annotated[
@@ -154,11 +151,12 @@ def run(
     on_page: Annotated[
         bool, typer.Option("--watch", help="Show a page of the run while it goes on, as `bench watch` does.")
     ] = False,
-    verbose: Verbose = False,
     unguarded: UnguardedOption = False,
     scenarios: PacksOption = PACKS,
 ) -> None:
-    """Run a config; the same command continues a stopped run.
+    """Measure what failures cost the agents that a config names.
+
+    The same command continues a stopped run.
 
     For example: bench run configs/smoke.toml --report
     """
@@ -205,7 +203,7 @@ def run(
                 err.print(f"no report is written; of what is recorded it is made by: bench report {folder.name}")
             raise
     if then_report:
-        _report([folder], REPORTS / folder.name, verbose)
+        _report([folder], REPORTS / folder.name)
     else:
         acts = any(scenario.environment for scenario in matrix.scenarios.values())
         out.print(f"next: {f'bench scorecard {folder.name}, ' if acts else ''}bench report {folder.name}")
@@ -221,9 +219,11 @@ def report(
         ),
     ],
     to: Annotated[Path | None, typer.Option(help="Where to write; reports/RUN, or reports/RUN+RUN, if not given.")] = None,
-    verbose: Verbose = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print all findings, limits and verdicts of the report.")
+    ] = False,
 ) -> None:
-    """Write the tables, figures and page of one run or several.
+    """Make a page of runs to read: what came out, tables, figures.
 
     A report of several runs shows what they share: the seed, packs that ask the same, and fault plans with the same text. Their
     trials then met the same faults and are paired. What not all runs have is named and left out. An architecture or a model
@@ -240,7 +240,7 @@ def report(
 
 
 @uncollected()  # of a report only its figures leave cycles, and they are few
-def _report(folders: list[Path], target: Path, verbose: bool) -> None:
+def _report(folders: list[Path], target: Path, verbose: bool = False) -> None:
     # Here, because these import pandas and matplotlib, and no other command should wait for that.
     from bench.read.analysis.arms import shortfalls  # noqa: PLC0415
     from bench.read.analysis.frames import load_run  # noqa: PLC0415
@@ -279,7 +279,7 @@ def regrade(
 
     The packs' present graders are used, and the report says so.
 
-    For example: bench regrade smoke-simulated
+    For example: bench more regrade smoke-simulated
     """
     for run in runs:
         folder = folder_of(run)
@@ -296,7 +296,7 @@ def add_commands(to: typer.Typer) -> None:
                 with foreign_code(part.home):
                     add_command(alone := typer.Typer(), part.name, part.load(part.path))
                     typer.main.get_command(alone)  # typer reads a function's arguments here, for all commands together
-            add_command(to, part.name, part.load(part.path))
+            add_command(to, part.name, part.load(part.path) if part.path else group_of(part.help))
         except Unusable as error:
             COMMANDS.leave_out(part, str(error))
 

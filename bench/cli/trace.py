@@ -27,7 +27,7 @@ def trace(
     ] = None,
     scenarios: PacksOption = PACKS,
 ) -> None:
-    """Show the trials behind a claim or, with --trial, one trial.
+    """Show call by call what happened in a trial, or behind a claim.
 
     A trial is shown with its calls, the verifier's verdict on each reply and the reason, its faults, and the model's last
     reply. A trial in a world is shown with its tool calls and the rows that each changed, events, approvals, crashes, refusals

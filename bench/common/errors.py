@@ -203,7 +203,7 @@ class UndeclaredCalls(Exception):
     """Calls were in flight together, and virtual time could not tell when each began: their seconds would be a guess."""
 
 
-MOST_NAMED, LONGEST_LIST = 40, 800
+MOST_NAMED, LONGEST_LIST = 12, 400
 """The most known names in an error line, and the most characters of them."""
 SURELY = 0.7
 """A known name that is nearer than this (1 is the same) is named without others."""

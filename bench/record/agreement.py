@@ -77,7 +77,7 @@ def refuse_other(there: Manifest, now: Manifest, folder: Path) -> None:
     for name, pack in now.scenarios.items():
         if grading.get(name) != pack.graded_by:
             problem = f"{folder}: was graded by another version of the grader of '{name}'"
-            raise ResultsError(f"{problem}; make its grades anew by `bench regrade {folder.name}`, then go on")
+            raise ResultsError(f"{problem}; make its grades anew by `bench more regrade {folder.name}`, then go on")
     if of_code:
         what = ", another ".join(map(_with_versions, of_code))
         versions = f"it was recorded under {there.code.text}, and this is {now.code.text}"

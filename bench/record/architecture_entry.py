@@ -53,8 +53,8 @@ class ArchitectureEntry(ConfigEntry):
     """Whether subtasks whose inputs are there are asked at the same time. `static` and `runtime_structured` have such a form,
     and so does a function of yours that takes `parallel`."""
     policy: Path | None = Field(None, exclude_if=lambda policy: policy is None)
-    """A file from `bench learn`, for `learned_policy` and for a function of yours that takes `policy`. Its content is part of
-    the variant's identity, and no instance on which it was learned is run."""
+    """A file from `bench more learn`, for `learned_policy` and for a function of yours that takes `policy`. Its content is part
+    of the variant's identity, and no instance on which it was learned is run."""
     remedies: bool = Field(False, exclude_if=lambda remedies: not remedies)
     """In a world: whether a pattern has its author's remedies. Else it runs bare."""
     strength: Strength | None = Field(None, exclude_if=lambda strength: strength is None)

@@ -140,7 +140,7 @@ def _checked(archive: Path) -> zipfile.ZipFile:
         problem = f"unpacks to more than {LARGEST // 2**30} GiB"
     if problem:
         listed.close()
-        raise ResultsError(f"{archive}: {problem}; make it anew with `bench archive`")
+        raise ResultsError(f"{archive}: {problem}; make it anew with `bench more archive`")
     return listed
 
 

@@ -31,7 +31,7 @@ def lacks_of_answer(trial: TrialRecord) -> Iterator[str]:
 
 
 def misplaced(records: Sequence[tuple[int, NewGrade | Regrade]], scenarios: Mapping[str, str]) -> LineDefects:
-    """Yield the new grades that no `bench regrade` can have left. `scenarios`: trial -> its scenario.
+    """Yield the new grades that no `bench more regrade` can have left. `scenarios`: trial -> its scenario.
 
     A regrade writes a line with the number of grades of one scenario that changed, followed by these grades. A regrade that was
     killed writes fewer; the next one of its scenario adds the missing ones.
@@ -55,4 +55,4 @@ def misplaced(records: Sequence[tuple[int, NewGrade | Regrade]], scenarios: Mapp
 
 def _lacking(done: Regrade | None, at: int, left: int, last: Mapping[str, int]) -> LineDefects:
     if done and left and last[done.scenario] == at:
-        yield at, f"says that {done.changed} grades changed, and {left} of them are lost; `bench regrade` makes them again"
+        yield at, f"says that {done.changed} grades changed, and {left} of them are lost; `bench more regrade` makes them again"

@@ -75,7 +75,7 @@ class ManifestPack(ManifestPart):
 
 
 class Merged(ManifestPart):
-    """A part of a run from `bench merge`, as it was recorded: its number of trials, the digest of all its files (`bench
+    """A part of a run from `bench more merge`, as it was recorded: its number of trials, the digest of all its files (`bench
     verify`), and the machine."""
 
     name: str

@@ -60,8 +60,8 @@ class FaultEntry(ConfigEntry):
     tool takes no call, ten by default. For `late`: how much later the agent hears of the event, a day by default. No other
     effect uses it."""
     only: Many[StrikeEntry] | None = Field(None, exclude_if=lambda only: only is None)
-    """Only these of the strikes that the trigger draws are made; the draws stay those of the whole plan. `bench shrink` writes
-    it."""
+    """Only these of the strikes that the trigger draws are made; the draws stay those of the whole plan. `bench explain
+    shrink` writes it."""
 
     @field_validator("attempts", mode="before")
     @classmethod

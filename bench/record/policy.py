@@ -1,7 +1,7 @@
 """A learned policy: which subtasks of a pack are asked for in one call, and on which instances that was learned.
 
-`bench learn` writes it as a file, which a config's variant names. The ids of trials that follow it depend on its calls and on
-the instances that it was learned on; the run that it was learned from is only noted.
+`bench more learn` writes it as a file, which a config's variant names. The ids of trials that follow it depend on its calls and
+on the instances that it was learned on; the run that it was learned from is only noted.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def read_policy(path: Path) -> LearnedPolicy:
         wrong = f"is not a policy: {first_violation(error).line}"
     except ValueError as error:
         wrong = str(error)
-    raise ConfigError(f"{path}: {wrong}; bench learn RUN --to FILE writes a policy")
+    raise ConfigError(f"{path}: {wrong}; bench more learn RUN --to FILE writes a policy")
 
 
 def seen_by(policies: Mapping[str, LearnedPolicy], pack: str) -> frozenset[str]:

@@ -108,7 +108,7 @@ def read_responses(folder: Path) -> Iterator[ResponseRecord]:
 
 @dataclass(frozen=True)
 class Grades:
-    """The results of `bench regrade`: the present grades by trial, and their history."""
+    """The results of `bench more regrade`: the present grades by trial, and their history."""
 
     grades: Mapping[str, NewGrade]
     history: tuple[Regrade, ...] = ()

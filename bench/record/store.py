@@ -4,7 +4,7 @@ manifest.json    the run's config, code, packages, machine, models and packs; wr
 trials.jsonl     one line for each session and trial, each written whole in one call
 responses.jsonl  one line for each response, written as it arrives: a trial that is killed need not ask again
 texts.jsonl      {"digest": ..., "text": ...}: each prompt and reply once; texts are written before what names them
-grades.jsonl     new grades from `bench regrade` after the run; most runs have none
+grades.jsonl     new grades from `bench more regrade` after the run; most runs have none
 
 Each line of trials, responses and grades is chained to the one before (`bench.record.chain`); a digest names each text.
 """

@@ -19,7 +19,7 @@ from bench.rerun.rerun import TrialFailure
 SHOWN = 3
 """Trials that a first screen shows."""
 ADVICE: Mapping[MendedPart, str] = {
-    "proposer": "ask another model, or tell this model more; bench diverge says what another model would change",
+    "proposer": "ask another model, or tell this model more; bench explain diverge says what another model would change",
     "verifier": 'check each proposal against the policy and the rules before it takes effect (strength = "business_rule")',
     "commit": 'give each effect a key and the versions that were read (commit = "compare_and_swap")',
     "signal": 'call a rejection a rejection, and give its reason (signal = "typed")',

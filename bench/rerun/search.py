@@ -2,7 +2,7 @@
 
 A schedule is a set of strikes of a plan's faults. The search begins with the places of the control: its calls, effects and
 events. It strikes each effect once alone. Then it adds strikes to the schedules that did most damage: in turn near what they
-strike, such as a second try, and at the effects that they were tried with least. Random search learns nothing.
+strike, such as a second try, and at the effects that they were tried with least.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ from bench.run.trial.faults import Fault, FaultPlan, Strike
 
 MOST_STRIKES = 3
 """Strikes in one schedule. Failures that need more strikes are rare, and no search finds them within some hundred trials."""
-MOST_DRAWS = 100
-"""Draws of random search without a new schedule, after which it ends."""
 StrikeSet = frozenset[PlacedStrike]
 RunPlan = Callable[[FaultPlan], Awaitable[TrialResult]]
 Strategy = Callable[["Seen", Random], StrikeSet | None]
@@ -92,7 +90,7 @@ class SearchResult:
         return 1 + self.tried.index(self.worst)
 
 
-async def search(run: RunPlan, menu: FaultPlan, trials: int, seed: int, strategy: Strategy | None = None) -> SearchResult:
+async def search(run: RunPlan, menu: FaultPlan, trials: int, seed: int = 1, strategy: Strategy | None = None) -> SearchResult:
     """Search for the schedule of faults that does most damage.
 
     Args:
@@ -158,17 +156,6 @@ def _untried(seen: Seen, parent: Tried) -> list[PlacedStrike]:
 
 def _effect(place: PlacedStrike) -> tuple[str, str]:
     return place[1].target, place[1].key
-
-
-def at_random(seen: Seen, draw: Random) -> StrikeSet | None:
-    """Draw at most `MOST_STRIKES` of the places seen, all with the same chance. Return None if `MOST_DRAWS` draws give no new
-    schedule."""
-    places = list(seen.places)
-    for _ in range(MOST_DRAWS if places else 0):
-        size = draw.randint(1, min(MOST_STRIKES, len(places)))
-        if (schedule := frozenset(draw.sample(places, size))) not in seen.tried:
-            return schedule
-    return None
 
 
 def under(menu: FaultPlan, schedule: StrikeSet) -> FaultPlan:

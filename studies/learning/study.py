@@ -1,7 +1,7 @@
 """What rejections teach: a policy is learned from one run's trials, and judged in another run, on instances it has not seen.
 
-`bench learn` learns it: `bench.rerun.learning` says how. A second table says whether a cut that was learned, or that a model
-derives, pays beside each cut by the authors.
+`bench more learn` learns it: `bench.rerun.learning` says how. A second table says whether a cut that was learned, or that a
+model derives, pays beside each cut by the authors.
 """
 
 from __future__ import annotations

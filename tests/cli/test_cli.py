@@ -261,20 +261,21 @@ def test_all_commands_say_the_same_of_a_run_that_is_not_there(tmp_path: Path) ->
     line = "bench: results/nothing: holds no run (no manifest.json); name a folder that `bench run` wrote\n"
     commands = (
         ["report"],
-        ["diagnose"],
-        ["diverge"],
+        ["explain diagnose"],
+        ["explain diverge"],
         ["scorecard"],
-        ["regrade"],
+        ["more regrade"],
         ["trace", "--trial", "t"],
         ["trace", "no.such.claim"],
-        ["shrink", "--trial", "t"],
+        ["explain shrink", "--trial", "t"],
     )
     for command, *options in commands:
-        assert refused(bench(tmp_path, command, "nothing", *options)) == line, command
+        assert refused(bench(tmp_path, *command.split(), "nothing", *options)) == line, command
     (tmp_path / "results" / "nothing-simulated").mkdir(parents=True)
     (tmp_path / "results" / "smoke.zip").touch()
-    for command, *options in (*commands, ["export"], ["verify"], ["archive"], ["compare"], ["merge", "--name", "whole"]):
-        words = [command, "nothing-simulatd", *options, *(["other"] if command == "compare" else [])]
+    others = (["export"], ["verify"], ["more archive"], ["compare"], ["more merge", "--name", "whole"])
+    for command, *options in (*commands, *others):
+        words = [*command.split(), "nothing-simulatd", *options, *(["other"] if command == "compare" else [])]
         line = "bench: results/nothing-simulatd: holds no run; did you mean 'nothing-simulated'?\n"
         assert refused(bench(tmp_path, *words)) == line, command
     assert refused(bench(tmp_path, "report", "x")).endswith("holds no run; known: nothing-simulated, smoke\n")
@@ -430,6 +431,6 @@ def test_a_template_that_the_disk_does_not_hold_is_one_line_that_names_a_file(tm
 def test_an_archive_is_told_with_its_size_in_a_unit_that_fits(tmp_path: Path) -> None:
     workplace(tmp_path)
     bench(tmp_path, "run", "configs/small.toml")
-    code, out, _ = bench(tmp_path, "archive", "small-simulated")
+    code, out, _ = bench(tmp_path, "more", "archive", "small-simulated")
     kept = "the folder results/small-simulated is kept, and you may remove it"
     assert code == 0 and re.fullmatch(rf"results/small-simulated\.zip has \d+\.\d kB; {kept}\n", out)

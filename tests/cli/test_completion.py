@@ -31,7 +31,7 @@ plan.lost_field.faults = [{ point = "output", effect = "missing_field", attempts
         ("bench run broken.toml --plan no", 4, ["none"]),
         ("bench run mine.toml --model sim", 4, ["simulated"]),
         ("bench run mine.toml --plan lo", 4, ["lost_field"]),
-        ("bench run mine.toml --pack de", 4, ["demo"]),
+        ("bench run mine.toml --scenario de", 4, ["demo"]),
         ("bench nothing-like-it", 1, []),
     ],
 )

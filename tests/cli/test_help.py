@@ -26,12 +26,25 @@ def test_help_names_each_command_in_a_whole_sentence_eight_first_and_the_version
     code, out, _ = bench(tmp_path, "--help")
     commands = out.partition("\nFirst:\n")[2]
     shown = [line for line in commands.splitlines() if line.startswith("  ")]
-    first = [line.split()[0] for line in commands.partition("\nMore:\n")[0].splitlines() if line.strip()]
+    first, more = ([line.split()[0] for line in part.splitlines() if line.strip()] for part in commands.split("\nMore:\n"))
     assert first == ["probe", "run", "report", "compare", "trace", "scorecard", "new", "check"]
-    assert code == 0 and len(shown) >= 16 and "Commands:" not in out
+    assert code == 0 and {"list", "runs", "serve", "explain", "import", "export", "watch", "verify", "doctor"} <= {*more}
+    assert len(more) <= 12 and "Commands:" not in out
     assert [line for line in shown if not line.endswith(".") or line.endswith("...")] == []
     code, out, _ = bench(tmp_path, "--version")
     assert code == 0 and re.fullmatch(r"recovery-bench \d+\.\d+\.\d+\n", out)
+
+
+@pytest.mark.parametrize("group", ["explain", "more"])
+def test_a_groups_help_names_its_commands_and_each_name_without_its_group_is_told_in_full(tmp_path: Path, group: str) -> None:
+    _, out, _ = bench(tmp_path, group, "--help")
+    inner = [line.split()[0] for line in out.partition("\nCommands:\n")[2].splitlines()]
+    assert [f"bench {group} {name}" for name in inner] == [
+        name for name, _ in command_pages.commands() if name.startswith(f"bench {group} ")
+    ]
+    for name in inner:
+        code, out, err = bench(tmp_path, name, "RUN")
+        assert (code, out, err) == (2, "", f"bench: no such command '{name}'; it is: bench {group} {name}; see: bench --help\n")
 
 
 @pytest.mark.parametrize("name", [name for name, _ in command_pages.commands()])
@@ -50,8 +63,9 @@ def test_the_help_of_each_command_has_an_example_and_says_what_each_option_does(
         (("run",), "bench: missing argument 'config'; see: bench run --help\n"),
         (("run", "x.toml", "--frob"), "bench: no such option: --frob; see: bench run --help\n"),
         (("run", "x.toml", "--name"), "bench: option '--name' requires an argument; see: bench run --help\n"),
-        (("xyzzy",), "bench: no such command 'xyzzy'; see: bench --help\n"),
-        (("rnu",), "bench: no such command 'rnu'; did you mean 'run'; see: bench --help\n"),
+        (("rnu",), "bench: no such command 'rnu'; did you mean 'run' or 'runs'; see: bench --help\n"),
+        (("comprae",), "bench: no such command 'comprae'; did you mean 'compare'; see: bench --help\n"),
+        (("explain", "shrikn"), "bench: no such command 'shrikn'; did you mean 'shrink'; see: bench explain --help\n"),
         (("runs", "--tag"), "bench: option '--tag' requires an argument; see: bench runs --help\n"),
     ],
 )

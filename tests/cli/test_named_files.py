@@ -40,7 +40,7 @@ FILES = {
 }
 RUNS = {
     "report": ("report", "{run}"),
-    "regrade": ("regrade", "{run}"),
+    "regrade": ("more", "regrade", "{run}"),
     "export": ("export", "{run}"),
     "verify": ("verify", "{run}"),
     "trace": ("trace", "{run}", "table2.calls.static"),

@@ -80,7 +80,7 @@ def test_going_on_runs_only_what_is_missing_and_every_page_says_so(folder: Path)
 def test_different_code_is_never_merged(folder: Path) -> None:
     place = folder.parents[1]
     bench(place, *MORE, OPTION)
-    line = refused(bench(place, "merge", "small-simulated", "small-simulated", "--name", "both"))
+    line = refused(bench(place, "more", "merge", "small-simulated", "small-simulated", "--name", "both"))
     assert "other code went on with it, and different code is not merged" in line
 
 

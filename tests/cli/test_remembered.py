@@ -54,8 +54,8 @@ def test_commands_on_a_run_need_not_be_told_again_where_its_packs_are(away: Path
     told = f"packs: {away.parent / 'some packs'}, as you named them for results/away\n"
     for words in (
         ("trace", "away", "--trial", trial(away)),
-        ("diagnose", "away", "--most", "1"),
-        ("regrade", "away"),
+        ("explain", "diagnose", "away", "--most", "1"),
+        ("more", "regrade", "away"),
         ("report", "away"),
     ):
         code, out, err = bench(away, *words)
@@ -66,7 +66,7 @@ def test_commands_on_a_run_need_not_be_told_again_where_its_packs_are(away: Path
 
 def test_the_command_that_shrink_and_search_print_works_as_printed(away: Path) -> None:
     of = ("--plan", "crash", "--architecture", "state_machine", "--scenario", "trips/all", "--trials", "4")
-    shrink, search = ("shrink", "away", "--trial", trial(away)), ("search", "away.toml", *of)
+    shrink, search = ("explain", "shrink", "away", "--trial", trial(away)), ("explain", "search", "away.toml", *of)
     for words in (shrink, search):
         code, out, err = bench(away, *words)
         assert code == 0, err
@@ -86,7 +86,7 @@ def test_a_run_that_somebody_sent_chooses_no_folder(away: Path, tmp_path: Path) 
     manifest.write_text(manifest.read_text().replace("{", f'{{"packs": ["{WORLDS}"],', 1), encoding="utf-8")
     _, out, err = bench(tmp_path, "trace", "away", "--trial", trial(away))
     assert err == "" and "its pack is not here; bench trace --scenarios DIR names its folder" in out
-    code, _, err = bench(tmp_path, "diagnose", "away")
+    code, _, err = bench(tmp_path, "explain", "diagnose", "away")
     assert code == 2 and "name that with --scenarios DIR" in err
 
 

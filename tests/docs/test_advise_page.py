@@ -107,7 +107,7 @@ def test_the_page_says_what_the_choice_is_without_composition_and_that_it_does_n
 
 def test_the_pages_first_screen_is_what_the_command_prints(tmp_path: Path) -> None:
     (tmp_path / "reports").symlink_to(ROOT / "reports")
-    code, out, _ = bench(tmp_path, "advise", str(ROOT / "configs" / "workloads" / "returns.toml"))
+    code, out, _ = bench(tmp_path, "more", "advise", str(ROOT / "configs" / "workloads" / "returns.toml"))
     assert code == 0 and out.strip() in PAGE and len(out.splitlines()) <= 12
 
 

@@ -86,7 +86,7 @@ def test_the_pairs_of_a_mixed_model_are_five() -> None:
 def test_twenty_incidents_teach_to_keep_all_six_subtasks_apart() -> None:
     policy = learn(INCIDENTS, [ROOT / "scenarios"], "runtime_structured", "none", count=20).packs["incidents"]
     assert [len(call) for call in policy.calls] == [1] * 6
-    assert "From these rejections `bench learn` keeps all six subtasks apart" in page("results/incidents")
+    assert "From these rejections `bench more learn` keeps all six subtasks apart" in page("results/incidents")
 
 
 def test_the_model_that_orchestrates_solved_no_trial_and_damaged_each() -> None:

@@ -111,7 +111,7 @@ def test_what_would_write_to_an_archived_run_is_refused_in_one_line(archived: Pa
         RunWriter(archived, read_manifest(archived))
     with pytest.raises(ResultsError, match=refused), writing(archived):
         pass
-    code, _, err = command(archived.parent.parent, "regrade", archived.name)
+    code, _, err = command(archived.parent.parent, "more", "regrade", archived.name)
     assert code == 2 and refused in err and err.count("\n") == 1
     assert not archived.exists()
 
@@ -200,7 +200,7 @@ def test_an_archive_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(ar
         content[at + 24 : at + 28] = (LARGEST // 4).to_bytes(4, "little")
         at = content.find(b"PK\x01\x02", at + 4)
     zip_of(archived).write_bytes(content)
-    with pytest.raises(ResultsError, match=r"unpacks to more than 4 GiB; make it anew with `bench archive`"):
+    with pytest.raises(ResultsError, match=r"unpacks to more than 4 GiB; make it anew with `bench more archive`"):
         member(zip_of(archived), MANIFEST)
 
 

@@ -188,7 +188,7 @@ def test_a_regrade_that_lost_its_grades_is_found_until_it_is_made_again(whole: P
     folder = plain_copy(whole, tmp_path / "run")
     first, other = [trial.id for trial in read_trials(whole)][:2]
     append_grades(folder, [Regrade("2026", "tiny", "9ade", 8, 2), NewGrade(first, "wrong", Grade(False, 0.0, {}))])
-    lost = "grades.jsonl: line 1 says that 2 grades changed, and 1 of them are lost; `bench regrade` makes them again"
+    lost = "grades.jsonl: line 1 says that 2 grades changed, and 1 of them are lost; `bench more regrade` makes them again"
     assert defects_of(folder) == [lost]
     append_grades(folder, [Regrade("2026", "tiny", "9ade", 8, 1), NewGrade(other, "wrong", Grade(False, 0.0, {}))])
     assert defects_of(folder) == []

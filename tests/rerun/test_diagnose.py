@@ -207,4 +207,4 @@ def test_the_command_ends_with_0_where_all_is_explained(
     folder: Path, bare: dict[str, Diagnosis], more: list[str], code: int
 ) -> None:
     assert bare
-    assert CliRunner().invoke(app, ["diagnose", str(folder), *more]).exit_code == code
+    assert CliRunner().invoke(app, ["explain", "diagnose", str(folder), *more]).exit_code == code

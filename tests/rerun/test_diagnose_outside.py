@@ -37,7 +37,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_served_trial_is_not_run_again_and_the_answer_says_why(served: Path) -> None:
-    code, out, err = bench(served, "diagnose", "outside")
+    code, out, err = bench(served, "explain", "diagnose", "outside")
     assert (code, err) == (3, "")
     lines = out.splitlines()
     assert lines[0] == "None of 2 failed trials of outside can be diagnosed."
@@ -47,13 +47,13 @@ def test_a_served_trial_is_not_run_again_and_the_answer_says_why(served: Path) -
 
 
 def test_one_served_trial_is_told_of_as_well(served: Path) -> None:
-    code, out, _ = bench(served, "diagnose", "outside", "--trial", "worst")
+    code, out, _ = bench(served, "explain", "diagnose", "outside", "--trial", "worst")
     assert code == 3
     assert "It cannot be diagnosed: 'external' is not started from here" in out
 
 
 def test_nothing_can_be_shrunk_of_a_served_trial(served: Path) -> None:
-    code, out, err = bench(served, "shrink", "outside", "--trial", "worst")
+    code, out, err = bench(served, "explain", "shrink", "outside", "--trial", "worst")
     assert (code, out, len(err.splitlines())) == (2, "", 1)
     assert "'external' is not started from here" in err
 
@@ -93,9 +93,9 @@ def test_keys_hold_no_effect_to_its_versions_so_that_a_stale_effect_clears_no_co
     assert any("the commit was not asked, since a key does not hold" in line for line in trial_lines(diagnosis))
 
 
-@pytest.mark.parametrize("words", [("diagnose", "nowhere"), ("diverge", "nowhere"), ("shrink", "nowhere", "--trial", "worst")])
-def test_a_run_that_is_not_there_is_named_in_one_line(words: tuple[str, ...], tmp_path: Path) -> None:
-    code, out, err = bench(tmp_path, *words)
+@pytest.mark.parametrize("words", ["diagnose nowhere", "diverge nowhere", "shrink nowhere --trial worst"])
+def test_a_run_that_is_not_there_is_named_in_one_line(words: str, tmp_path: Path) -> None:
+    code, out, err = bench(tmp_path, "explain", *words.split())
     assert (code, out) == (2, "")
     assert err == "bench: results/nowhere: holds no run (no manifest.json); name a folder that `bench run` wrote\n"
 
@@ -105,6 +105,6 @@ def test_a_run_without_any_trial_is_not_said_to_be_unharmed(served: Path, tmp_pa
     folder.mkdir(parents=True)
     (folder / "manifest.json").write_bytes((served / "results" / "outside" / "manifest.json").read_bytes())
     (folder / "trials.jsonl").write_text("")
-    code, out, err = bench(tmp_path, "diagnose", "empty")
+    code, out, err = bench(tmp_path, "explain", "diagnose", "empty")
     assert (code, out) == (2, "")
     assert "no trial has ended yet; go on with its bench run" in err

@@ -73,7 +73,9 @@ def test_the_first_effect_that_differs_is_named(apart: Path) -> None:
 
 
 def test_the_command_ends_with_0_within_the_limit_and_with_3_where_it_cannot_be_told(apart: Path) -> None:
-    ended = [CliRunner().invoke(app, ["diverge", str(apart), "--json", "--limit", limit]) for limit in ("1.0", "0.3")]
+    ended = [
+        CliRunner().invoke(app, ["explain", "diverge", str(apart), "--json", "--limit", limit]) for limit in ("1.0", "0.3")
+    ]
     assert [each.exit_code for each in ended] == [0, 3]
     assert [json.loads(each.output)["verdict"] for each in ended] == ["within", "inconclusive"]
 
@@ -81,7 +83,7 @@ def test_the_command_ends_with_0_within_the_limit_and_with_3_where_it_cannot_be_
 def test_the_command_ends_with_1_beyond_the_limit(tmp_path: Path) -> None:
     models = {"right": MODELS["right"], "silent": {"kind": "simulated", "failure_rate": 1.0}}
     run(config(models=list(models), model=models), tmp_path / "run", PACKS)
-    ended = CliRunner().invoke(app, ["diverge", str(tmp_path / "run"), "--limit", "0.3"])
+    ended = CliRunner().invoke(app, ["explain", "diverge", str(tmp_path / "run"), "--limit", "0.3"])
     assert ended.exit_code == 1
     assert "Beyond the limit of 30.0%." in ended.output
 
@@ -109,7 +111,7 @@ def test_without_prices_no_dollars_are_told(apart: Path) -> None:
 def test_a_prompt_in_other_words_changes_nothing_for_a_proposer_who_is_right(tmp_path: Path) -> None:
     scenarios = [f"contract_renewal{level}/case_{number:02}" for level in ("", ":epsilon_2") for number in range(1, 5)]
     run(config(scenarios=scenarios, models=["right"], model={"right": MODELS["right"]}), tmp_path / "run", PACKS)
-    ended = CliRunner().invoke(app, ["diverge", str(tmp_path / "run"), "--of", "prompt", "--json", "--limit", "0.6"])
+    ended = CliRunner().invoke(app, ["explain", "diverge", str(tmp_path / "run"), "--of", "prompt", "--json", "--limit", "0.6"])
     document = json.loads(ended.output)
     assert (ended.exit_code, document["events"], document["beyond"]["value"]) == (0, 4, 0.0)
     assert document["sides"] == ["contract_renewal", "contract_renewal:epsilon_2"]
@@ -119,7 +121,7 @@ def test_a_prompt_in_other_words_changes_nothing_for_a_proposer_who_is_right(tmp
 def test_two_tasks_are_no_two_prompts(tmp_path: Path) -> None:
     both = ["contract_renewal/case_01", "support_desk/case_01"]
     run(config(scenarios=both, models=["right"], model={"right": MODELS["right"]}), tmp_path / "run", PACKS)
-    ended = CliRunner().invoke(app, ["diverge", str(tmp_path / "run"), "--of", "prompt"])
+    ended = CliRunner().invoke(app, ["explain", "diverge", str(tmp_path / "run"), "--of", "prompt"])
     assert isinstance(ended.exception, ConfigError)
     assert "contract_renewal and support_desk are two tasks" in str(ended.exception)
 
@@ -136,7 +138,7 @@ def test_the_interval_decides_against_the_limit(value: float, low: float | None,
 
 
 def test_a_side_that_the_run_lacks_is_refused(apart: Path) -> None:
-    ended = CliRunner().invoke(app, ["diverge", str(apart), "--between", "right", "--between", "other"])
+    ended = CliRunner().invoke(app, ["explain", "diverge", str(apart), "--between", "right", "--between", "other"])
     assert isinstance(ended.exception, ConfigError)
     assert str(ended.exception) == "model 'other': apart has none; it has right, errs"
 
@@ -162,5 +164,5 @@ def test_a_run_that_cannot_be_compared_is_refused(
 
 def test_a_log_that_is_no_log_is_refused(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text("no log")
-    ended = CliRunner().invoke(app, ["diverge", str(tmp_path)])
+    ended = CliRunner().invoke(app, ["explain", "diverge", str(tmp_path)])
     assert isinstance(ended.exception, ResultsError | ConfigError)

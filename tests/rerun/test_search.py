@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
 from planted import MUCH, WEAKNESSES, planted
@@ -10,7 +11,7 @@ from planted import MUCH, WEAKNESSES, planted
 from bench.cli.commands.counterfactual import worst_lines
 from bench.common.paths import PACKS, STUDIES_FOLDER
 from bench.rerun.rerun import RerunArm
-from bench.rerun.search import TrialHarm, at_random, guided, search, under
+from bench.rerun.search import MOST_STRIKES, Seen, StrikeSet, TrialHarm, guided, search, under
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.trial import loop
@@ -19,6 +20,19 @@ ROOT = Path(__file__).parents[2]
 SMALL = 60
 """Trials: enough for a weakness that one tool shows; the page's table has 200 for each."""
 WHOLE, SEEDS = 200, (1, 2, 3, 4, 5)
+MOST_DRAWS = 100
+"""Draws of random search without a new schedule, after which it ends."""
+
+
+def at_random(seen: Seen, draw: Random) -> StrikeSet | None:
+    """Draw at most `MOST_STRIKES` of the places seen, all with the same chance. Return None if `MOST_DRAWS` draws give no new
+    schedule."""
+    places = list(seen.places)
+    for _ in range(MOST_DRAWS if places else 0):
+        size = draw.randint(1, min(MOST_STRIKES, len(places)))
+        if (schedule := frozenset(draw.sample(places, size))) not in seen.tried:
+            return schedule
+    return None
 
 
 def arm_of(weakness: str = "") -> RerunArm:

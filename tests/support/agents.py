@@ -9,10 +9,9 @@ from openai.types.chat import ChatCompletionMessageParam
 
 from bench.record.messages import Message
 from bench.run.architectures.part import Architecture
-from bench.run.trial.asking import ModelLine
 from bench.run.trial.endpoint_session import EndpointSession
 from bench.run.trial.verification import Rejected
-from bench.run.trial.workbench import Workbench
+from bench.run.trial.workbench import ModelLine, Workbench
 from bench.scenario import Subtask, Task
 
 Ask = Callable[[Sequence[Message]], Awaitable[str]]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bench.cli.command_part import COMMANDS, COMPARISONS, ENGINES, PACK_SOURCES
 from bench.common import registry
+from bench.elsewhere.formats.part import FORMATS
 from bench.probe.points import POINTS
 from bench.probe.run.witness.kinds import STORE_KINDS
 from bench.read.analysis.metrics import METRICS
@@ -20,7 +21,6 @@ from bench.read.report.figures import FIGURES
 from bench.read.report.studies import STUDIES
 from bench.read.report.tables import TABLES
 from bench.record.events import EVENTS
-from bench.rerun.elsewhere.formats.part import FORMATS
 from bench.run.architectures.registry import ARCHITECTURES
 from bench.run.endpoint.dialect import DIALECTS
 from bench.run.experiment.model_entries import MODELS

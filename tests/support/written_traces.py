@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bench.cli.authoring.imported import ImportedRun, read_trace
+from bench.elsewhere.runs import ImportedRun, read_trace
 
 Json = dict[str, Any]
 

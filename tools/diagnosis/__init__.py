@@ -1,1 +1,1 @@
-"""How surely `bench diagnose` names what was planted: `PYTHONPATH=tools python -m diagnosis`."""
+"""How surely `bench explain diagnose` names what was planted: `PYTHONPATH=tools python -m diagnosis`."""

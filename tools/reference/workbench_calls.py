@@ -5,12 +5,11 @@ from __future__ import annotations
 import inspect
 import re
 
-from bench.run.trial.asking import Asking
 from bench.run.trial.workbench import Workbench
 
 
 def page() -> str:
-    return table(Asking, Workbench)
+    return table(Workbench)
 
 
 def table(*classes: type) -> str:

@@ -120,7 +120,7 @@ def bends(rows: pd.DataFrame) -> Table:
             f"{LIVE_SECONDS / writer:,.0f} live calls of {LIVE_SECONDS:g} s in flight at most",
         ),
     )
-    note = "Shards help: each plans, writes and resumes its part alone, and bench merge joins them."
+    note = "Shards help: each plans, writes and resumes its part alone, and bench more merge joins them."
     titles = ("What", "Measured", f"At {HUGE:,} calls, by proportion")
     return Table("bends", "What bends next", titles, cells, (note,))
 

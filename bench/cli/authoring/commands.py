@@ -18,7 +18,7 @@ from bench.common.errors import PackError
 from bench.common.paths import PACKS
 from bench.run.packs import find_packs
 
-new_app = typer.Typer(help="Begin a scenario pack, or a package of parts.", no_args_is_help=True)
+new_app = typer.Typer(help="Begin a pack of your own tasks, or a package of parts.", no_args_is_help=True)
 out = Terminal()
 
 
@@ -27,7 +27,9 @@ def check(
     scenarios: PacksOption = PACKS,
     junit: Annotated[Path | None, typer.Option(help="Write the checks as a JUnit file too, for a CI server.")] = None,
 ) -> None:
-    """Check whether packs are sound; exit with 1 if any is not.
+    """Check whether packs are sound before they are run.
+
+    Exits with 1 if any is not.
 
     For example: bench check multi_file_debugging
     """

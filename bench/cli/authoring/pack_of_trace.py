@@ -8,11 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench.cli.authoring.imported import ImportedStep, step_name, tool_names
-from bench.cli.authoring.imported.telling import key_of
 from bench.cli.scaffold import RENDERED, copy_template, environment_of, made_pack
 from bench.common.errors import PackError, one_line
 from bench.common.paths import CONFIGS
+from bench.elsewhere.runs import ImportedStep, step_name, tool_names
+from bench.elsewhere.telling import key_of
 
 TEMPLATE = Path(__file__).parent / "templates" / "trace"
 

@@ -1,4 +1,4 @@
-"""The command `bench advise`."""
+"""The command `bench more advise`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def advise(
     The workload describes the work and how often each failure happens in it. The advice rests on measurements: each
     recommendation shows damage, price and break-even, or says that there is no measurement. It is written as an artifact.
 
-    For example: bench advise configs/workloads/returns.toml
+    For example: bench more advise configs/workloads/returns.toml
     """
     # They import pandas, which slows down the start.
     from bench.rerun.advise.advice import advise as advice_of  # noqa: PLC0415

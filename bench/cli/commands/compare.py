@@ -71,7 +71,7 @@ def compare(
     ] = False,
     junit: Annotated[Path | None, typer.Option(help="Write the verdict as a JUnit file too, for a CI server.")] = None,
 ) -> None:
-    """Ask whether run B is worse than run A.
+    """Ask whether run B is worse than run A, as a gate in CI does.
 
     Exits with 0: better, equal or no worse; 1: worse; 3: these pairs cannot decide it, or a trade-off; 2: cannot be asked.
 

@@ -1,4 +1,4 @@
-"""The commands `bench shrink` and `bench search`."""
+"""The commands `bench explain shrink` and `bench explain search`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bench.common.paths import PACKS, folder_of
 from bench.record.config import FAULT_FREE
 from bench.rerun.config_of import config_text
 from bench.rerun.rerun import RerunArm, original_of
-from bench.rerun.search import SearchResult, at_random, under
+from bench.rerun.search import SearchResult, under
 from bench.rerun.search import search as search_schedules
 from bench.rerun.shrink import PlacedStrike, Shrunk
 from bench.rerun.shrink import shrink as shrink_trial
@@ -46,7 +46,7 @@ def shrink(
     The trial is run again on the same draws with fewer of the faults that struck it, until every remaining fault is needed. No
     model behind an endpoint is asked: a recorded model answers from the run. The remaining faults are written as a config.
 
-    For example: bench shrink RUN --trial worst
+    For example: bench explain shrink RUN --trial worst
     """
     folder = folder_of(run)
     packs = packs_of(scenarios, folder, err)
@@ -72,10 +72,6 @@ def search(
     architecture: Annotated[str, typer.Option(help="The architecture.")],
     scenario: Annotated[str, typer.Option(help="The scenario, as PACK/INSTANCE where it has instances.")],
     trials: Annotated[int, typer.Option(min=2, help="Run this many trials.")] = 200,
-    seed: Annotated[int, typer.Option(help="The seed of the search's draws.")] = 1,
-    beside: Annotated[
-        bool, typer.Option("--random", help="Run a random search of as many trials as well, to compare.")
-    ] = False,
     to: Annotated[Path | None, typer.Option(help="The config to write; NAME-worst.toml, if not given.")] = None,
     scenarios: PacksOption = PACKS,
 ) -> None:
@@ -84,7 +80,7 @@ def search(
     Up to three strikes of the plan's faults make a schedule. The search decides when they strike, so the plan's triggers are
     ignored. The config's first model answers; it must be simulated. The worst schedule is written as a config.
 
-    For example: bench search studies/reliability_surface/config.toml --plan mixed_30 --architecture bare_agent
+    For example: bench explain search studies/reliability_surface/config.toml --plan mixed_30 --architecture bare_agent
     --scenario contract_renewal/case_16
     """
     given = {"scenarios": [scenario], "architectures": [architecture], "plans": [plan], "repetitions": 1, "instances": None}
@@ -101,13 +97,10 @@ def search(
     if len(matrix.specs) != 1:
         raise ConfigError(f"scenario '{scenario}': has {len(matrix.scenarios)} instances; name an instance, as PACK/INSTANCE")
     arm = RerunArm(matrix.specs[0], matrix)
-    result = loop.run_whole(search_schedules(arm.run, arm.spec.plan, trials, seed))
+    result = loop.run_whole(search_schedules(arm.run, arm.spec.plan, trials))
     out.print(f"{architecture} on {scenario}: {len(result.tried)} trials, SIMULATED")
     for line in worst_lines(result, arm.spec.plan):
         out.print(line)
-    if beside:
-        other = loop.run(search_schedules(arm.run, arm.spec.plan, trials, seed, at_random))
-        out.print(f"Random search came to {other.worst.harm.words}, in trial {other.trials_to_worst} of {len(other.tried)}.")
     if result.worst.schedule:
         head = [f"The worst schedule of {len(result.tried)} for {architecture} on {scenario}: {result.worst.harm.words}."]
         faults = under(arm.spec.plan, result.worst.schedule).faults

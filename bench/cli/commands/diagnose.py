@@ -1,8 +1,7 @@
-"""The command `bench diagnose`."""
+"""The command `bench explain diagnose`."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,7 +11,6 @@ from bench.cli.remembered import packs_of
 from bench.cli.setup import PacksOption
 from bench.cli.terminal import Terminal
 from bench.common.errors import ResultsError
-from bench.common.files import write_whole
 from bench.common.paths import PACKS, folder_of
 from bench.record.reading import read_manifest, read_trials
 from bench.record.record import TrialRecord, latest
@@ -31,7 +29,6 @@ def diagnose(
     trial: Annotated[str, typer.Option(help="One trial: its id, its first characters, or worst: that with most damage.")] = "",
     most: Annotated[int, typer.Option(min=1, help="Diagnose at most this many failed trials, picked evenly.")] = 20,
     whole: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
-    to: Annotated[Path | None, typer.Option(metavar="FILE", help="Write everything to a file, as JSON.")] = None,
     scenarios: PacksOption = PACKS,
 ) -> None:
     """Find which part of an agent is to blame for its failed trials.
@@ -41,7 +38,7 @@ def diagnose(
 
     Exit codes: 0 every diagnosed trial is explained, 2 an error (one line says why), 3 some trial is not explained.
 
-    For example: bench diagnose RUN
+    For example: bench explain diagnose RUN
     """
     folder = folder_of(run)
     manifest, records = read_manifest(folder), latest(read_trials(folder))
@@ -53,14 +50,10 @@ def diagnose(
     rerun = [record for record in chosen if not why_not_rerun(record, manifest)]
     packs = packs_of(scenarios, folder, err)
     diagnoses = left_out + loop.run_whole(_diagnosed(originals_of(folder, rerun, packs) if rerun else []))
-    text = as_json(folder.name, len(failed), diagnoses)
-    if to:
-        write_whole(to, f"{text}\n".encode())
-    lines = trial_lines(diagnoses[0]) if trial else lines_of(folder.name, len(failed), diagnoses)
-    for line in [text] if whole else lines:
-        out.print(line)
-    if to and not whole:
-        out.print(f"written: {to}")
+    if whole:
+        out.print(as_json(folder.name, len(failed), diagnoses))
+    else:
+        out.print("\n".join(trial_lines(diagnoses[0]) if trial else lines_of(folder.name, len(failed), diagnoses)))
     raise typer.Exit(0 if all(each.is_explained for each in diagnoses) else UNEXPLAINED)
 
 

@@ -1,4 +1,4 @@
-"""The command `bench diverge`: what would another model, prompt or pattern have done on the same events?"""
+"""The command `bench explain diverge`: what would another model, prompt or pattern have done on the same events?"""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def diverge(
 
     Exit codes: 0 within the limit, 1 beyond it, 2 an error (one line says why), 3 inconclusive.
 
-    For example: bench diverge RUN --of architecture --limit 0.1
+    For example: bench explain diverge RUN --of architecture --limit 0.1
     """
     if other and between:
         raise ConfigError("--between names two sides of one run; leave it out where two runs are compared")

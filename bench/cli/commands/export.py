@@ -1,4 +1,4 @@
-"""Commands that exchange runs with other programs and machines: `bench export`, `bench import`, `bench archive`."""
+"""Commands that exchange runs with other programs and machines: `bench export`, `bench import`, `bench more archive`."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Annotated
 import typer
 from rich.filesize import decimal
 
-from bench.cli.authoring.imported import ImportedRun, read_log, read_trace, summary_of
-from bench.cli.authoring.imported.telling import calls_of, log_of_steps, repeated, told_lines, trials_lines
 from bench.cli.authoring.pack_of_trace import pack_of_trace
 from bench.cli.completion import run_names
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, ResultsError
 from bench.common.paths import PACKS, REPORTS, folder_of, name_of, named
+from bench.elsewhere.reading import read_recorded
+from bench.elsewhere.runs import ImportedRun, read_log, read_trace, summary_of
+from bench.elsewhere.summary import recorded_lines
+from bench.elsewhere.telling import calls_of, log_of_steps, repeated, told_lines, trials_lines
+from bench.elsewhere.trials import MARK
 from bench.read.export.address import without_secrets
 from bench.record.archive import archive as write_archive
 from bench.record.verify import require_sound
-from bench.rerun.elsewhere.reading import read_recorded
-from bench.rerun.elsewhere.summary import recorded_lines
-from bench.rerun.elsewhere.trials import MARK
 
 out = Terminal()
 
@@ -87,7 +87,7 @@ def import_(
     ] = None,
     into: Annotated[Path, typer.Option(help="The folder of packs.")] = PACKS[0],
 ) -> None:
-    """Tell what happened in a run of others, or make a pack of it.
+    """Tell what happened in a recorded run of any agent.
 
     Without --name it says which calls were made again with equal arguments, after what, whether anything shows that the first
     was not done, what was spent after each error, and what the file cannot say. It reads ATIF, OpenTelemetry, Langfuse,
@@ -186,7 +186,7 @@ def archive(
 
     The folder is kept, and read as long as it exists. `python -m zipfile -e results/RUN.zip results/RUN` restores it.
 
-    For example: bench archive smoke-simulated
+    For example: bench more archive smoke-simulated
     """
     for run in runs:
         folder = folder_of(run)

@@ -1,4 +1,4 @@
-"""The command `bench learn`."""
+"""The command `bench more learn`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def learn(
 
     The policy is written as a file. A config whose variant names it runs none of the instances on which it was learned.
 
-    For example: bench learn learning-simulated --to policy.json
+    For example: bench more learn learning-simulated --to policy.json
     """
     folder = folder_of(run)
     require_sound(folder)

@@ -1,4 +1,4 @@
-"""`bench merge`: parts of a run, put together."""
+"""`bench more merge`: parts of a run, put together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def merge(
 
     Parts are shards, or have instances, plans or repetitions of their own. They stay as they are.
 
-    For example: bench merge mine-shard-1-of-2 mine-shard-2-of-2 --name mine
+    For example: bench more merge mine-shard-1-of-2 mine-shard-2-of-2 --name mine
     """
     folders, target = [folder_of(part) for part in parts], named(RESULTS, name)
     if len(folders) < 2:

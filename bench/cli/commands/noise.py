@@ -1,4 +1,4 @@
-"""The command `bench noise`: how far apart two runs of the same system come out by chance, from any board's per-task file."""
+"""The command `bench more noise`: how far two runs of one system differ by chance, from any board's per-task file."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import typer
 from bench.cli.authoring.tables import CellValue, FileRow, read_table
 from bench.cli.terminal import Terminal
 from bench.common.errors import ResultsError, one_line
-from bench.rerun.elsewhere.reading import recorded_run
-from bench.rerun.elsewhere.trials import MARK
+from bench.elsewhere.reading import recorded_run
+from bench.elsewhere.trials import MARK
 
 TASK_COLUMNS = ("task", "task_id", "instance", "instance_id", "question_id", "id")
 OUTCOME_COLUMNS = ("solved", "resolved", "passed", "success", "correct", "reward", "score")
@@ -37,7 +37,7 @@ def noise(
     It also says how many tasks a difference needs. Each task needs two trials of the same system. The trials of a task are
     compared with each other, never with another task's.
 
-    For example: bench noise trials.csv --difference 0.03
+    For example: bench more noise trials.csv --difference 0.03
     """
     for line in noise_lines(outcomes_of(file, task, outcome), difference):
         out.print(line)

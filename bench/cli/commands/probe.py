@@ -71,7 +71,7 @@ def probe(
         bool, typer.Option("--clean", help="Remove what a killed probe left; restore what it used in place.")
     ] = False,
 ) -> None:
-    """Find out whether your own agent does damage.
+    """Find out whether your own agent does damage when a call fails.
 
     The agent and its tools run in a box, where its files are copies, and a gateway stands between them. Each call is struck at
     each point, in a run of its own: its answer is lost, the agent dies, it is delivered twice. What the rows show is the

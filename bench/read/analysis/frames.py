@@ -19,7 +19,6 @@ from bench.common.paths import folder_of
 from bench.read.analysis.blocks import TrialBlocks, arrays, ranks
 from bench.read.analysis.kept import KeptFrames, Loaded
 from bench.read.analysis.metrics import METRICS
-from bench.read.analysis.renamed import Frame
 from bench.read.analysis.rows import PLACE, TrialRows
 from bench.read.analysis.trial import TrialReading
 from bench.record.config import StoredConfig
@@ -302,4 +301,4 @@ def frame_of_trials(values: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
         A row for each trial.
     """
     columns = (*PLACE, *METRICS)
-    return Frame(arrays(columns, (values[column.name] for column in columns)))
+    return pd.DataFrame(arrays(columns, (values[column.name] for column in columns)))

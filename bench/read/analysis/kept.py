@@ -32,7 +32,6 @@ from bench.common.registry import Registry
 from bench.common.values import kept
 from bench.read.analysis.blocks import dtype_of
 from bench.read.analysis.metrics import METRICS, Metric
-from bench.read.analysis.renamed import Frame
 from bench.read.analysis.rows import FRAMES, PLACE, Column
 from bench.record.archive import MEMBERS, archive_path
 from bench.record.record import SessionRecord
@@ -226,7 +225,7 @@ def _read(file: IO[bytes]) -> dict[str, pd.DataFrame]:
         values = {column: of_trials.take(trials) for column, of_trials in place.items()}
         values |= {column.name: _column(file, column.dtype) for column in columns}
         place = place or {column.name: values[column.name] for column in PLACE}
-        frames[name] = Frame(values)
+        frames[name] = pd.DataFrame(values)
     return frames
 
 

@@ -152,7 +152,7 @@ def _why(basis: Basis, other: Basis) -> str:
         return f"{of_each}; bench compare compares two runs by what they share" if shared else of_each
     if basis.faults != other.faults:
         return "Their fault plans of this name have other faults, or draw them by another seed"
-    return "Other graders graded them; bench regrade grades all answers by the present one"
+    return "Other graders graded them; bench more regrade grades all answers by the present one"
 
 
 def _table(title: str, basis: Basis, arms: Sequence[ArmOfRun]) -> Table:

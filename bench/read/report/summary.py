@@ -65,7 +65,7 @@ class Summary:
         """
         noted = [line for note in notes for line in _wrapped(note)]
         if len(noted) > MOST_NOTED:
-            noted = [f"{len(notes)} notes say what is left out of these runs, or differs: see the page, or give -v."]
+            noted = [f"{len(notes)} notes say what is left out of these runs, or differs: see the page, or `bench report -v`."]
         lines = _wrapped(self.ran)
         last = _wrapped(f"Not shown: {self.limits[0][0].lower()}{self.limits[0][1:]}")
         for texts in ((self.leads,), *((finding.text, finding.first) for finding in self.findings)):

@@ -1,1 +1,1 @@
-"""Advice on which pattern to build, from measurements: `bench advise WORKLOAD.toml`."""
+"""Advice on which pattern to build, from measurements: `bench more advise WORKLOAD.toml`."""

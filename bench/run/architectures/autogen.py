@@ -22,7 +22,7 @@ from autogen_core.models import (
 from pydantic import BaseModel
 
 from bench.record.messages import Message
-from bench.run.trial.asking import ModelLine
+from bench.run.trial.workbench import ModelLine
 
 FINISH: dict[str, FinishReasons] = {"stop": "stop", "length": "length", "content_filter": "content_filter"}
 

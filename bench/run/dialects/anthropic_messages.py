@@ -22,7 +22,7 @@ from bench.run.endpoint.fields import Restricted, options_among, refuse_others, 
 from bench.run.endpoint.messages import text_in
 from bench.run.endpoint.wire import MOST_MESSAGES, Chat, conversation, exchange_at
 from bench.run.models.options import OPTIONS, options_in
-from bench.run.trial.answering import Exchange
+from bench.run.trial.endpoint_session import Exchange
 from bench.wire.problem import LONGEST_NAME, read_body, refuse_field
 
 UNREADABLE = "INVALID_JSON"

@@ -32,7 +32,7 @@ from bench.run.endpoint.carried import NOTHING, Carried, carried_in
 from bench.run.endpoint.fields import Restricted, options_among, refuse_others, set_aside
 from bench.run.endpoint.messages import text_in
 from bench.run.endpoint.wire import MOST_MESSAGES, Chat, conversation, exchange_at
-from bench.run.trial.answering import Exchange
+from bench.run.trial.endpoint_session import Exchange
 from bench.wire.problem import LONGEST_NAME, read_body, refuse_field
 
 KEPT = "no conversation is kept under a name; send all items with each request, or previous_response_id"

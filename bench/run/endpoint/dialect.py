@@ -9,7 +9,7 @@ from bench.common.registry import Part, Registry
 from bench.run.endpoint import answers, wire
 from bench.run.endpoint.wire import Chat
 from bench.run.models.base import Reply
-from bench.run.trial.answering import Exchange
+from bench.run.trial.endpoint_session import Exchange
 
 
 @dataclass(frozen=True)

@@ -51,9 +51,8 @@ from bench.run.endpoint import wire
 from bench.run.endpoint.dialect import CHAT, DIALECTS, Dialect
 from bench.run.endpoint.wire import Chat
 from bench.run.models.base import Reply
-from bench.run.trial.answering import Exchange
 from bench.run.trial.effects import AskerDies, CutReply
-from bench.run.trial.endpoint_session import PARALLEL, EndpointSession
+from bench.run.trial.endpoint_session import PARALLEL, EndpointSession, Exchange
 from bench.scenario import Subtask
 from bench.wire.access_guard import LARGEST_BODY, MOST_CONNECTIONS, AccessGuard, TurnedAway
 from bench.wire.problem import LONGEST_NAME, Problem

@@ -15,7 +15,7 @@ from bench.common.bounds import Listed
 from bench.record.messages import Message
 from bench.run.endpoint.fields import options_among, refuse_others, set_aside
 from bench.run.endpoint.messages import SentMessage, refuse_loose_results
-from bench.run.trial.answering import Exchange
+from bench.run.trial.endpoint_session import Exchange
 from bench.wire.problem import LONGEST_NAME, Problem, read_body, refuse_field
 
 MODEL = "bench"

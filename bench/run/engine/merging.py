@@ -130,7 +130,7 @@ def _checked(folder: Path) -> RunPart:
     if manifest.other_code:
         raise ResultsError(f"{folder}: other code went on with it, and different code is not merged; leave it out")
     if holds(folder, GRADES):
-        raise ResultsError(f"{folder}: was graded anew; merge the parts without {GRADES}, then `bench regrade` the whole")
+        raise ResultsError(f"{folder}: was graded anew; merge the parts without {GRADES}, then `bench more regrade` the whole")
     if not outcomes:
         raise ResultsError(f"{folder}: holds no trial; leave it out, or let its command go on")
     return RunPart(folder, manifest, outcomes, frozenset(tasks))

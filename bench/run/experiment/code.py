@@ -21,7 +21,6 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
-from bench.common.former_paths import present_path
 from bench.common.registry import Part
 from bench.run.experiment.syntax import syntax_of
 from bench.run.packs.imports import run_statements_in
@@ -29,7 +28,7 @@ from bench.run.packs.imports import run_statements_in
 PACKAGE = Path(__file__).resolve().parents[2]
 ENTRY = "bench.run.experiment.trial"
 """The module in which every trial begins."""
-SHOWS = (("read",), ("rerun",), ("cli",), ("worlds", "read"))
+SHOWS = (("read",), ("rerun",), ("elsewhere",), ("cli",), ("worlds", "read"))
 """The rooms beyond the wall: an edit there changes no trial."""
 BY_BYTES = ("run", "frameworks")
 """The room whose modules are digested by their bytes: frameworks make prompts of docstrings and of source text."""
@@ -198,9 +197,8 @@ class Codebase:
     def _run_by(self, imported: Imported) -> Iterator[Home]:
         """Yield our files that an import runs."""
         for named in imported.paths:
-            parts = (present_path(name := ".".join(named)) or name).split(".")
-            for end in range(2, len(parts) + 1):
-                if path := self._ours.get(".".join(parts[:end])):
+            for end in range(2, len(named) + 1):
+                if path := self._ours.get(".".join(named[:end])):
                     yield Home(path, self.package.parent, by_itself=True)
 
 

@@ -278,7 +278,7 @@ def _instances(
     fresh = [scenario for scenario in chosen if scenario.instance not in seen]
     if not fresh:
         problem = f"scenario '{name}' has no instance on which no policy of this config was learned"
-        raise ConfigError(f"{problem}; learn on others (bench learn RUN --instances N), or run another scenario")
+        raise ConfigError(f"{problem}; learn on others (bench more learn RUN --instances N), or run another scenario")
     return fresh
 
 

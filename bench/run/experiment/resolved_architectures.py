@@ -56,7 +56,7 @@ def resolve_architectures(
             part = architecture_named(variant.base, config.architecture)
             if part.learns and not policy:
                 problem = f"architecture '{part.name}' follows a learned policy; give its variant one"
-                raise ConfigError(f'{problem}: policy = "FILE", which bench learn RUN --to FILE writes')
+                raise ConfigError(f'{problem}: policy = "FILE", which bench more learn RUN --to FILE writes')
             work = load_architecture(part, variant.parallel, variant.form, policy)
             digest = "+".join((codebase.of_part(part, module_of(work)), *([policy.identity] if policy else [])))
             versions = extra_versions([part.extra]) if part.extra and not part.package else {}

@@ -1,33 +1,266 @@
 """A session at the measuring endpoint: a framework, or an agent of any kind, makes the calls for some subtasks itself.
 
-It has its own prompts, checks and retries. The session gives it addresses and our prompts, answers its requests
-(`bench.run.trial.answering`), and makes proposals of its outputs.
+It has its own prompts, checks and retries. The session gives it addresses and our prompts, answers its requests, and makes
+proposals of its outputs.
+
+The same caller accounts for each call as for any other architecture, under the same faults. A request that repeats a failed one
+is its next try. Any other request is a further step, a further sample or, after a rejection, a new attempt at its subtasks:
+this is inferred, since nobody says which. The endpoint's seeds replace the proposer's: the experiment sets a trial's seeds for
+every architecture.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Self
+from dataclasses import dataclass, field
+from typing import Any, Self
 
+from bench.common.errors import GaveUp, NotRecorded, whole_text
+from bench.record.extra_fields import json_text
+from bench.record.formats import AnswerFormat
 from bench.record.messages import Message
-from bench.run.trial.answering import Answering
+from bench.run.models.base import Reply
+from bench.run.trial.call import Lost, Received, after
+from bench.run.trial.causes import MOST_CALLS_OF_AN_ATTEMPT, CallLimit, CallPurpose
+from bench.run.trial.clock import Pause
+from bench.run.trial.faults import Due, OpenReceipt
+from bench.run.trial.injection import Corrupted
 from bench.run.trial.prompt import Prompt, prompt_of
 from bench.run.trial.proposal import Proposal
-from bench.run.trial.trial import Server
+from bench.run.trial.trial import Server, Trial
 from bench.run.trial.verification import Rejected
 from bench.scenario import Subtask
 from bench.task import names_of
+
+IsJudging = Callable[[Sequence[Message]], bool]
+"""Tells whether these messages ask for a judgment on an output, not for an output."""
+LONGEST_DETAIL = 500
+"""Characters of a refusal's reason that its event keeps."""
+MOST_SETTINGS, LONGEST_SETTING = 100, 200
+"""Of the settings that were put aside: how many are kept, and how many characters of each value."""
+
+
+def never(_: Sequence[Message]) -> bool:
+    """Answer that no message asks for a judgment.
+
+    Args:
+        _: The messages of a call.
+
+    Returns:
+        False.
+    """
+    return False
+
+
+@dataclass
+class _Pending:
+    """One request on its way to a reply.
+
+    faults   the faults that are still due
+    tries    how often it was sent
+    losses   the events of lost paid replies to it
+    pause    the pause since the last try failed
+    """
+
+    ask: CallPurpose
+    faults: list[Due]
+    tries: int = 0
+    losses: list[int] = field(default_factory=list)
+    pause: Pause | None = None
+
+
+RequestKey = tuple[tuple[str, ...], tuple[Message, ...], str]
+"""The key by which a request counts as repeated: the names of its subtasks, its messages, and its options."""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A request and the reply that its client was given.
+
+    messages       the messages; the first `instructions` of them are not part of the conversation that a client can go on with
+    instructions   how many these are
+    options        the other options, as JSON
+    reply          the reply
+    """
+
+    messages: tuple[Message, ...]
+    instructions: int
+    options: str
+    reply: Reply
+
+    @property
+    def conversation(self) -> tuple[Message, ...]:
+        """Return the messages up to this reply."""
+        turn = Message("assistant", self.reply.text, self.reply.tool_calls, extra=self.reply.extra)
+        return (*self.messages[self.instructions :], turn)
+
 
 PARALLEL = "X-Bench-Parallel"
 """The header in which a client says how many calls, this one included, it makes together."""
 
 
-class EndpointSession(Answering):
+class EndpointSession:
     """One proposer's session. Its addresses end in /v1, as OpenAI's clients expect of a `base_url`.
 
     root       the address of its server; `api_key` is the API key that a client gives there
     """
+
+    def __init__(
+        self,
+        subtasks: tuple[Subtask, ...],
+        trial: Trial,
+        judges: IsJudging = never,
+        limit: CallLimit = "calls",
+        judged: bool = True,
+    ):
+        self.subtasks, self._trial, self._judges, self._limit, self._judged = subtasks, trial, judges, limit, judged
+        self._caller, self._turns = trial.caller, trial.turns()
+        self.received = self.refused = 0
+        self.exchanges: dict[int, Exchange] = {}
+        self._set_aside: dict[str, str] = {}
+        self._failed: dict[RequestKey, list[_Pending]] = {}
+        self._read: dict[tuple[str, ...], tuple[OpenReceipt, ...]] = {}
+        self._failure: Exception | None = None
+        self._bug: Exception | None = None
+
+    def named(self, path: str) -> tuple[Subtask, ...] | None:
+        """Return the subtasks that an address is for.
+
+        Args:
+            path: Names joined by +; "" for all of the session's.
+
+        Returns:
+            The subtasks; None if a name is unknown, or stands twice.
+        """
+        if not path:
+            return self.subtasks
+        known = {subtask.name: subtask for subtask in self.subtasks}
+        names = path.split("+")
+        return tuple(known[name] for name in names) if set(names) <= known.keys() and len(set(names)) == len(names) else None
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """Return the experiment's parameters of the model, which replace a client's settings."""
+        return self._caller.parameters
+
+    @property
+    def answer_format(self) -> AnswerFormat:
+        """Return the format in which answers are asked for and read."""
+        return self._trial.settings.answer_format
+
+    def begin(self) -> None:
+        """Let the trial's time begin now, when its agent has come, and not when its session was opened."""
+        self._caller.restart_clock()
+
+    def refuse(self, status: int, detail: str) -> None:
+        """Log a request that was not taken, so that an agent that continues regardless does not look idle.
+
+        Args:
+            status: The HTTP status that it was answered with.
+            detail: Why it was refused.
+        """
+        self.refused += 1
+        self._caller.refuse(status, " ".join(whole_text(detail).split())[:LONGEST_DETAIL])
+
+    def put_aside(self, settings: Mapping[str, Any]) -> None:
+        """Keep settings that came with a request and are not passed on.
+
+        Args:
+            settings: Their values by name.
+        """
+        for name, value in settings.items():
+            if name in self._set_aside or len(self._set_aside) < MOST_SETTINGS:
+                self._set_aside[name] = whole_text(json_text(value)[:LONGEST_SETTING])
+
+    def log_set_aside(self) -> None:
+        """Log the settings that were put aside since this was last called, if there are any."""
+        if self._set_aside:
+            self._caller.set_aside(self._set_aside)
+            self._set_aside = {}
+
+    def expect(self, calls: int) -> None:
+        """Declare that the framework makes its next calls together, and none before all of them are answered.
+
+        This is not needed on a live model, or if it makes one call at a time.
+
+        Args:
+            calls: How many.
+
+        Raises:
+            UndeclaredCalls: A call is in flight already.
+        """
+        self._caller.expect(calls)
+
+    async def answer(
+        self, subtasks: tuple[Subtask, ...], messages: tuple[Message, ...], together: int | None = None, options: str = ""
+    ) -> Reply:
+        """Answer one request. A cancellation means that its client went away.
+
+        Args:
+            subtasks: The subtasks that the request is for.
+            messages: Its messages.
+            together: The number of requests made together with it, if it says so.
+            options: Its other options, as JSON.
+
+        Returns:
+            The reply.
+
+        Raises:
+            CallFailed: The call failed, injected or real; the framework sees this as HTTP.
+            GaveUp: A limit allows no such call.
+        """
+        question = names_of(subtasks), messages, options
+        pending = None
+        try:
+            async with self._caller.arrival(question, together, again=bool(self._failed.get(question))):
+                pending = self._pending(question, subtasks)
+                outcome = await self._send(pending, subtasks, question)
+        except asyncio.CancelledError:
+            if pending and (lost := self._caller.abandoned):
+                self._caller.abandoned = None
+                self._lose(question, pending, lost)
+            self._failure = GaveUp(question[0], "the framework did not wait for the reply")
+            raise
+        except GaveUp as gave_up:
+            self._reach_limit(gave_up)
+            raise
+        except Exception as bug:
+            self._bug = self._bug or bug
+            raise
+        if isinstance(outcome, Lost):
+            self._lose(question, pending, outcome)
+            raise outcome.failure
+        self._failure = None
+        for event in pending.losses:
+            self._recovered(event)
+        if pending.ask.cause != "judge":
+            self._keep(question, subtasks, pending.ask, self._with_inputs(question[0], outcome))
+            await self._foresee(subtasks)
+        return Reply(outcome.text, outcome.finish, outcome.usage, tool_calls=outcome.tool_calls, extra=outcome.extra)
+
+    def explain(self, error: Exception) -> None:
+        """Raise the cause of a framework's exception, if it is known.
+
+        Args:
+            error: The framework's exception.
+
+        Raises:
+            Exception: A bug behind the endpoint, or the failure of the framework's last call.
+        """
+        cause = self._bug or self._failure
+        if cause:
+            raise cause from error
+
+    def check(self) -> None:
+        """Raise a bug behind the endpoint, even if the framework continued regardless.
+
+        Raises:
+            Exception: The bug.
+        """
+        if self._bug:
+            raise self._bug
 
     root, api_key = "", "none"
 
@@ -168,3 +401,85 @@ class EndpointSession(Answering):
             self.explain(error)
             raise
         self.check()
+
+    async def _foresee(self, subtasks: Sequence[Subtask]) -> None:
+        if self._judged:
+            await self._trial.foresee(self._turns.to_foresee(subtasks))
+
+    def _keep(self, question: RequestKey, subtasks: tuple[Subtask, ...], ask: CallPurpose, received: Received) -> None:
+        """Keep a reply as a turn of the proposer that asked."""
+        del question
+        self._turns.add(subtasks, ask, received)
+
+    def _pending(self, question: RequestKey, subtasks: tuple[Subtask, ...]) -> _Pending:
+        """Return the failed request that this one repeats, else a new one.
+
+        Raises GaveUp if it was repeated without end, as by an agent that asks again until a reply comes, under a fault that
+        never wears off.
+        """
+        if failed := self._failed.get(question):
+            if self._limit != "none" and failed[0].tries >= MOST_CALLS_OF_AN_ATTEMPT:
+                raise GaveUp(question[0], f"no reply after {failed[0].tries} tries")
+            pending = failed.pop(0)
+            if pending.pause:
+                self._caller.waited(pending.pause)
+            return pending
+        if self._judges(question[1]):
+            return _Pending(self._trial.causes.judge(names_of(subtasks)), [])
+        ask = self._ask(question, subtasks)
+        return _Pending(ask, self._caller.due(ask))
+
+    def _ask(self, question: RequestKey, subtasks: tuple[Subtask, ...]) -> CallPurpose:
+        """Return the purpose of a new request. Raises GaveUp if the limit is reached."""
+        if self._judged:
+            self._turns.judge_last(subtasks)
+        asked = question[1:] if question[2] else question[1]
+        under_way = self._turns.under_way(subtasks)
+        return self._trial.causes.next(names_of(subtasks), asked, inferred=True, limit=self._limit, under_way=under_way)
+
+    def _reach_limit(self, gave_up: GaveUp) -> None:
+        """Let an agent whose attempts are limited here still hand in what it has. Any other should have stopped: a bug."""
+        if self._limit == "attempts":
+            self._failure = gave_up
+        else:
+            self._bug = self._bug or gave_up
+
+    async def _send(self, pending: _Pending, subtasks: tuple[Subtask, ...], question: RequestKey) -> Received | Lost:
+        pending.tries += 1
+        ask = pending.ask
+
+        def corrupt(reply: Reply, call: int) -> Corrupted:
+            return Corrupted(reply.text) if ask.cause == "judge" else self._trial.corrupt(reply, subtasks, ask, call)
+
+        _, messages, options = question
+        return await self._caller.send(messages, ask, pending.faults, pending.tries, corrupt, options=options)
+
+    def _lose(self, question: RequestKey, pending: _Pending, lost: Lost) -> None:
+        """Note that a request failed. It can be repeated, and the time until then is the framework's back-off."""
+        failure = lost.failure
+        if isinstance(failure, NotRecorded):  # a live model would have answered: the rest is no trial of it
+            self._bug = self._bug or failure
+        if pending.ask.cause != "judge":
+            pending.ask = after(lost, pending.ask)
+            if failure.paid:
+                pending.losses.append(lost.event)
+                self._lost(pending.ask, lost.event)
+        pending.pause = self._caller.pause()
+        self._failed.setdefault(question, []).append(pending)
+        gave_up = GaveUp(question[0], f"the framework gave up: {failure.detail}")
+        self._failure = gave_up if failure.injected else failure
+
+    def _lost(self, ask: CallPurpose, event: int) -> None:
+        """Note that a paid reply was lost, by the number of the event that lost it."""
+        self._trial.causes.failed(ask.context.subtasks, event)
+
+    def _recovered(self, event: int) -> None:
+        """Note that a reply has come after all. The event of this number had counted it as lost."""
+        self._trial.causes.recovered(event)
+
+    def _with_inputs(self, names: tuple[str, ...], received: Received) -> Received:
+        """Return a reply with the faults of the inputs that were read for it."""
+        read = [receipt for asked in list(self._read) if set(asked) <= set(names) for receipt in self._read.pop(asked)]
+        for receipt in read:
+            receipt.call = received.call
+        return received.with_receipts(read)

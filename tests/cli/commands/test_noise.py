@@ -1,4 +1,4 @@
-"""`bench noise` says how far two runs of one system part by chance, from a table of trials."""
+"""`bench more noise` says how far two runs of one system part by chance, from a table of trials."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def table(folder: Path, *rows: str, header: str = "task,solved") -> Path:
 def test_the_floor_is_that_of_two_binomial_scores_on_the_same_tasks(tmp_path: Path) -> None:
     rows = [f"{task},{outcome}" for task in range(100) for outcome in ((1, 0) if task < 50 else (1, 1))]
     table(tmp_path, *rows)
-    code, out, _ = bench(tmp_path, "noise", "trials.csv", "--difference", "0.1")
+    code, out, _ = bench(tmp_path, "more", "noise", "trials.csv", "--difference", "0.1")
     assert code == 0
     assert "100 tasks with two trials or more (0 with fewer are left out), score 75.0%; 50 tasks are mixed." in out
     assert "differ by up to 13.9 points" in out  # 1.96 * sqrt(2 * 0.25 / 100): half of the tasks have a variance of 1/2
@@ -37,7 +37,7 @@ def test_tasks_that_never_differ_have_no_noise() -> None:
 
 def test_one_trial_a_task_says_nothing_of_noise(tmp_path: Path) -> None:
     table(tmp_path, "a,1", "b,0")
-    code, _, err = bench(tmp_path, "noise", "trials.csv")
+    code, _, err = bench(tmp_path, "more", "noise", "trials.csv")
     assert (code, err.count("\n")) == (2, 1)
     assert "run each task twice" in err
 

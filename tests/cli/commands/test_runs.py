@@ -68,8 +68,8 @@ def test_a_folder_that_is_not_there_and_one_without_runs_are_one_line(tmp_path: 
     assert (code, out) == (2, "") and err.startswith(
         "bench: results: is not a folder of runs; name another, or run: bench run "
     )
-    assert bench(tmp_path, "runs", "empty", "--reports", "pages")[:2] == (
+    assert bench(tmp_path, "runs", "empty")[:2] == (
         0,
-        "0 runs; for prices, verdicts, history and rankings open pages/index.html\n",
+        "0 runs; for prices, verdicts, history and rankings open reports/index.html\n",
     )
-    assert "There are 0 runs" in (tmp_path / "pages" / "index.html").read_text()
+    assert "There are 0 runs" in (tmp_path / "reports" / "index.html").read_text()

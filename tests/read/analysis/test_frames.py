@@ -270,15 +270,6 @@ def test_calls_whose_usage_strays_from_their_models_own_ratio_are_named(tmp_path
     assert replies.outliers == (), "eight tokens more are what a chat format explains"
 
 
-@pytest.mark.parametrize("asked", ["fault", ["outcome", "fault"]])
-def test_a_column_asked_for_by_its_old_name_is_told_with_the_new_one(tmp_path: Path, asked: str | list[str]) -> None:
-    trials = run_of(tmp_path / "run", [trial()]).trials
-    with pytest.raises(KeyError, match="the column 'fault' is called 'plan' now"):
-        trials[asked]
-    with pytest.raises(KeyError, match=r"^'nothing'$"):
-        trials["nothing"]
-
-
 def test_a_run_is_loaded_by_what_commands_take_its_name_its_folder_or_its_archive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -276,13 +276,13 @@ scenario = "support_desk"
 
 def test_the_command_prints_the_advice_and_writes_the_artifact(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(WORKLOAD.format(run=folder), encoding="utf-8")
-    code, out, _ = bench(tmp_path, "advise", "small.toml")
+    code, out, _ = bench(tmp_path, "more", "advise", "small.toml")
     assert code == 0 and "build state_machine_kept" in out and len(out.splitlines()) <= 12
     assert (tmp_path / "small-advice.md").read_text(encoding="utf-8").startswith("# Advice: small")
 
 
 def test_a_run_that_is_not_there_ends_the_command_in_one_line_and_writes_nothing(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(WORKLOAD.format(run="gone"), encoding="utf-8")
-    code, out, err = bench(tmp_path, "advise", "small.toml")
+    code, out, err = bench(tmp_path, "more", "advise", "small.toml")
     assert code == 2 and not out and len(err.splitlines()) == 1 and "gone: there is no such run" in err
     assert not (tmp_path / "small-advice.md").exists()

@@ -12,8 +12,8 @@ from trials import TINY, scripted
 from bench.common.errors import RateLimited
 from bench.record.messages import Message
 from bench.run.architectures.autogen import LineClient, assistant
-from bench.run.trial.asking import LineReply
 from bench.run.trial.prompt import render
+from bench.run.trial.workbench import LineReply
 
 SENT = (Message("system", "Be {brief}."), Message("user", "One\n\n{two} "))
 

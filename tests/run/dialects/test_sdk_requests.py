@@ -13,7 +13,7 @@ from bench.record.tool_calls import ToolCall
 from bench.run.endpoint.dialect import DIALECTS
 from bench.run.models.base import Reply
 from bench.run.models.options import options_text
-from bench.run.trial.answering import Exchange
+from bench.run.trial.endpoint_session import Exchange
 
 ROWS = [json.loads(line) for line in (Path(__file__).parent / "sdk_requests.jsonl").read_text(encoding="utf-8").splitlines()]
 LOOK = {"type": "function", "function": {"name": "look"}}

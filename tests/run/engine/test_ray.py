@@ -123,7 +123,7 @@ def test_shards_of_workers_and_of_one_process_merge_to_its_records_in_any_order(
     assert bench_anew(place, "run", "configs/small.toml", "--shard", "2/2", "--name", "second")[0] == 0
     for parts in (("first", "second"), ("second", "first")):
         merged = "-".join(parts)
-        assert bench_anew(place, "merge", *parts, "--name", merged)[0] == 0
+        assert bench_anew(place, "more", "merge", *parts, "--name", merged)[0] == 0
         assert_equal(place / "results" / "here", place / "results" / merged)
 
 

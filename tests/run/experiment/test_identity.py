@@ -115,7 +115,7 @@ def test_an_edited_grader_is_one_line_that_says_how_to_grade_anew(tmp_path: Path
     edit(tmp_path / PACK / grader_of(tmp_path / PACK))
     line = refusal(tmp_path)
     assert "small-simulated: was graded by another version of the grader of 'demo'" in line
-    assert "`bench regrade small-simulated`" in line
+    assert "`bench more regrade small-simulated`" in line
 
 
 def grader_of(pack: Path) -> str:

@@ -88,7 +88,9 @@ def test_a_run_goes_on_after_its_grader_was_mended_once_its_grades_are_made_anew
 ) -> None:
     mended = harsher(packs, tmp_path)
     manifest = manifest_of(matrix(mended), folder.name)
-    with pytest.raises(ResultsError, match=r"another version of the grader of 'demo'; make its grades anew by `bench regrade"):
+    with pytest.raises(
+        ResultsError, match=r"another version of the grader of 'demo'; make its grades anew by `bench more regrade"
+    ):
         RunWriter(folder, manifest)
     regrade(folder, [mended])
     writer = RunWriter(folder, manifest)

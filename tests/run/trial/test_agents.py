@@ -34,8 +34,7 @@ from bench.record.messages import Message
 from bench.run.endpoint.server import serve_session
 from bench.run.experiment.trial import TrialResult
 from bench.run.models.simulated import SimulatedModel, SimulatedSettings
-from bench.run.trial import asking
-from bench.run.trial.workbench import Workbench
+from bench.run.trial.workbench import LineReply, ModelLine, Workbench
 from bench.scenario import Task
 
 NAMES = [subtask.name for subtask in TINY.task.subtasks]
@@ -100,7 +99,7 @@ def test_samples_that_were_not_taken_are_redundant_and_nothing_is_a_retry(worked
 
 
 def test_a_reply_that_an_agent_returns_is_known_by_its_call_though_another_has_the_same_text() -> None:
-    async def first_of_two(messages: Sequence[Message], line: asking.ModelLine) -> asking.LineReply:
+    async def first_of_two(messages: Sequence[Message], line: ModelLine) -> LineReply:
         first, _ = await line(messages), await line(messages)
         return first
 
@@ -209,7 +208,7 @@ def test_agents_at_work_at_the_same_time_do_not_cause_each_others_calls() -> Non
     """The apples' agent repairs its own output while the pears' agent looks again: its turns stay steps."""
 
     async def architecture(task: Task, workbench: Workbench) -> None:
-        async def by(messages: Sequence[Message], line: asking.ModelLine) -> str:
+        async def by(messages: Sequence[Message], line: ModelLine) -> str:
             for number in range(2):
                 reply = (await line([*messages, say(str(number))])).text
             return reply
@@ -228,7 +227,7 @@ def test_agents_at_work_at_the_same_time_do_not_cause_each_others_calls() -> Non
 
 def test_agents_that_are_samples_of_one_attempt_keep_their_own_turns() -> None:
     async def architecture(task: Task, workbench: Workbench) -> None:
-        async def by(messages: Sequence[Message], line: asking.ModelLine) -> str:
+        async def by(messages: Sequence[Message], line: ModelLine) -> str:
             await line([*messages, say("Plan.")])
             return (await line([*messages, say("Answer.")])).text
 

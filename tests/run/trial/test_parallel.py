@@ -17,8 +17,7 @@ from bench.record.messages import Message
 from bench.run.models.base import Request
 from bench.run.models.simulated import SimulatedModel, SimulatedSettings
 from bench.run.packs import load_pack
-from bench.run.trial.asking import ModelLine
-from bench.run.trial.workbench import Workbench
+from bench.run.trial.workbench import ModelLine, Workbench
 from bench.scenario import Output, Subtask, Task
 
 ORCHARD = load_pack("orchard", ROOTS)

@@ -1,1 +1,1 @@
-"""How surely the command `bench diagnose` names what was planted in a package of a user's own: `python -m diagnosis.own`."""
+"""How surely `bench explain diagnose` names what was planted in a package of a user's own: `python -m diagnosis.own`."""

@@ -1,4 +1,4 @@
-"""The command `bench diagnose`, as a user types it, on trials that an edit of a user's own package breaks.
+"""The command `bench explain diagnose`, as a user types it, on trials that an edit of a user's own package breaks.
 
 A trial counts if the package without the edit is unharmed on the same draws.
 """

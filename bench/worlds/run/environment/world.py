@@ -1,28 +1,210 @@
-"""A world: one database for each trial, which outlives the agent. `scene` holds what an agent can do; this module adds what the
-trial around it can do: inspect, keep and fork the world, and count damage."""
+"""A world: one database for each trial, which outlives the agent.
+
+An agent can call, ask, wait and hear notices. Every call is one transaction: its change and its journal entry are stored
+together or not at all. The trial around the agent can inspect, keep and fork the world, and count damage.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import cast
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
 
+from pydantic import BaseModel
+
+from bench.common.errors import nearest
 from bench.record.worlds.damage import Damage, Harm
 from bench.record.worlds.journal import JournalEntry
+from bench.record.worlds.moment import Moment
 from bench.worlds.run.environment import snapshot
-from bench.worlds.run.environment.calling import Acted, PackRun, effect_of, read_arguments
+from bench.worlds.run.environment.calling import Acted, PackCaller, PackRun, RefusalCode, effect_of, read_arguments
 from bench.worlds.run.environment.changes import changes, rows_of
 from bench.worlds.run.environment.damage import harms, in_journal, in_tables, net_effects
-from bench.worlds.run.environment.database import digest_of_tables
-from bench.worlds.run.environment.people import Manner
+from bench.worlds.run.environment.database import TABLES, Connection, connect, digest_of_tables, tables_of
+from bench.worlds.run.environment.declaration import Environment
+from bench.worlds.run.environment.journal_writer import JournalWriter
+from bench.worlds.run.environment.parts import Arrival, Payload, PolicyVerdict, Standing, Tool
+from bench.worlds.run.environment.people import Manner, People
 from bench.worlds.run.environment.preview import Preview, risks_of, tried
-from bench.worlds.run.environment.scene import SECOND_WRITER, Scene, ToolArguments
-from bench.worlds.run.environment.schedule import Notices
-from bench.worlds.run.environment.snapshot import CannotRestore, Snapshot
+from bench.worlds.run.environment.rules import Rules, moved
+from bench.worlds.run.environment.schedule import Notices, Pending, Schedule, Versions
+from bench.worlds.run.environment.snapshot import CannotRestore, Past, Snapshot
+
+SECOND_WRITER = "second writer"
+"""The name and kind of a journal entry: somebody else saved what the agent had read."""
+DRAWN_FROM: tuple[object, ...] = ("world",)
+ToolArguments = BaseModel | Mapping[str, Any]
 
 
-class World(Scene):
-    """A scene with the access that a trial has."""
+class World:
+    """A new world as its environment declares it, or the world that a file or a snapshot already holds.
+
+    path         the file, held by one process at a time; None: in memory
+    content      bytes of a snapshot from which this world goes on
+    drawn_from   the first keys of its people's draws: a trial's key, never the architecture
+    manners      ticket of a question -> the manner of its answer, set by faults of answers
+    keeps_past   whether the state before each thing's last change is kept, for stale reads
+    """
+
+    def __init__(
+        self,
+        environment: Environment,
+        path: Path | None = None,
+        *,
+        content: bytes | None = None,
+        drawn_from: tuple[object, ...] = DRAWN_FROM,
+        keeps_past: bool = False,
+    ):
+        self.environment = environment
+        self._connection = connect(path)
+        if content is not None:
+            snapshot.load(self._connection, content)
+        elif not self._connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+            _create(environment, self._connection)
+        self._lock = threading.RLock()
+        self._past = Past(self._connection, keeps_past)
+        self._schedule = Schedule(self._connection, environment.ends)
+        self._caller = PackCaller(self._connection, environment.patience, self._later)
+        self._people = People(environment.people, drawn_from, self._schedule, self._caller, self._does_no_more_damage)
+        self.manners: Callable[[str], Manner] = lambda _: ""
+        self._book = JournalWriter(self._connection, self._schedule)
+        self._rules = Rules(environment, self._caller, self._book.taken)
+        self._tables, self._digest = tables_of(self._connection), ""
+        self._replays = False
+
+    def call(
+        self,
+        tool: str,
+        arguments: ToolArguments,
+        idempotency_key: str | None = None,
+        *,
+        expect: Mapping[str, int] | None = None,
+        who: str = "agent",
+    ) -> Acted:
+        """Call a tool. Never raise for a mistake of the agent or the tool: the call is then refused or has failed.
+
+        idempotency_key   a call under a known key returns the stored result and has no second effect
+        expect            thing -> the version that it must have, else the call is refused: compare and swap
+        who               the role; its contract says which tools it can call
+        """
+        with self._lock:
+            known = self.environment.by_name.get(tool)
+            given = arguments.model_dump(mode="json") if isinstance(arguments, BaseModel) else arguments
+            call = JournalEntry("call", tool, known.kind if known else "", given, key=idempotency_key, who=who)
+            if known is None:
+                problem = f"there is no tool '{tool}'; {nearest(tool, self.environment.by_name)}"
+                return self._refuse(call, problem, "unknown_tool")
+            if problem := self._rules.forbids(tool, who):
+                return self._refuse(call, problem, "forbidden")
+            read = read_arguments(known, arguments)
+            if isinstance(read, str):
+                return self._refuse(call, read, "arguments")
+            call = replace(call, arguments=read.model_dump(mode="json"), effect=effect_of(known, read))
+            if idempotency_key and (first := self._book.done_under(idempotency_key)):
+                return self._again(call, first, known)
+            if problem := moved(expect or {}, self._book.knowledge):
+                return self._refuse(call, problem, "stale")
+            if refusal := self._rules.not_taken(tool, who, self.now):
+                return self._refuse(call, refusal.reason, refusal.code, refusal.again)
+            return self._run(call, known, read)
+
+    def verdict(self, tool: str, arguments: ToolArguments) -> PolicyVerdict:
+        """Return what the kill switch and the policy say about a call that is not made yet. A read is always allowed. Raise
+        KeyError if there is no such tool."""
+        with self._lock:
+            known = self.environment.by_name[tool]
+            read = read_arguments(known, arguments)
+            return (
+                PolicyVerdict("deny", "arguments", read)
+                if isinstance(read, str)
+                else self._rules.verdict(known, read, self.now)
+            )
+
+    def effect_of(self, tool: str, arguments: ToolArguments) -> str:
+        """Return the business key of a call. "" if there is no such tool, or its arguments do not fit."""
+        known = self.environment.by_name.get(tool)
+        read = read_arguments(known, arguments) if known else ""
+        return "" if known is None or isinstance(read, str) else effect_of(known, read)
+
+    def things_of(self, tool: str, arguments: ToolArguments) -> tuple[str, ...]:
+        """Return the things that a call is about. Empty if there is no such tool, or its arguments do not fit."""
+        known = self.environment.by_name.get(tool)
+        read = read_arguments(known, arguments) if known else ""
+        return () if known is None or isinstance(read, str) else known.about(read)
+
+    def ask(
+        self, kind: str, about: str, question: Payload, idempotency_key: str | None = None, *, manner: Manner | None = None
+    ) -> str:
+        """Ask a person and return the question's ticket. The answer arrives as an event of kind `answer` under this ticket.
+
+        A question under a known key is not asked again. If `manner` is None, `manners` gives it by the ticket. Raises KeyError
+        if there is no such person.
+        """
+        with self._lock:
+            if idempotency_key and (asked := self._book.done_under(idempotency_key)):
+                return str(asked.result)
+            times = len(self._book.entries("what = 'ask' AND name = ? AND effect = ?", kind, about)) + 1
+            ticket = f"{kind}: {about}" + (f" ({times})" if times > 1 else "")
+            manner = self.manners(ticket) if manner is None else manner
+            with self._transaction():
+                self._people.ask(kind, about, question, ticket, times, manner)
+                self._book.write(JournalEntry("ask", kind, manner, dict(question), about, idempotency_key, result=ticket))
+            return ticket
+
+    def standings(self) -> list[Standing]:
+        with self._lock:
+            return list(self._caller.within(lambda: list(self.environment.audit(self._caller.reading))))
+
+    def change_elsewhere(self, things: Sequence[str]) -> None:
+        """Let somebody else save these things unchanged: their versions move, and the agent is not told."""
+        with self._lock, self._transaction():
+            versions = self._book.knowledge.after(things)
+            self._book.write(
+                JournalEntry("event", SECOND_WRITER, SECOND_WRITER, list(things), versions=versions, who="somebody else")
+            )
+
+    def wait(self, days: int = 0, minutes: int = 0) -> tuple[Arrival, ...]:
+        """Let time pass. Return the notices that came meanwhile."""
+        return self.wait_until(self.now.after(days, minutes))
+
+    def wait_until(self, moment: Moment) -> tuple[Arrival, ...]:
+        with self._lock:
+            last = len(self._schedule.arrivals())
+            self._schedule.pass_to(moment, self._happen)
+            return self._told(self._schedule.arrivals(last))
+
+    def next_event(self, after: int = 0, until: Moment | None = None) -> Arrival | None:
+        """Wait for the first notice whose number is above `after`, up to a moment. Return None if none comes."""
+        with self._lock:
+            arrival = self._schedule.pass_to_arrival(after, until, self._happen)
+            return self._told((arrival,))[0] if arrival else None
+
+    def catch_up(self) -> tuple[Arrival, ...]:
+        """Send and return notices for events that happened without a notice. A notice that is late still comes as well."""
+        with self._lock, self._transaction():
+            last = self._schedule.arrivals()
+            told = {arrival.name for arrival in last}
+            for event in self._book.entries("what = 'event' AND kind != ?", SECOND_WRITER):
+                if event.name not in told:
+                    self._schedule.tell(event.kind, event.name, event.arguments, event.versions)
+            return self._told(self._schedule.arrivals(len(last)))
+
+    def arrivals(self, after: int = 0) -> tuple[Arrival, ...]:
+        """Return the notices that have come after this number. Reading does not remove them."""
+        with self._lock:
+            return self._told(self._schedule.arrivals(after))
+
+    @property
+    def now(self) -> Moment:
+        return self._schedule.now
+
+    @property
+    def life(self) -> int:
+        """The number of the agent's present process, from 1."""
+        return self._book.life
 
     def told_by(self, notices: Notices) -> None:
         """Let this function decide when the agent hears of an event: the faults of events."""
@@ -169,6 +351,109 @@ class World(Scene):
                 elif entry.is_effect and self.call(entry.name, entry.arguments, entry.key, who=entry.who).result is None:
                     raise CannotRestore(f"entry {entry.seq}, {entry.effect}, does not happen here; is this the same pack?")
 
+    def close(self) -> None:
+        self._connection.close()
+
+    def _run(self, call: JournalEntry, tool: Tool, arguments: BaseModel) -> Acted:
+        """Run a tool in a transaction, together with its journal entry."""
+        verdict = self._rules.verdict(tool, arguments, self.now)
+        decision, rule, policy = self._rules.decision(verdict, tool)
+        call = replace(call, decision=decision, rule=rule, policy=policy)
+        things, before = tool.about(arguments), self._past.now() if tool.writes else b""
+        with self._transaction():
+            self._connection.execute("SAVEPOINT tool")
+            run = self._caller.run(tool, arguments, self.now)
+            done = run.outcome == "done"
+            if not done:
+                self._connection.execute("ROLLBACK TO tool")
+            known = self._book.knowledge
+            after = known.after(things) if tool.writes else {thing: known.version(thing) for thing in things}
+            acted = self._told_of(call, run, tool, arguments, after if done else {})
+        if done and tool.writes:
+            self._digest = ""
+            self._past.changed(things, before)
+        if tool.minutes:
+            until = self.now.after(minutes=tool.minutes)
+            if self._replays:  # what happened meanwhile has entries of its own
+                self._schedule.pass_until_due(until)
+            else:
+                self._schedule.pass_to(until, self._happen)
+        return acted
+
+    def _told_of(self, call: JournalEntry, run: PackRun, tool: Tool, arguments: BaseModel, versions: Versions) -> Acted:
+        """Write the entry of a call that ran. Return what the agent is told."""
+        result = run.result.model_dump(mode="json") if run.result is not None else None
+        late = run.outcome == "done" and self._rules.is_late(tool, arguments, self.now)
+        ran = replace(call, outcome=run.outcome, result=result, reason=run.reason, versions=versions, late=late)
+        entry = self._book.write(ran, tool.about(arguments) if tool.writes else ())
+        return Acted(tool.name, call.effect, run.outcome, run.result, run.reason, versions, entry.seq, run.code)
+
+    def _again(self, call: JournalEntry, first: JournalEntry, tool: Tool) -> Acted:
+        """Answer a call whose idempotency key is known."""
+        if (first.name, first.arguments) != (call.name, call.arguments):
+            problem = (
+                f"the idempotency key '{call.key}' is that of another call, {first.name} ({first.effect}); give each its own"
+            )
+            return self._refuse(replace(call, key=None), problem, "key")
+        entry = self._book.write(replace(call, outcome="replayed", result=first.result))
+        return Acted(tool.name, call.effect, "replayed", tool.result.model_validate(first.result), entry=entry.seq)
+
+    def _refuse(self, call: JournalEntry, reason: str, code: RefusalCode, again: Moment | None = None) -> Acted:
+        entry = self._book.write(replace(call, outcome="refused", reason=reason))
+        return Acted(call.name, call.effect, "refused", reason=reason, entry=entry.seq, code=code, again=again)
+
+    def _does_no_more_damage(self, question: Payload, now: Moment) -> bool:
+        """Return whether the call in a question is done and leaves no more damage in the pack's tables than before."""
+        tool = self.environment.by_name.get(question.get("tool", ""))
+        arguments = read_arguments(tool, question.get("arguments", {})) if tool else ""
+        if tool is None or isinstance(arguments, str):
+            return False
+        before, run, after = tried(
+            self._connection, self._caller, tool, arguments, now, lambda: in_tables(self.standings()).total
+        )
+        return run.outcome == "done" and after <= before
+
+    def _later(self, kind: str, at: Moment, payload: Payload, name: str) -> None:
+        if kind not in self.environment.by_kind:
+            raise KeyError(f"there is no kind of event '{kind}'; {nearest(kind, self.environment.by_kind)}")
+        self._schedule.add("event", kind, at, payload, name or f"{kind} of entry {self._book.next}")
+
+    def _happen(self, pending: Pending) -> tuple[Payload, Versions]:
+        """Let an event or a person's answer happen, in the transaction that removes it from the pending rows."""
+        self._digest = ""
+        if pending.what == "answer":
+            payload = self._people.answer(pending, self.now)
+            self._book.write(
+                JournalEntry("answer", pending.name, arguments=dict(payload), effect=payload["about"], who="person")
+            )
+            return payload, {}
+        kind, before = self.environment.by_kind[pending.kind], self._past.now()
+        things = kind.about(pending.payload)
+        if apply := kind.apply:
+            self._caller.within(lambda: apply(self._caller.writing, pending.payload, self.now))
+        versions = self._book.knowledge.after(things)
+        self._past.changed(things, before)
+        event = JournalEntry("event", pending.name, pending.kind, dict(pending.payload), versions=versions, who="world")
+        self._book.write(event)
+        return pending.payload, versions
+
+    def _told(self, arrivals: Iterable[Arrival]) -> tuple[Arrival, ...]:
+        notices = tuple(arrivals)
+        for arrival in notices:
+            self._book.knowledge.told(arrival.versions)
+        return notices
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._connection.execute("BEGIN")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            self._book.reopen()
+            raise
+
     @contextmanager
     def _replaying(self) -> Iterator[None]:
         self._replays = True
@@ -177,5 +462,16 @@ class World(Scene):
         finally:
             self._replays = False
 
-    def close(self) -> None:
-        self._connection.close()
+
+def _create(environment: Environment, connection: Connection) -> None:
+    connection.executescript(TABLES + environment.schema)
+    connection.execute("BEGIN")
+    connection.execute("INSERT INTO world_clock VALUES (?, 1)", (environment.begins.total,))
+    for table, rows in environment.rows.items():
+        for row in rows:
+            names, marks = ", ".join(f'"{name}"' for name in row), ", ".join("?" * len(row))
+            connection.execute(f'INSERT INTO "{table}" ({names}) VALUES ({marks})', tuple(row.values()))
+    schedule = Schedule(connection, environment.ends)
+    for event in sorted(environment.events, key=lambda declared: declared.at):
+        schedule.add("event", event.kind, event.at, event.payload, event.name)
+    connection.execute("COMMIT")

@@ -35,8 +35,8 @@ from bench.worlds.run.environment import Acted, Arrival, Moment, PolicyVerdict, 
 from bench.worlds.run.environment.calling import RefusalCode
 from bench.worlds.run.environment.people import ANSWER, Manner
 from bench.worlds.run.environment.procedure import judgments_behind
-from bench.worlds.run.environment.scene import ToolArguments
 from bench.worlds.run.environment.schedule import NoticeTime, at_once
+from bench.worlds.run.environment.world import ToolArguments
 from bench.worlds.run.runtime.agent_session import AGENT as AGENT_ASKS
 from bench.worlds.run.runtime.effects import (
     AnswerEffect,

@@ -21,7 +21,7 @@ from bench.run.trial.trial import Server, Trial
 from bench.worlds.run.environment import Acted, Arrival, Environment, Moment, PolicyVerdict, ProcedureStep
 from bench.worlds.run.environment.people import ANSWER, MODEL
 from bench.worlds.run.environment.preview import Preview
-from bench.worlds.run.environment.scene import ToolArguments
+from bench.worlds.run.environment.world import ToolArguments
 from bench.worlds.run.runtime.acting import Acting, HeardReports
 from bench.worlds.run.runtime.agent_session import AgentSession, session_of
 from bench.worlds.run.runtime.effects import ClaimFate, StepReport

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
-from bench.run.trial.answering import RequestKey
 from bench.run.trial.call import Received
 from bench.run.trial.causes import CallPurpose
-from bench.run.trial.endpoint_session import EndpointSession
+from bench.run.trial.endpoint_session import EndpointSession, RequestKey
 from bench.run.trial.proposal import Proposal
 from bench.run.trial.reply import ReplyPart
 from bench.run.trial.trial import Trial

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ValidationError
 
 from bench.worlds.run.environment import Acted, Arrival, Call, Environment, Moment, PolicyVerdict, World
-from bench.worlds.run.environment.scene import ToolArguments
+from bench.worlds.run.environment.world import ToolArguments
 from bench.worlds.run.simulated.conversation import Conversation, ToolResult, result_of
 
 TRIES = 5

@@ -1,0 +1,71 @@
+"""Count the tool errors in trials that other people recorded, and the calls that repaired them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+
+from bench.elsewhere.trials import RecordedCall, RecordedTrial
+
+KINDS = (
+    ("unavailable", re.compile(r"\b50[0-9]\b|unavailable|time[d ]?-?out|connection|rate limit", re.IGNORECASE)),
+    (
+        "bad call",
+        re.compile(r"argument|keyword|validation|unknown (action|tool)|no tool|attribute|\bkey\b|type", re.IGNORECASE),
+    ),
+    ("not found", re.compile(r"not found|no such|does not exist|unknown", re.IGNORECASE)),
+)
+"""Kinds of tool errors, by words in the answer; the first that fits. Any other error is a refusal."""
+
+
+def kind_of(call: RecordedCall) -> str:
+    """Return the kind of a failed call's error."""
+    head = call.answer[:300]
+    return next((kind for kind, words in KINDS if words.search(head)), "refused")
+
+
+@dataclass(frozen=True)
+class ErrorRepair:
+    """The calls that followed a tool error.
+
+    calls    from the error to the same tool's next success; None if the tool never succeeded again in the trial
+    same     from the error to the next success of the same call; None if it never succeeded again
+    tokens   what the error added: its own message and those up to that success, whose answer is not among them
+    whole    of the messages behind the error, with that success's answer
+    again    whether the next call is the same call
+    """
+
+    call: RecordedCall
+    kind: str
+    calls: int | None
+    same: int | None
+    tokens: int | None
+    whole: int | None
+    again: bool
+
+
+def repairs(trial: RecordedTrial) -> Iterator[ErrorRepair]:
+    """Yield what followed each tool error of a trial, in order."""
+    tools, calls, all_repairs = dict[str, int](), dict[tuple[str, str], int](), list[ErrorRepair]()
+    tokens = (0, *accumulate(turn.tokens for turn in trial.turns))
+    for place in reversed(range(len(trial.calls))):
+        call = trial.calls[place]
+        if call.failed and call.answered is not None:
+            good, same = tools.get(call.tool), calls.get(call.key)
+            end = None if good is None else trial.calls[good].answered
+            all_repairs.append(
+                ErrorRepair(
+                    call,
+                    kind_of(call),
+                    None if good is None else good - place,
+                    None if same is None else same - place,
+                    None if end is None else tokens[max(end, call.answered)] - tokens[call.answered],
+                    None if end is None else tokens[max(end, call.answered) + 1] - tokens[call.answered + 1],
+                    place + 1 < len(trial.calls) and trial.calls[place + 1].key == call.key,
+                )
+            )
+        elif call.failed is False:
+            tools[call.tool] = calls[call.key] = place
+    yield from reversed(all_repairs)

@@ -1,0 +1,60 @@
+"""Types and functions that the formats share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any
+
+from pydantic import AliasPath, BaseModel, ConfigDict, Field
+
+from bench.common.bounds import BoundedTable, Many
+from bench.elsewhere.trials import AskedCall
+
+Arguments = BoundedTable[str, Any]
+ItemId = Annotated[str, Field(coerce_numbers_to_str=True, max_length=500)]
+NO_JSON = "(no JSON object)"
+"""The name under which arguments stand that a model wrote and that are no JSON object."""
+
+
+class Read(BaseModel):
+    """The members that are read of an object. Other members are ignored."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class ChatCall(Read):
+    """A tool call inside a message in OpenAI's form."""
+
+    id: ItemId
+    name: str = Field(validation_alias=AliasPath("function", "name"))
+    arguments: str = Field("{}", validation_alias=AliasPath("function", "arguments"))
+
+
+class ChatMessage(Read):
+    """A chat message in OpenAI's form."""
+
+    role: str
+    content: str | None = None
+    tool_calls: Many[ChatCall] | None = None
+    tool_call_id: ItemId | None = None
+    name: str | None = None
+
+
+def asked_in(calls: Iterable[ChatCall] | None) -> tuple[AskedCall, ...]:
+    """Return the tool calls that a message asks for."""
+    return tuple(AskedCall(call.id, call.name, arguments_of(call.arguments)) for call in calls or ())
+
+
+def arguments_of(text: str) -> Mapping[str, Any]:
+    """Return the arguments of a call, which a model wrote as a text."""
+    try:
+        value = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        value = None
+    return value if isinstance(value, dict) else {NO_JSON: text}
+
+
+def name_of(where: str, ending: str) -> str:
+    """Return the name of a file without its folder and its ending."""
+    return where.rpartition("/")[2].removesuffix(ending)

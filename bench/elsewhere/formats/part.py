@@ -1,0 +1,59 @@
+"""The entry of a format in which others publish trials. Ours stand beside their functions, and another package declares its own
+in the group `recovery_bench.formats` of its entry points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from bench.common.errors import ResultsError
+from bench.common.registry import Part, Registry, Unusable, foreign_code
+from bench.elsewhere.trials import RecordedRun
+
+
+@dataclass(frozen=True)
+class RecordedFormat(Part):
+    """A format of trials.
+
+    members   the members that only its objects have
+    type      the type that is read
+    run       takes the place of the file, for messages, and the value that was read, and makes the trials
+    each      whether the file holds a list of such objects, or one in each line
+    """
+
+    members: frozenset[str]
+    type: TypeAdapter[Any]
+    run: Callable[[str, Any], RecordedRun]
+    each: bool = False
+
+    def made(self, where: str, value: Any) -> RecordedRun:
+        """Return the trials of a file.
+
+        Args:
+            where: The file, for messages.
+            value: Its JSON value.
+
+        Returns:
+            The trials.
+
+        Raises:
+            ValidationError: The value is not of the format's type.
+            ResultsError: The trials contradict themselves, or the code of another package's format failed.
+        """
+        checked = self.type.validate_python(value)
+        if not self.package:
+            return self.run(where, checked)
+        try:
+            with foreign_code(self.home):
+                return self.run(where, checked)
+        except Unusable as error:
+            if isinstance(error.__cause__, ResultsError):
+                raise error.__cause__ from None
+            raise ResultsError(f"{where}: is not read by the format '{self.name}' of {self.package}: {error}") from error
+
+
+FORMATS = Registry("format of trials", RecordedFormat, plural="formats")

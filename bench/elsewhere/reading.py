@@ -1,0 +1,105 @@
+"""Read a file of trials that other people recorded. The format is recognized among the known formats."""
+
+from __future__ import annotations
+
+import hashlib
+import lzma
+import zipfile
+import zlib
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from bench.common.bounds import is_too_deep
+from bench.common.errors import ResultsError, one_line
+from bench.common.wording import first_violation
+from bench.elsewhere.content import LARGEST, bytes_of, json_of
+from bench.elsewhere.formats import sessions
+from bench.elsewhere.formats.part import FORMATS
+from bench.elsewhere.trials import RecordedRun
+from bench.record.archive import BLOCK, unpacked
+
+MOST_MEMBERS = 10_000
+"""The most files in an archive."""
+
+
+SIMULATIONS = frozenset({"messages", "termination_reason"})
+"""The members of a simulation of tau2-bench, where a file is a bare list of these."""
+
+
+def read_recorded(path: Path) -> RecordedRun | None:
+    """Read a file of trials.
+
+    Args:
+        path: A file of tau-bench, tau2-bench, Who&When, AgentRx's labels, mcp-chaos, SWE-agent, mini-SWE-agent, or Inspect.
+
+    Returns:
+        The trials, or None if the file is JSON in another format.
+
+    Raises:
+        ResultsError: The file cannot be read, is cut, or contradicts itself. The line says where.
+    """
+    content = bytes_of(path)
+    try:
+        run = _of_archive(str(path), content) if content.startswith(b"PK") else _of_json(str(path), content)
+    except ValidationError as error:
+        raise ResultsError(f"{path}: is not read: {one_line(first_violation(error).line, 300)}") from error
+    return run and replace(run, sha256=hashlib.sha256(content).hexdigest())
+
+
+def recorded_run(path: Path) -> RecordedRun:
+    """Return the trials of a file. Raises ResultsError as `read_recorded` does, and if the file is in another format."""
+    run = read_recorded(path)
+    if run is None:
+        raise ResultsError(
+            f"{path}: holds no trials in a known format; of a trace, `bench import FILE --name NAME` makes a pack"
+        )
+    return run
+
+
+def _of_json(where: str, content: bytes) -> RecordedRun | None:
+    value = json_of(where, content)
+    first = (value[0] if value else None) if isinstance(value, list) else value
+    if not isinstance(first, dict):
+        return None
+    if isinstance(value, list) and first.keys() >= SIMULATIONS:
+        value, first = {"simulations": value}, {"simulations": value}
+    for form in FORMATS:
+        if first.keys() >= form.members and form.each == isinstance(value, list):
+            if is_too_deep(value):
+                raise ResultsError(f"{where}: is not read: it is nested too deeply")
+            return form.made(where, value)
+    return None
+
+
+def _of_archive(where: str, content: bytes) -> RecordedRun | None:
+    """Return the run of an Inspect log, or None if the archive is something else. The files in the archive are counted before
+    any of them is unpacked."""
+    try:
+        with zipfile.ZipFile(BytesIO(content)) as archive:
+            members = [each for each in archive.infolist() if not each.is_dir()]
+            if len(members) > MOST_MEMBERS or sum(each.file_size for each in members) > LARGEST:
+                raise ResultsError(f"{where}: is not read: it unpacks to more than {LARGEST:,} bytes or {MOST_MEMBERS:,} files")
+            names = [each.filename for each in members]
+            if "header.json" not in names:
+                return None
+            header = sessions.InspectHeader.model_validate(_member(where, archive, "header.json"))
+            wanted = sorted(name for name in names if name.startswith("samples/") and name.endswith(".json"))
+            samples = [sessions.InspectSample.model_validate(_member(where, archive, name)) for name in wanted]
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError, OSError, EOFError) as error:
+        raise ResultsError(f"{where}: the archive is cut or packed in an unknown way: {one_line(str(error), 120)}") from error
+    return sessions.inspect_run(where, header, samples)
+
+
+def _member(where: str, archive: zipfile.ZipFile, name: str) -> Any:
+    with closing(unpacked(archive, archive.getinfo(name))) as file:
+        content = b"".join(iter(partial(file.read1, BLOCK), b""))
+    value = json_of(f"{where}: {name}", content)
+    if is_too_deep(value):
+        raise ResultsError(f"{where}: {name} is nested too deeply")
+    return value

@@ -1,0 +1,188 @@
+"""Traces as platforms export them, read as spans with OpenTelemetry's names: the OpenAI Agents SDK's own log, Langfuse,
+LangSmith, and MLflow. A field of a platform is renamed; what it holds is read as in any other span."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from bench.elsewhere.runs.messages import as_text, tables_in, value_of
+from bench.elsewhere.runs.spans import TracedSpan, nanoseconds
+
+MOST_NESTED = 200
+"""Runs of LangSmith within one another."""
+KINDS = {
+    **dict.fromkeys(("generation", "response", "llm", "chat_model", "chat"), "chat"),
+    **dict.fromkeys(("function", "tool"), "execute_tool"),
+}
+"""What platforms call a call of a model, and of a tool."""
+LISTS = ("observations", "data", "spans", "runs")
+"""Under these names stand the spans of a trace."""
+
+
+def is_of_platform(value: Any) -> bool:
+    """Whether a value is a span of a platform, or holds a list of such, so that `platform_spans` reads it."""
+    return any(True for _ in _rows(value, ""))
+
+
+def platform_spans(value: Any) -> Iterator[TracedSpan]:
+    """Yield the spans of a value."""
+    for row, trace in _rows(value, ""):
+        yield _span(row, trace)
+
+
+def _rows(value: Any, trace: str, depth: int = 0) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Yield each table that is a span, with the id of the trace that it stands in."""
+    if not isinstance(value, dict) or depth > MOST_NESTED:
+        return
+    if _is_span(value):
+        trace = _text(value, "trace_id", "traceId") or trace or _text(value, "id")
+        yield value, trace
+        for child in tables_in(value.get("child_runs")):
+            yield from _rows(child, trace, depth + 1)
+        return
+    about = {**value, **_table(value.get("trace")), **_table(value.get("info"))}
+    trace = _text(about, "trace_id", "request_id", "id")
+    for holder in (value, _table(value.get("data"))):
+        for name in LISTS:
+            for row in tables_in(holder.get(name)):
+                if _is_span(row):
+                    yield from _rows(row, trace, depth + 1)
+
+
+def _is_span(value: Mapping[str, Any]) -> bool:
+    return (
+        "span_data" in value
+        or ("startTime" in value and "traceId" in value and "type" in value)
+        or ("run_type" in value and "inputs" in value)
+        or _is_mlflow(value)
+    )
+
+
+def _is_mlflow(value: Mapping[str, Any]) -> bool:
+    attributes = value.get("attributes")
+    return isinstance(attributes, dict) and any(str(key).startswith("mlflow.span") for key in attributes)
+
+
+def _span(row: Mapping[str, Any], trace: str) -> TracedSpan:
+    attributes = _table(row.get("attributes"))
+    fields = {**row, **_table(row.get("span_data"))}
+    if attributes:
+        fields |= {name: value_of(attributes.get(f"mlflow.{key}")) for name, key in MLFLOW.items()}
+    word = _text(fields, "run_type", "type")
+    kind = KINDS.get(word.lower(), word.lower())
+    name = _text(fields, "name")
+    failed = _failed(fields)
+    id_ = _text({**row, **_table(row.get("context"))}, "span_id", "id")
+    parent = _text(row, "parent_id", "parentObservationId", "parent_run_id", "parent_span_id")
+    begin, end = (_time(row, *names) for names in (BEGAN, ENDED))
+    read = _tool(fields, name, failed) if kind == "execute_tool" else _call(fields) if kind == "chat" else {}
+    return TracedSpan(trace, id_, parent, name, begin, {"gen_ai.operation.name": kind or "span", **read}, [], end, failed)
+
+
+MLFLOW = {"type": "spanType", "inputs": "spanInputs", "outputs": "spanOutputs", "usage": "chat.tokenUsage"}
+BEGAN = ("started_at", "startTime", "start_time", "start_time_unix_nano", "start_time_ns")
+ENDED = ("ended_at", "endTime", "end_time", "end_time_unix_nano", "end_time_ns")
+
+
+def _tool(fields: Mapping[str, Any], name: str, failed: bool | None) -> dict[str, Any]:
+    given, result = _field(fields, "input", "inputs"), _field(fields, "output", "outputs")
+    if isinstance(given, dict) and len(given) == 1 and isinstance(given.get("input"), str | dict):
+        given = given["input"]  # LangChain writes the arguments as one text
+    if isinstance(result, dict) and len(result) == 1 and "output" in result:
+        result = result["output"]
+    if isinstance(result, dict) and "tool_call_id" in result and "content" in result:
+        result = result["content"]
+    if failed and result in (None, "", {}):
+        result = _problem(fields)
+    answer = {} if result is None else {"gen_ai.tool.call.result": result}
+    return {"gen_ai.tool.name": name, "gen_ai.tool.call.arguments": "" if given is None else given, **answer}
+
+
+def _call(fields: Mapping[str, Any]) -> dict[str, Any]:
+    usage = next(filter(None, (_table(fields.get(key)) for key in ("usage", "usageDetails", "usage_metadata"))), _table(None))
+    outputs = _field(fields, "output", "outputs")
+    if isinstance(outputs, dict) and isinstance(outputs.get("generations"), list):
+        outputs = _of_langchain(outputs["generations"])
+    read = {
+        "gen_ai.input.messages": _plain(_field(fields, "input", "inputs")),
+        "gen_ai.output.messages": outputs,
+        "gen_ai.usage.input_tokens": _first(usage, "input_tokens", "input", "promptTokens", "prompt_tokens")
+        or _first(fields, "prompt_tokens", "promptTokens"),
+        "gen_ai.usage.output_tokens": _first(usage, "output_tokens", "output", "completionTokens", "completion_tokens")
+        or _first(fields, "completion_tokens", "completionTokens"),
+        "gen_ai.usage.cost": _first(
+            {**fields, **_table(fields.get("costDetails"))}, "calculatedTotalCost", "total_cost", "totalCost", "total"
+        ),
+    }
+    return {name: value for name, value in read.items() if value not in (None, "", [], {})}
+
+
+def _of_langchain(generations: Any) -> Any:
+    """Return the messages of LangChain's generations, which stand in a list of lists."""
+    flat = [each for row in generations for each in (row if isinstance(row, list) else [row]) if isinstance(each, dict)]
+    return [_plain_message(each.get("message") or {"content": each.get("text", "")}) for each in flat]
+
+
+def _plain(value: Any) -> Any:
+    """Return messages without LangChain's form for storing objects."""
+    if isinstance(value, dict) and isinstance(value.get("messages"), list):
+        value = value["messages"]
+        value = value[0] if len(value) == 1 and isinstance(value[0], list) else value
+    return [_plain_message(each) for each in value] if isinstance(value, list) else value
+
+
+def _plain_message(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if value.get("lc") and isinstance(value.get("kwargs"), dict):
+        role = str((value.get("id") or ["", "human"])[-1]).removesuffix("Chunk").removesuffix("Message").lower()
+        value = {"role": role, **value["kwargs"]}
+    elif value.get("type") in ("human", "ai", "system", "tool") and "role" not in value:
+        value = {"role": value["type"], **(value["data"] if isinstance(value.get("data"), dict) else value)}
+    return {key: inner for key, inner in value.items() if key not in ("type", "usage_metadata", "id") or "role" not in value}
+
+
+def _failed(fields: Mapping[str, Any]) -> bool | None:
+    status = fields.get("status")
+    code = status.get("code") if isinstance(status, dict) else status or fields.get("status_code")
+    word = str(code or "").upper().removeprefix("STATUS_CODE_")
+    if fields.get("error") or str(fields.get("level", "")).upper() == "ERROR" or word == "ERROR":
+        return True
+    return False if word in ("OK", "SUCCESS") else None
+
+
+def _problem(fields: Mapping[str, Any]) -> str:
+    status = _table(fields.get("status"))
+    error = fields.get("error") or fields.get("statusMessage") or status.get("message") or fields.get("status_message") or ""
+    return as_text(error.get("message", error)) if isinstance(error, dict) else as_text(error)
+
+
+def _field(fields: Mapping[str, Any], *names: str) -> Any:
+    return value_of(next((fields[name] for name in names if fields.get(name) is not None), None))
+
+
+def _table(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _first(fields: Mapping[str, Any], *names: str) -> Any:
+    return next((fields[name] for name in names if isinstance(fields.get(name), int | float)), None)
+
+
+def _text(fields: Mapping[str, Any], *names: str) -> str:
+    return next((fields[name] for name in names if isinstance(fields.get(name), str) and fields[name]), "")
+
+
+def _time(fields: Mapping[str, Any], *names: str) -> int:
+    """Return a time in nanoseconds, 0 if it is not known. A number is of seconds, milliseconds or nanoseconds, by its size."""
+    value = next((fields[name] for name in names if fields.get(name) not in (None, "")), None)
+    if isinstance(value, str):
+        try:
+            return nanoseconds(datetime.fromisoformat(value))
+        except (ValueError, OverflowError):
+            return int(value) if value.isdecimal() and len(value) < 20 else 0
+    if isinstance(value, int | float) and 0 < value < 1e20:
+        return int(value * (1e9 if value < 1e11 else 1e6 if value < 1e14 else 1))
+    return 0

@@ -1,0 +1,316 @@
+"""Traces of an agent: the spans that are calls of a model or of tools, by the conventions of those who record them.
+
+Tables say which attribute holds what: OpenTelemetry's semantic conventions for generative AI in their present and earlier
+forms, OpenInference, OpenLLMetry, and what some frameworks add. The first name that holds something is read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from bench.elsewhere.runs.messages import (
+    ImportedMessage,
+    are_parts,
+    as_text,
+    message_of,
+    tables_in,
+    text_of_result,
+    unwrapped,
+    value_of,
+)
+from bench.elsewhere.runs.spans import SpanEvent, TracedSpan, nested
+from bench.elsewhere.runs.steps import OpenCall, RunInMaking, StepCost, as_shown
+
+PROMPTS = (
+    "gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt", "llm.prompts", "ai.prompt.messages",
+    "gcp.vertex.agent.llm_request", "langfuse.observation.input", "mlflow.spanInputs", "braintrust.input_json", "input.value",
+)  # fmt: skip
+REPLIES = (
+    "gen_ai.output.messages", "llm.output_messages", "gen_ai.completion", "llm.completions", "llm.choices", "ai.response",
+    "gcp.vertex.agent.llm_response", "langfuse.observation.output", "mlflow.spanOutputs", "braintrust.output_json",
+    "output.value",
+)  # fmt: skip
+OF_ANY_SPAN = REPLIES[-4:]
+"""What spans of every kind can have."""
+LONG_TEXT = 40
+"""Characters: an attribute that no name here stands for may hold words if it has so many."""
+SYSTEM = ("gen_ai.system_instructions", "gen_ai.system.instructions")
+DEFINITIONS = ("gen_ai.tool.definitions", "llm.tools", "llm.request.functions", "ai.prompt.tools")
+TOOL_NAMES = ("gen_ai.tool.name", "tool.name", "traceloop.entity.name", "ai.toolCall.name")
+TOOL_IDS = ("gen_ai.tool.call.id", "tool_call.id", "tool.id", "ai.toolCall.id")
+TOOL_ARGUMENTS = (
+    "gen_ai.tool.call.arguments", "tool.parameters", "ai.toolCall.args", "gcp.vertex.agent.tool_call_args",
+    "traceloop.entity.input", "langfuse.observation.input", "mlflow.spanInputs", "braintrust.input_json", "input.value",
+    "input",
+)  # fmt: skip
+TOOL_RESULTS = (
+    "gen_ai.tool.call.result", "gen_ai.tool.call.response", "ai.toolCall.result", "gcp.vertex.agent.tool_response",
+    "traceloop.entity.output", "langfuse.observation.output", "mlflow.spanOutputs", "braintrust.output_json", "output.value",
+    "output",
+)  # fmt: skip
+TOKENS = (
+    ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt", "ai.usage.promptTokens"),
+    ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion", "ai.usage.completionTokens"),
+)
+DOLLARS = ("gen_ai.usage.cost", "llm.cost.total")
+LARGEST_COUNT = 1e12
+CALLS = (
+    "chat", "generate_content", "text_completion", "completion", "llm", "ai.generatetext.dogenerate", "ai.streamtext.dostream",
+    "ai.generateobject.dogenerate", "ai.streamobject.dostream", "generation", "chat_model",
+)  # fmt: skip
+"""What an operation, or a kind of span, is called that is a call of a model."""
+TOOLS = ("execute_tool", "tool", "ai.toolcall")
+OTHERS = (
+    "invoke_agent", "create_agent", "invoke_workflow", "embeddings", "embedding", "retrieval", "agent", "chain", "retriever",
+    "reranker", "rerank", "guardrail", "evaluator", "workflow", "task", "plan", "ai.generatetext", "ai.streamtext",
+    "ai.generateobject", "ai.streamobject", "span", "event", "parser", "memory", "unknown", "function", "score", "eval",
+)  # fmt: skip
+KINDS = (
+    "gen_ai.operation.name", "openinference.span.kind", "llm.request.type", "traceloop.span.kind", "langsmith.span.kind",
+    "ai.operationId", "langfuse.observation.type", "mlflow.spanType", "braintrust.span_attributes",
+)  # fmt: skip
+DETAILS = ("gen_ai.client.inference.operation.details", "gen_ai.content.prompt", "gen_ai.content.completion")
+"""Events that hold attributes of their span."""
+
+
+def kind_of(span: TracedSpan) -> str:
+    """Return the kind of a span: a `call` of a model, a `tool`, or another word that the span uses; "" if it has none."""
+    kinds = [_kind(span.attributes.get(name, "")) for name in KINDS]
+    for kind in kinds:
+        if kind in TOOLS:
+            return "tool"
+        if kind in CALLS:
+            return "call"
+        if kind in OTHERS:
+            return kind
+    return "call" if holds_words(span) else next(filter(None, kinds), "")
+
+
+def _kind(value: Any) -> str:
+    """Return a span's kind as an attribute has it: a word, or JSON with one."""
+    read = value_of(value)
+    return str(read.get("type", "") if isinstance(read, dict) else read).strip('"').lower()
+
+
+def holds_words(span: TracedSpan) -> bool:
+    """Whether a span has a reply, as an attribute or an event, and not in an attribute that any span can have."""
+    return any(
+        key.startswith(REPLIES[: -len(OF_ANY_SPAN)]) for key, value in span.attributes.items() if value not in ("", "{}", None)
+    ) or any(event.name in (*DETAILS, "gen_ai.choice") for event in span.events)
+
+
+def add_traces(spans: Sequence[TracedSpan], run: RunInMaking) -> None:
+    """Add the steps of one trace, whose spans are in order.
+
+    The span of a tool completes the tool call of the reply that named it. Any other belongs to the last call of the model that
+    began before it.
+    """
+    kinds = {id(span): kind_of(span) for span in spans}
+    wrappers = _wrappers(spans, kinds)
+    run.expect(sum(kinds[id(span)] == "call" and id(span) not in wrappers for span in spans if _may_reply(span)))
+    for span in spans:
+        kind = kinds[id(span)]
+        if id(span) in wrappers:
+            run.left_out["span around another span of the same call"] += 1
+        elif kind == "tool":
+            run.ran(_tool_call(span))
+        elif kind == "call":
+            _add_call(span, run)
+        else:
+            run.left_out[f"span '{kind}'" if kind else "span of something else"] += 1
+    if not run.steps:
+        run.unread.update(name for span in spans for name, value in span.attributes.items() if len(as_text(value)) >= LONG_TEXT)
+
+
+def _may_reply(span: TracedSpan) -> bool:
+    return holds_words(span) or any(name in span.attributes for name in (*OF_ANY_SPAN, "events"))
+
+
+def _wrappers(spans: Sequence[TracedSpan], kinds: Mapping[int, str]) -> set[int]:
+    """Return the spans around another span of the same call. They exist because the recorders of a framework and of its client
+    both write a span."""
+    above = _nearest(spans, kinds)
+    tools = {id(span): _tool_name(span) for span in spans if kinds[id(span)] == "tool"}
+    wrappers = set[int]()
+    for span in spans:
+        outer = above[id(span)]
+        if id(span) in tools:
+            if outer and outer is not span and id(span) not in wrappers and tools.get(id(outer)) == tools[id(span)]:
+                wrappers.add(id(outer))
+        elif kinds[id(span)] == "call" and id(span) not in wrappers and _may_reply(span):
+            while outer and outer is not span and kinds[id(outer)] == "call" and id(outer) not in wrappers:
+                wrappers.add(id(outer))
+                outer = above[id(outer)]
+    return wrappers
+
+
+def _nearest(spans: Sequence[TracedSpan], kinds: Mapping[int, str]) -> dict[int, TracedSpan | None]:
+    """Return for each span the nearest enclosing span that is a call of a model or of a tool."""
+    by_id = {span.id: span for span in spans if span.id}
+    nearest = dict[int, TracedSpan | None]()
+    for span in spans:
+        path, outer = [span], by_id.get(span.parent)
+        nearest[id(span)] = None  # a span cannot be around itself
+        while outer and kinds[id(outer)] not in ("call", "tool") and id(outer) not in nearest:
+            nearest[id(outer)] = None
+            path.append(outer)
+            outer = by_id.get(outer.parent)
+        around = nearest.get(id(outer)) if outer and kinds[id(outer)] not in ("call", "tool") else outer
+        nearest |= {id(inner): around for inner in path}
+    return nearest
+
+
+def _add_call(span: TracedSpan, run: RunInMaking) -> None:
+    prompt, replies = _words(span, run.left_out)
+    if not (replies and replies[0].words):
+        run.left_out["call of a model without a recorded reply"] += 1
+        run.log.append(_cost(span))
+        return
+    if more := len(replies) - 1:
+        run.left_out["further choice of a reply"] += more
+    parts = [as_shown(message.role, message.words) for message in prompt]
+    before, new = run.repeated(parts)
+    for place in new:
+        for id_, result in prompt[place].results:
+            run.answer(id_, result)
+    run.add([parts[place] for place in new], before, replies[0].words, replies[0].calls, _cost(span))
+
+
+def _cost(span: TracedSpan) -> StepCost:
+    counted = [_number(_first(span.attributes, names)) for names in TOKENS]
+    tokens = None if all(count is None for count in counted) else int(sum(filter(None, counted)))
+    return StepCost(tokens, _number(_first(span.attributes, DOLLARS)), span.start / 1e9, span.end / 1e9)
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and 0 <= value < LARGEST_COUNT else None
+
+
+def _words(span: TracedSpan, left_out: Counter[str]) -> tuple[list[ImportedMessage], list[ImportedMessage]]:
+    """Return the messages of a call's prompt, and its replies, of which a model can give several."""
+    attributes = dict(span.attributes)
+    listed = tables_in(value_of(attributes.get("events")))
+    events = [*span.events, *(SpanEvent(str(event.get("event.name", "")), event) for event in listed)]
+    for event in events:
+        if event.name in DETAILS:
+            attributes |= event.fields
+    prompt = list(_prompt(attributes, left_out)) or list(_prompt_of(events, left_out))
+    replies = _replies(attributes, left_out) or _choices(
+        [_choice(event) for event in events if event.name == "gen_ai.choice"], left_out
+    )
+    return [*_before(attributes, prompt, left_out), *prompt], replies
+
+
+def _prompt_of(events: Sequence[SpanEvent], left_out: Counter[str]) -> Iterator[ImportedMessage]:
+    for event in events:
+        words = event.name.removeprefix("gen_ai.")
+        if words in ("system.message", "user.message", "assistant.message", "tool.message"):
+            yield message_of(_read_in(event.fields), left_out, words.partition(".")[0])
+
+
+def _choice(event: SpanEvent) -> dict[str, Any]:
+    """Return the message of an event `gen_ai.choice`, with the fields beside it."""
+    message = value_of(nested(event.fields, "message"))
+    return _read_in({**event.fields, **(message if isinstance(message, dict) else {"content": message})})
+
+
+def _read_in(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message's fields, with those read that are JSON in a text."""
+    if all(isinstance(value, str) and value[:1] not in ("[", "{") for value in fields.values()) and not any(
+        "." in key for key in fields
+    ):
+        return dict(fields)
+    read = {key: value_of(nested(fields, key)) for key in ("content", "tool_calls", "parts")}
+    if not are_parts(read["content"]):
+        read["content"] = nested(fields, "content")
+    return {**fields, **{key: value for key, value in read.items() if value is not None}}
+
+
+def _before(
+    attributes: Mapping[str, Any], prompt: Sequence[ImportedMessage], left_out: Counter[str]
+) -> Iterator[ImportedMessage]:
+    """Yield what a prompt begins with that stands beside its messages: the system's instructions, the tools."""
+    request = value_of(attributes.get("gcp.vertex.agent.llm_request"))
+    config = request.get("config") if isinstance(request, dict) else None
+    config = config if isinstance(config, dict) else {}
+    system = value_of(_first(attributes, SYSTEM) or config.get("system_instruction"))
+    if system:
+        message = message_of({"role": "system", "content": system}, left_out)
+        if message.words not in (other.words for other in prompt if other.role in ("system", "developer")):
+            yield message
+    if tools := _first(attributes, DEFINITIONS) or config.get("tools"):
+        yield ImportedMessage("tools", as_text(tools))
+
+
+def _first(attributes: Mapping[str, Any], names: Sequence[str], empty: Sequence[str] = ("", "{}", "[]")) -> Any:
+    """Return the value under the first of these names that is not empty. A name without a dot is never a prefix."""
+    values = (nested(attributes, name) if "." in name else attributes.get(name) for name in names)
+    return next((value for value in values if value is not None and value not in empty), None)
+
+
+def _prompt(attributes: Mapping[str, Any], left_out: Counter[str]) -> Iterator[ImportedMessage]:
+    value = _opened(_first(attributes, PROMPTS), left_out)
+    if isinstance(value, dict):
+        if system := value.get("system"):
+            yield message_of({"role": "system", "content": system}, left_out)
+        value = next((value[key] for key in ("messages", "contents", "input", "prompt") if value.get(key)), value)
+    for message in value if isinstance(value, list) else [] if value is None else [value]:
+        yield message_of(_read_in(unwrapped(message)) if isinstance(message, dict) else message, left_out)
+
+
+def _replies(attributes: Mapping[str, Any], left_out: Counter[str]) -> list[ImportedMessage]:
+    value = _opened(_first(attributes, REPLIES), left_out)
+    if isinstance(value, dict):
+        if "toolCalls" in value or "finishReason" in value:  # of the AI SDK
+            value = {"content": value.get("text") or value.get("object"), "tool_calls": value_of(value.get("toolCalls"))}
+        value = next(
+            (value[key] for key in ("choices", "candidates", "output", "messages") if tables_in(value.get(key))), [value]
+        )
+    return _choices(value if isinstance(value, list) else [] if value is None else [value], left_out)
+
+
+def _choices(values: Sequence[Any], left_out: Counter[str]) -> list[ImportedMessage]:
+    """Return the replies to choose from. Messages without a reason why they ended are parts of one reply."""
+    messages = list[ImportedMessage]()
+    for value in values:
+        inner = value
+        for key in ("message", "content"):
+            if isinstance(inner, dict) and isinstance(inner.get(key), dict):
+                inner = inner[key]
+        messages.append(message_of(_read_in(unwrapped(inner)) if isinstance(inner, dict) else inner, left_out, "assistant"))
+    if sum(isinstance(value, dict) and bool(value.get("finish_reason")) for value in values) > 1:
+        return messages
+    text = "\n".join(message.text for message in messages if message.text)
+    return (
+        [ImportedMessage("assistant", text, tuple(call for message in messages for call in message.calls))] if messages else []
+    )
+
+
+def _opened(value: Any, left_out: Counter[str]) -> Any:
+    """Return the messages that a text holds as JSON. A text that is cut off, so that it is no JSON, is returned unchanged and
+    counted."""
+    read = value_of(value)
+    if isinstance(read, str) and read.lstrip()[:1] in ("[", "{"):
+        left_out["list of messages that is no JSON (cut off?), read as text"] += 1
+    return read
+
+
+def _tool_name(span: TracedSpan) -> str:
+    return as_text(_first(span.attributes, TOOL_NAMES) or span.name.removeprefix("execute_tool ") or "tool")
+
+
+def _tool_call(span: TracedSpan) -> OpenCall:
+    reads = span.attributes.get("recovery_bench.access") == "read"
+    arguments, result = (_first(span.attributes, names, ("",)) for names in (TOOL_ARGUMENTS, TOOL_RESULTS))
+    return OpenCall(
+        str(_first(span.attributes, TOOL_IDS) or ""),
+        _tool_name(span),
+        "" if arguments is None else as_text(arguments),
+        "" if result is None else text_of_result(result),
+        reads,
+        failed=span.failed,
+        began=span.start / 1e9,
+        ended=span.end / 1e9,
+    )
