@@ -68,8 +68,6 @@ MODEL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
 PLACES = "sqlite = FILE, postgres = ADDRESS, folder = PATH, file = FILE, memory = PATH"
 OURS = ("sqlite", "postgres", "folder", "file", "memory")
 """The kinds of stores that have a key of their own here."""
-IN_BOX = frozenset(("sqlite", "folder", "file", "memory"))
-"""The kinds of stores of which a box has copies."""
 REFERENCE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
 
 
@@ -432,8 +430,8 @@ class ProbeSettings:
     @property
     def unboxable(self) -> str:
         """Why no box can hold its stores, in words; "" if one can."""
-        kinds = [entry.kind for entry in self._file.store if entry.kind not in IN_BOX]
-        return f"a store of kind {kinds[0]} is on a server, of which a box is no copy" if kinds and not self._is_taped else ""
+        kinds = [entry.kind for entry in self._file.store if entry.kind not in OURS and not STORE_KINDS[entry.kind].is_address]
+        return f"nobody knows how a box holds a store of kind {kinds[0]}" if kinds and not self._is_taped else ""
 
     def programs(self) -> list[StartedProgram]:
         """Return each program that the probe runs, the agent first."""

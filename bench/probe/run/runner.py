@@ -27,6 +27,7 @@ from bench.common.errors import ConfigError, one_line
 from bench.probe.points import point_of
 from bench.probe.run.box.box import Box, box_plan
 from bench.probe.run.course import AgentCourse
+from bench.probe.run.gateway.database import UNENTERED
 from bench.probe.run.gateway.functions import FUNCTION
 from bench.probe.run.gateway.gateway import NO_FILE, Gateway
 from bench.probe.run.gateway.journal import Journal, JournaledCall
@@ -86,12 +87,12 @@ class Worker:
         try:
             await self._stores.make()
             self._exits.push_async_callback(self._stores.remove)
-            if self._stores.is_boxed:
-                self._box = await self._opened_box()
-                self._stores.enter(self._box)
             self._names = owners_names(self._stores.replaces, self._subject.agent.folder)
-            gateway = Gateway(self._subject, self._stores.replaces, self._folder / "gateway", self._box, self._stores.doors)
+            gateway = Gateway(self._subject, self._stores.replaces, self._folder / "gateway", self._stores.databases)
             self._gateway = await self._exits.enter_async_context(gateway)
+            if self._stores.is_boxed:
+                gateway.box = self._box = await self._opened_box()
+                self._stores.enter(self._box)
         except BaseException:
             await self._exits.aclose()
             raise
@@ -103,8 +104,7 @@ class Worker:
     async def _opened_box(self) -> Box:
         """Return the box in which all that this worker starts runs. Raises ConfigError."""
         subject, layers, gateway = self._subject, self._folder / "layers", self._folder / "gateway"
-        for folder in (layers, gateway):
-            folder.mkdir(mode=0o700)
+        layers.mkdir(mode=0o700)
         configs = [config.path for config in subject.configs if config.path != NO_FILE]
         paths, places = zip(*self._stores.places, strict=True) if self._stores.places else ((), ())
         variables = {**self._environment, **subject.agent.environment}
@@ -112,7 +112,7 @@ class Worker:
         programs += [server.command for config in subject.configs for server in config.servers]
         programs += [subject.model.script] if subject.model else []
         owners, words = (*paths, *configs), [each for each in programs if each]
-        box = Box(box_plan(subject.agent.folder, layers, gateway, owners, words, places, variables))
+        box = Box(box_plan(subject.agent.folder, layers, gateway, owners, words, places, variables, self._gateway.sockets))
         self._exits.callback(box.close)
         await asyncio.to_thread(box.open)
         return box
@@ -270,9 +270,9 @@ class Worker:
             raise ConfigError(f"functions: {self._gateway.functions.refused[0]}")
         if self._subject.functions is not None and all(entry.call.kind == "model" for entry in journal.calls):
             journal.notice(FUNCTION, self._gateway.functions.unentered())
-        for door in self._gateway.databases:
+        for store in (store for door in self._gateway.databases for store in door.stores if store.is_door):
             if all(entry.call.kind == "model" for entry in journal.calls):
-                journal.notice(door.store.name, door.unentered())
+                journal.notice(store.name, UNENTERED)
         for nth, (process, text) in enumerate(zip(processes, texts_shown, strict=True)):
             ended = process.ended.result()
             if ended.failed:

@@ -173,6 +173,7 @@ def box_plan(
     programs: Sequence[Sequence[str]],
     places: Iterable[Path],
     variables: Mapping[str, str],
+    sockets: Mapping[Path, Path] = {},
 ) -> BoxPlan:
     """Return what a box consists of.
 
@@ -184,6 +185,7 @@ def box_plan(
         programs: The commands that run in it.
         places: Folders with the first states of the stores.
         variables: The agent's.
+        sockets: Paths at which the agent finds a socket -> sockets of the gateway that stand there.
 
     Raises:
         ConfigError: What is to be copied cannot be.
@@ -207,7 +209,8 @@ def box_plan(
         above = [place for place in hidden if path.is_relative_to(place) and path != place]
         if above and not any(map(path.is_relative_to, roots)):
             shown.append(above[-1] / path.relative_to(above[-1]).parts[0])
-    return BoxPlan(layers, gateway, roots, tuple(hidden), _outermost(shown), owners, tuple(places), tuple(kept))
+    stand = tuple((place.resolve(), ours) for place, ours in sockets.items())
+    return BoxPlan(layers, gateway, roots, tuple(hidden), _outermost(shown), owners, tuple(places), tuple(kept), stand)
 
 
 def outside_by(words: Sequence[str]) -> str:

@@ -46,6 +46,7 @@ class BoxPlan:
     shown    files and folders in hidden folders that are seen nevertheless, read-only
     stores   paths of the stores, and of the configs that the probe writes
     places   folders that only this program sees: first states of the stores
+    sockets  paths at which the agent finds a socket, each with the gateway's that stands there
     """
 
     layers: Path
@@ -56,6 +57,7 @@ class BoxPlan:
     stores: tuple[Path, ...] = ()
     places: tuple[Path, ...] = ()
     kept: tuple[Path, ...] = ()
+    sockets: tuple[tuple[Path, Path], ...] = ()
 
 
 class Inside:
@@ -126,10 +128,9 @@ class Inside:
             _overlay(lower, path, self._new_folder(f"kept{number}"), self._new_folder(f"work{number}"))
         self._sources = sources
         self._show(sources[plan.gateway], plan.gateway)
-        for path in _sockets():
-            with suppress(OSError):
-                if not path.is_relative_to(plan.gateway) and path.is_socket():
-                    kernel.bind("/dev/null", path)
+        self._cover_sockets()
+        for path, socket in plan.sockets:
+            self._show(f"{sources[plan.gateway]}/{socket.relative_to(plan.gateway)}", path)
         for path in plan.places:
             self._show(sources[path], path)
         ours = os.open("/proc/self/ns/mnt", os.O_RDONLY)
@@ -140,6 +141,12 @@ class Inside:
         kernel.enter(ours)
         os.close(ours)
         self._new = set(self._strays())
+
+    def _cover_sockets(self) -> None:
+        for path in _sockets():
+            with suppress(OSError):
+                if not path.is_relative_to(self._plan.gateway) and path.is_socket():
+                    kernel.bind("/dev/null", path)
 
     def adopt(self, store: PathStore) -> int:
         """Take over a store whose first state is made. Return its number."""
@@ -215,7 +222,8 @@ class Inside:
         """Mount a file or folder at its own place, where it may not be seen any more."""
         if not Path(source).is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch()
+            if not path.exists():
+                path.touch()
         elif not path.is_dir():
             path.mkdir(parents=True)
         kernel.bind(source, path)

@@ -9,13 +9,14 @@ in which the server would do them.
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections import deque
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from ssl import CERT_NONE, create_default_context
-from typing import Any, Protocol, Self
+from typing import Any
 
 from bench.common.errors import ConfigError, one_line, whole_text
 from bench.probe.points import AnswerFate
@@ -36,6 +37,7 @@ from bench.probe.run.gateway.database_answer import (
 from bench.probe.run.gateway.gate import CallGate, LiveCall, Undelivered, WaitEnd
 from bench.probe.run.gateway.http import Desk
 from bench.probe.run.gateway.mcp import asks_again
+from bench.probe.run.witness.store import DatabaseServer, OnServer
 from bench.wire.access_guard import MOST_CONNECTIONS
 from bench.wire.postgres import (
     CANCEL,
@@ -66,6 +68,10 @@ LOOK_AGAIN = 0.05
 """Seconds between two looks at what waits for a lock."""
 LONGEST_PATH = 107
 """Bytes of the path of a socket."""
+UNENTERED = (
+    "the agent made no call to this database through the gateway; let it take the address from its command or from the store's "
+    "`variable`"
+)
 WRITES = frozenset(("INSERT", "UPDATE", "DELETE", "MERGE"))
 REFUSED = made_error("ERROR", "40001", "could not serialize access due to concurrent update")
 ENDED = made_error("FATAL", "57P01", "terminating connection due to administrator command")
@@ -81,93 +87,73 @@ _OFFER = 10
 """The message in which a server offers ways to log in."""
 
 
-class WireStore(Protocol):
-    """What the door must know of a store: the owner's database, its copy, and where their server listens."""
-
-    name: str
-
-    @property
-    def databases(self) -> tuple[str, str]:
-        """The name of the owner's database, and of its copy."""
-
-    @property
-    def server(self) -> tuple[str, int, str]:
-        """Where the server listens: its host, or the folder of its socket; its port; and libpq's `sslmode`."""
-
-    @property
-    def replaces(self) -> Mapping[str, str]:
-        """The owner's DSN -> that of the copy."""
-
-    def dsn_at(self, host: str, port: int) -> str:
-        """Return the DSN of the copy as if it were at this place."""
-
-    def has_written(self, session: int) -> bool:
-        """Return whether the transaction of a session has an id, as one has that has written."""
-
-    def keeps_waiting(self, session: int) -> bool:
-        """Return whether another session waits for a lock of this one."""
-
-
 class DatabaseDoor:
-    """Listens while its context lasts: as the server does, by TCP on loopback, or by a socket in a private folder.
+    """Leads sessions with a server to the copies of its databases, and to nothing else on it.
 
-    store   the database
+    server  where the server listens
+    stores  the copies there
     desk    the objects that all doors share
-    folder  where a socket lies
     hide    names whose values are in no output
+    counts  whether the agent runs: what comes else, as from an owner's check, is no call
+    path    the socket at which the door listens; None if the server has none
+    silent  the calls that get no answer now
     """
 
     _failed: Exception | None
 
-    def __init__(self, store: WireStore, desk: Desk, folder: Path, hide: frozenset[str] = frozenset()):
-        self.store, self.desk = store, desk
-        self._folder, self._hide, self._failed = folder, hide, None
+    def __init__(self, server: DatabaseServer, stores: Sequence[OnServer], desk: Desk, hide: frozenset[str] = frozenset()):
+        self.server, self.stores, self.desk, self.hide = server, stores, desk, hide
+        self.counts, self._failed = False, None
         self._sessions = dict[asyncio.Task[None], AgentSession]()
         self.silent = dict[LiveCall, asyncio.Future[WaitEnd]]()
-        self.host, self.port = "", 0
-        self._socket: Path | None = None
+        self.path: Path | None = None
+        self._place = "", 0
 
-    async def __aenter__(self) -> Self:
-        if not self.store.server[0].startswith("/"):
-            self._server = await asyncio.start_server(self._serve, LOOPBACK, 0)
-            self.host, self.port = self._server.sockets[0].getsockname()[:2]
-            return self
-        path = next(path for port in range(5432, 2**16) if not (path := self._folder / f".s.PGSQL.{port}").exists())
-        if len(str(path)) > LONGEST_PATH:
-            raise ConfigError(f"store {self.store.name!r}: no socket can lie in {self._folder}; set TMPDIR to a shorter path")
-        self._server, self._socket = await asyncio.start_unix_server(self._serve, path), path
-        self.host, self.port = str(self._folder), int(path.suffix[1:])
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._server.close()
-        if self._socket:
-            self._socket.unlink(missing_ok=True)
-        await self.end()
+    @asynccontextmanager
+    async def open(self, path: Path, listening: socket.socket | None) -> AsyncIterator[None]:
+        """Listen as the server does: at a socket with this path, or by TCP on loopback if calls are to pass. Raises what a gate
+        has raised."""
+        server = None
+        if listening:
+            server = await asyncio.start_unix_server(self._serve, sock=listening)
+            self.path, self._place = path, (str(path.parent), int(path.suffix[1:]))
+        elif any(store.is_door for store in self.stores):
+            server = await asyncio.start_server(self._serve, LOOPBACK, 0)
+            self._place = server.sockets[0].getsockname()[:2]
+        try:
+            yield
+        finally:
+            if server:
+                server.close()
+            await self.end()
 
     def toward(self, text: str) -> str:
-        """Return a text in which the address of this door stands for that of the copy."""
-        [at_copy] = self.store.replaces.values()
-        return text.replace(at_copy, self.store.dsn_at(self.host, self.port))
+        """Return a text in which the address of this door stands for that of a copy whose transactions are calls. Raises
+        ConfigError if no client could reach it there."""
+        for at_copy, at_door in self._addresses():
+            if at_copy in text and len(str(self.path or "")) > LONGEST_PATH:
+                raise ConfigError(f"no client of PostgreSQL takes a path as long as {self.path}; set TMPDIR to a shorter one")
+            text = text.replace(at_copy, at_door)
+        return text
 
     def around(self, text: str) -> str:
-        """Return a text in which the copy's own address stands for that of this door."""
-        [at_copy] = self.store.replaces.values()
-        return text.replace(self.store.dsn_at(self.host, self.port), at_copy)
+        """Return a text in which the copies' own addresses stand for those of this door."""
+        for at_copy, at_door in self._addresses():
+            text = text.replace(at_door, at_copy)
+        return text
 
-    def notice(self, what: str) -> None:
-        self.desk.gate().noticed(self.store.name, what)
+    def _addresses(self) -> Iterator[tuple[str, str]]:
+        for store in self.stores:
+            if store.is_door and store.replaces:  # else the door stands where the owner's server does
+                yield store.address, store.dsn_at(*self._place)
 
-    def unentered(self) -> str:
-        """Return what to do if no call came."""
-        return (
-            "the agent made no call to this database through the gateway; let it take the address from its command or from the "
-            "store's `variable`"
-        )
+    def notice(self, what: str, store: OnServer | None = None) -> None:
+        self.desk.gate().noticed((store or self.stores[0]).name, what)
 
     async def end(self, *, busy: bool = True) -> None:
         """End all connections, as they end with the agent; the `busy` ones too, whose call is held. Raises what a gate has
         raised."""
+        self.counts = False
         ending = {
             task: session
             for task, session in self._sessions.items()
@@ -187,7 +173,7 @@ class DatabaseDoor:
         if len(self._sessions) >= MOST_CONNECTIONS:
             writer.close()
             return
-        session = self._sessions[task] = AgentSession(self, reader, writer, self._hide)
+        session = self._sessions[task] = AgentSession(self, reader, writer)
         try:
             await session.run()
         except (OSError, EOFError):
@@ -205,7 +191,7 @@ class DatabaseDoor:
             if packet.key and session.key == packet.key:
                 for call in [call for call in self.silent if call in session.calls]:
                     self.end_wait(call, "cancelled")
-                _, writer = await connected(self.store.server)
+                _, writer = await connected(self.server)
                 writer.write(made_start(packet))
                 await writer.drain()
                 writer.close()
@@ -215,29 +201,28 @@ class DatabaseDoor:
             self.silent[call].set_result(how)
 
 
-async def connected(server: tuple[str, int, str]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def connected(server: DatabaseServer) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Return a connection with a server, which is encrypted where `sslmode` demands it. Raises OSError."""
-    host, port, mode = server
     async with asyncio.timeout(SECONDS_TO_CONNECT):
-        if host.startswith("/"):
-            return await asyncio.open_unix_connection(f"{host}/.s.PGSQL.{port}")
-        reader, writer = await asyncio.open_connection(host, port)
-        if not is_encrypted(mode):
+        if server.socket:
+            return await asyncio.open_unix_connection(server.socket)
+        reader, writer = await asyncio.open_connection(server.host, server.port)
+        if not is_encrypted(server):
             return reader, writer
         writer.write(made_start(StartPacket(TLS, {})))
         if await reader.read(1) != b"S":
             raise ConnectionError("the server speaks no TLS")
         context = create_default_context()
-        context.check_hostname = mode == "verify-full"
-        if mode == "require":
+        context.check_hostname = server.mode == "verify-full"
+        if server.mode == "require":
             context.verify_mode = CERT_NONE
-        await writer.start_tls(context, server_hostname=host)
+        await writer.start_tls(context, server_hostname=server.host)
         return reader, writer
 
 
-def is_encrypted(mode: str) -> bool:
+def is_encrypted(server: DatabaseServer) -> bool:
     """Return whether libpq's `sslmode` demands TLS."""
-    return mode in ("require", "verify-ca", "verify-full")
+    return not server.socket and server.mode in ("require", "verify-ca", "verify-full")
 
 
 class Inbox:
@@ -282,8 +267,9 @@ class AgentSession:
     is_held  whether one of them is held, or is to be delivered
     """
 
-    def __init__(self, door: DatabaseDoor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hide: frozenset[str]):
-        self._door, self._reader, self._writer, self._hide = door, reader, writer, hide
+    def __init__(self, door: DatabaseDoor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter):
+        self._door, self._reader, self._writer = door, reader, writer
+        self._store, self._counts = door.stores[0], door.counts
         self.key, self.calls, self.is_held = b"", set[LiveCall](), False
         self._status = b""
         """Of the last ReadyForQuery: idle, in a transaction, in a failed one; b"" until the first."""
@@ -300,6 +286,9 @@ class AgentSession:
         self._inbox: Inbox
         self._answering: asyncio.Task[None]
         self._ready = asyncio.get_running_loop().create_future()
+
+    def _notice(self, what: str) -> None:
+        self._door.notice(what, self._store)
 
     @property
     def _session(self) -> int:
@@ -336,7 +325,7 @@ class AgentSession:
                 head = await self._reader.readexactly(4)
             except (EOFError, ConnectionError):
                 if asked_for_tls:
-                    self._door.notice(NO_TLS)
+                    self._notice(NO_TLS)
                 return None
             packet = start_of(head + await self._reader.readexactly(start_size(head) - 4))
             if packet.code == CANCEL:
@@ -349,16 +338,18 @@ class AgentSession:
 
     async def _connect(self, packet: StartPacket) -> bool:
         """Connect with the copy's server. Return whether that could be done."""
-        owners, copy = self._door.store.databases
         asked = packet.parameters.get("database") or packet.parameters.get("user", "")
+        names = {name: store for store in self._door.stores for name in store.server_and_names()[1]}
         if packet.parameters.get("replication", "false") not in ("false", "off", "no", "0"):
             return await self._refuse("0A000", "a connection for replication is not passed on")
-        if asked not in (owners, copy):
-            return await self._refuse("3D000", f"database {one_line(whole_text(asked), 100)!r} is not the one that is probed")
-        if asked == owners:
-            packet = replace(packet, parameters={**packet.parameters, "database": copy})
+        if asked not in names:
+            why = f"database {one_line(whole_text(asked), 100)!r} is not in the box of the probe; name it as a store"
+            return await self._refuse("3D000", why)
+        self._store = names[asked]
+        self._counts = self._counts and self._store.is_door
+        packet = replace(packet, parameters={**packet.parameters, "database": self._store.server_and_names()[1][1]})
         try:
-            reader, self._server = await connected(self._door.store.server)
+            reader, self._server = await connected(self._door.server)
         except (OSError, TimeoutError) as error:
             return await self._refuse("08006", f"the server of the copy cannot be reached ({type(error).__name__})")
         self._server.write(made_start(packet))
@@ -367,7 +358,7 @@ class AgentSession:
         return True
 
     async def _refuse(self, code: str, why: str) -> bool:
-        self._door.notice(f"the agent was refused: {why}")
+        self._notice(f"the agent was refused: {why}")
         self._writer.write(made_error("FATAL", code, f"bench probe: {why}").raw)
         await self._writer.drain()
         return False
@@ -390,7 +381,7 @@ class AgentSession:
                     group = []
                 elif message.kind == _FLUSH or sum(len(each.raw) for each in group) > AHEAD:
                     if any(each.statement.verb in ENDS for each in self._executed):
-                        self._door.notice("a COMMIT came before a Sync; it was passed on, and is no call")
+                        self._notice("a COMMIT came before a Sync; it was passed on, and is no call")
                     await self._pass(group)
                     group = []
 
@@ -449,7 +440,7 @@ class AgentSession:
         kind = message.kind
         if kind == b"K":
             self.key = message.body
-        elif kind == b"R" and is_encrypted(self._door.store.server[2]):
+        elif kind == b"R" and is_encrypted(self._door.server):
             message = without_binding(message)
         elif kind in b"Tn" and self._described:
             self._described.popleft()[:] = columns_of(message) if kind == b"T" else []
@@ -524,7 +515,7 @@ class AgentSession:
 
     async def _serve(self, group: Sequence[WireMessage], executed: Sequence[Execution]) -> bool:
         """Serve a group of messages to the next Sync. Return whether the connection stays."""
-        if call := await self._call_of(executed):
+        if self._counts and (call := await self._call_of(executed)):
             self.calls.add(call)
             try:
                 stays = await self._pass_call(self._door.desk.gate(), call, group, executed)
@@ -551,7 +542,7 @@ class AgentSession:
             writes = self._has_written or any(
                 each.statement.verb not in READS for each in executed if is_acting(each.statement)
             )
-            if not writes and not await asyncio.to_thread(self._door.store.has_written, self._session):
+            if not writes and not await asyncio.to_thread(self._store.has_written, self._session):
                 return None
         elif self._status != b"T" or not acting or any(each.statement.verb not in READS for each in acting):
             return None
@@ -559,10 +550,10 @@ class AgentSession:
         named = " + ".join(dict.fromkeys(each.statement.name for each in written or acting))
         call = LiveCall(
             self._door.desk.number(),
-            self._door.store.name,
+            self._store.name,
             "database",
             whole_text(named[:LONGEST_NAME]),
-            [recorded(each, self._hide) for each in written or acting],
+            [recorded(each, self._door.hide) for each in written or acting],
             reads=None if written or (ends and self._status == b"T") else True,
             life=self._door.desk.life(),
             wire=str(self._session),
@@ -606,7 +597,7 @@ class AgentSession:
             return False
         if after in ("stale", "empty", "garbled", "too_large"):
             if (changed := answer.struck(after, call.instead or b"")) is None:
-                self._door.notice(f"call {call.number}: its answer has no row that {after} could strike")
+                self._notice(f"call {call.number}: its answer has no row that {after} could strike")
             messages = changed or messages
         elif after not in ("give", "silence", "late"):
             self._writer.transport.abort()
@@ -639,7 +630,7 @@ class AgentSession:
             await self._do([*prepares, made(_SYNC)])
         given = [message.kind for message in MessageReader().messages(instead)]
         if any(given.count(answer) != sum(each.kind == asked for each in group) for asked, answer in _ANSWERS.items()):
-            self._door.notice(f"call {call.number}: its messages are others than those of the call whose answer it would get")
+            self._notice(f"call {call.number}: its messages are others than those of the call whose answer it would get")
             return False
         self._writer.write(instead)
         await self._writer.drain()
@@ -676,9 +667,9 @@ class AgentSession:
         waits = False
         while self._status == b"T" and not waits:
             await asyncio.sleep(LOOK_AGAIN)
-            waits = await asyncio.to_thread(self._door.store.keeps_waiting, self._session)
+            waits = await asyncio.to_thread(self._store.keeps_waiting, self._session)
         if waits:
-            self._door.notice(f"call {call.number} is held no longer: another session waits for what it has locked")
+            self._notice(f"call {call.number} is held no longer: another session waits for what it has locked")
             if call in self._door.silent:
                 self._door.end_wait(call, "waits_longer")
             gate.blocks(call)

@@ -24,7 +24,7 @@ from bench.common.files import new_file
 from bench.common.wording import plural
 from bench.probe.run.box.box import Box
 from bench.probe.run.gateway.agent_config import expanded, rewritten
-from bench.probe.run.gateway.database import DatabaseDoor, WireStore
+from bench.probe.run.gateway.database import DatabaseDoor
 from bench.probe.run.gateway.functions import VARIABLE, FunctionDoor
 from bench.probe.run.gateway.gate import CallGate
 from bench.probe.run.gateway.http import Desk
@@ -33,12 +33,15 @@ from bench.probe.run.gateway.mcp import KnownServer
 from bench.probe.run.gateway.server_errors import ServerErrors
 from bench.probe.run.gateway.stdio import StdioRelay
 from bench.probe.run.gateway.subject import CommandWords, McpConfig, McpServer, Subject
+from bench.probe.run.witness.store import DatabaseServer, OnServer
 from bench.wire.json_rpc import Pipe
 from bench.wire.processes.agent_process import CANNOT_START, AgentProcess
 
 SHIM = Path(__file__).with_name("shim.py")
 LARGEST_HEADER = 2**23
 """Bytes of what a shim says of its server. The kernel lets words and variables have 2 MiB."""
+FIRST_PORT = 5432
+"""The number in the name of a database's first socket."""
 HEADER_TIME, GRACE = 10.0, 2.0
 """Seconds: for a shim's header, and for a server to end after its agent has left it."""
 NO_FILE = Path()
@@ -56,30 +59,32 @@ class Gateway:
 
     gate    decides at each call; set it before the agent is started
     life    in which process of the agent calls come, from 1
-    functions   the door of tools in the agent's own process; `databases` those of databases
+    functions   the door of tools in the agent's own process
     calls   how many calls have arrived, over all doors; set it to 0 for a new journal
+    box     the agent's, if it has one: a config's copy stands there in the place of the owner's, and servers are started there
+    databases  the doors of databases, one for each server
     """
 
     gate: CallGate
+    box: Box | None = None
 
     def __init__(
         self,
         subject: Subject,
         replaces: Mapping[str, str],
         folder: Path,
-        box: Box | None = None,
-        databases: Sequence[WireStore] = (),
+        databases: Mapping[DatabaseServer, Sequence[OnServer]] = {},
     ):
-        """`replaces` has what stands for the owner's stores -> what stands there for the copies. `folder` is private: the
-        sockets and the copies of configs lie in it, and no other user reaches them. In a box a config's copy stands in the
-        place of the owner's, and servers are started there. `databases` get a door each."""
-        self._subject, self._folder, self._replaces, self._box = subject, folder, replacement(replaces), box
+        """`replaces` has what stands for the owner's stores -> what stands there for the copies. `folder` is private: sockets
+        and the copies of configs lie in it, and no other user reaches them. `databases` has the servers of databases, each with
+        the copies there."""
+        self._subject, self._folder, self._replaces = subject, folder, replacement(replaces)
+        desk = Desk(lambda: self.gate, self.number, lambda: self.life)
+        self.databases = [DatabaseDoor(server, copies, desk, subject.hide) for server, copies in databases.items()]
         self.life, self.calls = 1, 0
         self._doors = [{server.name: KnownServer(server.name, "mcp_stdio") for server in c.servers} for c in subject.configs]
         self._listener = AgentListener(lambda: self.gate, self.number, lambda: self.life)
-        desk = Desk(lambda: self.gate, self.number, lambda: self.life)
         self.functions = FunctionDoor(desk, subject.functions or ())
-        self.databases = [DatabaseDoor(store, desk, folder, subject.hide) for store in databases]
         self._addresses: dict[str, str] = {}
         """Variables of the agent -> addresses of the gateway."""
         self._urls: list[dict[str, str]] = [{} for _ in subject.configs]
@@ -94,11 +99,13 @@ class Gateway:
             exits.callback(self._remove_files)
             await exits.enter_async_context(self._listener)
             await exits.enter_async_context(self.functions)
-            for door in self.databases:
-                await exits.enter_async_context(door)
             self._add_doors()
-            self._socket = exits.enter_context(socket.socket(socket.AF_UNIX))
-            self._listen()
+            self._socket = exits.enter_context(self._listening("gateway"))
+            self._socket.setblocking(False)
+            for number, door in enumerate(self.databases):
+                name = f".s.PGSQL.{FIRST_PORT + number}"
+                listening = self._listening(name) if door.server.socket else None
+                await exits.enter_async_context(door.open(self._folder / name, listening))
             exits.push_async_callback(self.end_servers)
             loop = asyncio.get_running_loop()
             loop.add_reader(self._socket, self._accept)
@@ -124,15 +131,22 @@ class Gateway:
                     known[server.name, url] = self._listener.add_mcp(replace(server, url=url))
                 urls[server.name] = known[server.name, url]
 
-    def _listen(self) -> None:
-        (self._folder / "gateway").unlink(missing_ok=True)
+    @property
+    def sockets(self) -> Mapping[Path, Path]:
+        """The paths at which the agent finds a database's socket -> the sockets that stand there in a box."""
+        return {Path(door.server.socket): door.path for door in self.databases if door.path}
+
+    def _listening(self, name: str) -> socket.socket:
+        (self._folder / name).unlink(missing_ok=True)
+        listening = socket.socket(socket.AF_UNIX)
         with chdir(self._folder):  # the path of a socket can't be long
-            self._socket.bind("gateway")
-        self._socket.listen()
-        self._socket.setblocking(False)
+            listening.bind(name)
+        listening.listen()
+        return listening
 
     def _remove_files(self) -> None:
-        for path in (self._folder / "gateway", *map(self._copy, range(len(self._subject.configs)))):
+        ours = (self._folder / "gateway", *self.sockets.values(), *map(self._copy, range(len(self._subject.configs))))
+        for path in ours:
             path.unlink(missing_ok=True)
 
     @property
@@ -157,6 +171,7 @@ class Gateway:
         replaced, variables = self.replaced(words, environment)
         changed, variables = list(replaced), variables | self._addresses
         for door in self.databases:
+            door.counts = True
             changed = list(map(door.toward, changed))
             variables = {name: door.toward(value) for name, value in variables.items()}
         if self._subject.functions is not None:
@@ -167,9 +182,9 @@ class Gateway:
                     changed = _with_words(changed, server, self._shim(index, server))
                 continue
             content = rewritten(config, partial(self._shim, index), self._urls[index])
-            if self._box:
+            if self.box:
                 copy = config.path.resolve()
-                self._box.write(copy, content)
+                self.box.write(copy, content)
             else:
                 copy = self._copy(index).absolute()
                 with new_file(copy, 0o600) as file:
@@ -177,7 +192,7 @@ class Gateway:
             handed = [with_copy(word, config, self._subject.agent.folder, copy) for word in changed]
             if config.variable:
                 variables[config.variable] = str(copy)
-            elif handed == changed and not self._box:
+            elif handed == changed and not self.box:
                 raise ConfigError(f"{config.path}: {NOT_HANDED}")
             changed = handed
         return tuple(changed), variables
@@ -270,7 +285,7 @@ class Gateway:
         streams = (their_input, their_output, errors.input)
         try:
             largest = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
-            inside = self._box.namespaces if self._box else ()
+            inside = self.box.namespaces if self.box else ()
             process = AgentProcess([located or program, *words], cwd, environment, largest, streams=streams, namespaces=inside)
         except OSError as error:
             for file in (our_input, our_output):

@@ -20,6 +20,7 @@ from bench.probe.run.witness.kinds import Leftovers, StoreKind, StoreSettings
 from bench.probe.run.witness.place import PlaceNote, forget, lives, maker_of, new_name, remember
 from bench.probe.run.witness.postgres_tables import DatabaseState, compared, quoted, state_of
 from bench.probe.run.witness.rows import Encoding
+from bench.probe.run.witness.store import DatabaseServer
 from bench.record.probe.rows import RowDifference, StoreReading
 
 if TYPE_CHECKING:
@@ -69,32 +70,32 @@ class PostgresStore:
     ) -> None:
         self._ignores, self.is_door = ignores, is_door
         self.name, self._dsn, self._encoding, self._variables = name, dsn, encoding, variables
-        self._copy = ""
-        self._server: Session | None = None
+        self._copy, self._is_boxed = "", False
+        self._session: Session | None = None
         self._state: DatabaseState | None = None
         self._written: list[Any] = []
         self._is_kept = False
 
     @property
     def replaces(self) -> Mapping[str, str]:
-        return {self._dsn: dsn_of(self._dsn, self._copy)}
+        return {} if self.address == self._dsn else {self._dsn: self.address}
 
     @property
     def environment(self) -> Mapping[str, str]:
-        dsn = dsn_of(self._dsn, self._copy)
-        return {name: text.replace("{store}", dsn).replace("{database}", self._copy) for name, text in self._variables.items()}
+        dsn, database = self.address, _database_of(self.address)
+        return {name: text.replace("{store}", dsn).replace("{database}", database) for name, text in self._variables.items()}
 
     @property
-    def databases(self) -> tuple[str, str]:
-        """The name of the owner's database, and of its copy."""
-        return _database_of(self._dsn), self._copy
+    def address(self) -> str:
+        """The DSN at which the agent finds the copy: the owner's own, if a relay leads from there to the copy."""
+        return self._dsn if self._is_boxed and self.server_and_names()[0].socket else dsn_of(self._dsn, self._copy)
 
-    @property
-    def server(self) -> tuple[str, int, str]:
-        """Where the server of the copy listens: its host, or the folder of its socket; its port; and libpq's `sslmode`."""
-        assert self._server
-        info = self._server.info
-        return info.host, info.port, info.get_parameters().get("sslmode", "")
+    def server_and_names(self) -> tuple[DatabaseServer, tuple[str, str]]:
+        """Return where the server listens, and the names that the owner's database and the copy have there."""
+        assert self._session
+        info = self._session.info
+        server = DatabaseServer(info.host, info.port, info.get_parameters().get("sslmode", ""))
+        return server, (_database_of(self._dsn), self._copy)
 
     def dsn_at(self, host: str, port: int) -> str:
         """Return the DSN of the copy as if it were at this place, which is on this machine: without TLS."""
@@ -102,34 +103,35 @@ class PostgresStore:
 
     def has_written(self, session: int) -> bool:
         """Return whether the transaction of a session has an id, as one has that has written."""
-        return bool(self._asked("SELECT backend_xid IS NOT NULL FROM pg_stat_activity WHERE pid = %s", session))
+        return self._says("SELECT backend_xid IS NOT NULL FROM pg_stat_activity WHERE pid = %s", session)
 
     def keeps_waiting(self, session: int) -> bool:
         """Return whether another session waits for a lock of this one."""
-        waits = (
-            "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND %s = ANY(pg_blocking_pids(pid)))"
-        )
-        return bool(self._asked(waits, session))
+        waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND %s = ANY(pg_blocking_pids(pid))"
+        return self._says(f"SELECT EXISTS ({waiting})", session)
 
-    def _asked(self, query: str, session: int) -> object:
+    def _says(self, query: str, session: int) -> bool:
         with self._one_line("could not be asked for its sessions"):
-            assert self._server
-            row = self._server.execute(query.encode(), (session,)).fetchone()
-            return row and row[0]
+            assert self._session
+            return self._session.execute(query.encode(), (session,)).fetchone() == (True,)
+
+    def use_box(self) -> None:
+        """Have a relay lead to the copy, in a box. Call it before `make`."""
+        self._is_boxed = True
 
     def make(self) -> None:
         """Make the template, and the copy of it. The owner's sessions are waited for."""
         with self._one_line("cannot be copied"):
             source, copy = _database_of(self._dsn), new_name(self.name)
-            self._server = connected_to_server(self._dsn)
-            if self.is_door and self._server.info.get_parameters().get("channel_binding") == "require":
+            self._session = connected_to_server(self._dsn)
+            if self.is_door and self._session.info.get_parameters().get("channel_binding") == "require":
                 raise ConfigError(f"store {self.name!r}: channel_binding=require ends no way but at the server; leave it out")
             self._copy = copy
             remember(PlaceNote("postgres", place=copy))
             try:
-                if self._server.info.server_version < _OLDEST:
+                if self._session.info.server_version < _OLDEST:
                     raise ConfigError(f"store {self.name!r}: its server is older than PostgreSQL 13")
-                self._server.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (copy,))
+                self._session.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (copy,))
                 self._create(copy + _FIRST, source)
                 self._take_over(source, copy + _FIRST)
                 self._create(copy, copy + _FIRST)
@@ -143,8 +145,8 @@ class PostgresStore:
     def reset(self) -> None:
         """Make the copy anew of the template. Sessions on the copy are closed."""
         with self._one_line("cannot be reset"):
-            assert self._server
-            drop(self._server, self._copy)
+            assert self._session
+            drop(self._session, self._copy)
             self._create(self._copy, self._copy + _FIRST)
             self._take_over(self._copy + _FIRST, self._copy)
 
@@ -159,8 +161,8 @@ class PostgresStore:
     def stamp(self) -> str:
         """Return how far the journal of the whole server was written."""
         with self._one_line("cannot be read"):
-            assert self._server
-            written: str = _only(self._server, "SELECT pg_current_wal_insert_lsn()::text")
+            assert self._session
+            written: str = _only(self._session, "SELECT pg_current_wal_insert_lsn()::text")
             return written
 
     def recheck(self) -> None:
@@ -189,10 +191,10 @@ class PostgresStore:
         """
         import psycopg  # noqa: PLC0415  an extra
 
-        if self._server is None:
+        if self._session is None:
             return False
         try:
-            rows = self._server.execute(_WRITTEN, (_database_of(self._dsn),)).fetchall()
+            rows = self._session.execute(_WRITTEN, (_database_of(self._dsn),)).fetchall()
             if rows == self._written and not surely:
                 return False
             with _connected(self._dsn, _database_of(self._dsn)) as owner, _connected(self._dsn, self._copy + _FIRST) as first:
@@ -216,29 +218,29 @@ class PostgresStore:
 
     def remove(self) -> None:
         """Drop copy and template. This can be called again."""
-        if self._server is None:
+        if self._session is None:
             return
         with self._one_line(f"has a copy that cannot be removed, {self._copy!r}"):
             try:
                 for database in (self._copy, *(() if self._is_kept else (self._copy + _FIRST,))):
-                    drop(self._server, database)
+                    drop(self._session, database)
                 if not self._is_kept:
                     forget(self._copy)
             finally:
-                self._server.close()
-                self._server = None
+                self._session.close()
+                self._session = None
 
     def _create(self, database: str, template: str) -> None:
         """Create a database of a template, to which nobody is connected."""
         import psycopg.errors  # noqa: PLC0415  an extra
 
-        assert self._server
+        assert self._session
         end = time.monotonic() + PATIENCE
         while True:
-            count, applications = self._server.execute(_CONNECTED, (template,)).fetchall()[0]
+            count, applications = self._session.execute(_CONNECTED, (template,)).fetchall()[0]
             with suppress(psycopg.errors.ObjectInUse):  # a session began meanwhile
                 if not count:
-                    self._server.execute(f"CREATE DATABASE {quoted(database)} TEMPLATE {quoted(template)}".encode())
+                    self._session.execute(f"CREATE DATABASE {quoted(database)} TEMPLATE {quoted(template)}".encode())
                     return
             if time.monotonic() >= end:
                 of = f" (of {one_line(applications, 100)})" if applications else ""

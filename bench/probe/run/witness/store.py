@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from bench.record.probe.rows import StoreReading
+
+
+@dataclass(frozen=True)
+class DatabaseServer:
+    """Where a server of databases listens: a host, or the folder of its socket, and a port. `mode` is libpq's `sslmode`."""
+
+    host: str
+    port: int
+    mode: str = ""
+
+    @property
+    def socket(self) -> str:
+        """The path of its socket; "" if it has none."""
+        return str(Path(self.host).resolve() / f".s.PGSQL.{self.port}") if self.host.startswith("/") else ""
 
 
 class StoreCopy(Protocol):
@@ -67,3 +83,37 @@ class TakesQueries(Protocol):
 
     def change(self, sql: str) -> None:
         """Change the copy by one statement. Raises ConfigError."""
+
+
+@runtime_checkable
+class OnServer(Protocol):
+    """A copy on a server of databases, to which a door of the gateway can lead.
+
+    is_door  whether the agent's own transactions are calls
+    address  the DSN at which the copy is found without the door
+    """
+
+    name: str
+    is_door: bool
+
+    @property
+    def address(self) -> str: ...
+
+    @property
+    def replaces(self) -> Mapping[str, str]: ...
+
+    def server_and_names(self) -> tuple[DatabaseServer, tuple[str, str]]:
+        """Return where the server listens, and the names that the owner's database and the copy have there. Call it after
+        `make`."""
+
+    def use_box(self) -> None:
+        """Have a door lead to the copy at the server's own socket, in a box. Call it before `make`."""
+
+    def dsn_at(self, host: str, port: int) -> str:
+        """Return the DSN of the copy as if it were at this place, which is on this machine: without TLS."""
+
+    def has_written(self, session: int) -> bool:
+        """Return whether the transaction of a session has an id, as one has that has written."""
+
+    def keeps_waiting(self, session: int) -> bool:
+        """Return whether another session waits for a lock of this one."""

@@ -20,9 +20,8 @@ from bench.probe.run.witness.memory import MemoryStore, copy_with_journals, rest
 from bench.probe.run.witness.originals import content_of
 from bench.probe.run.witness.path_store import PathStore, StoresBox
 from bench.probe.run.witness.place import PlaceNote, forget, is_orphan, notes, remove_noted
-from bench.probe.run.witness.postgres import PostgresStore
 from bench.probe.run.witness.rows import Encoding, printable
-from bench.probe.run.witness.store import StoreCopy, TakesQueries
+from bench.probe.run.witness.store import DatabaseServer, OnServer, StoreCopy, TakesQueries
 from bench.record.probe.rows import StoreReading
 
 Result = TypeVar("Result")
@@ -78,7 +77,7 @@ class Stores:
         encoding = Encoding(hide, secret)
         stores = [STORE_KINDS[store.kind].make(store, folder, encoding) for store in settings]
         for store in stores:
-            if boxed and isinstance(store, PathStore):
+            if boxed and isinstance(store, PathStore | OnServer):
                 store.use_box()
         made = cls(stores, settle, encoding)
         made.is_boxed = boxed
@@ -88,11 +87,6 @@ class Stores:
     def replaces(self) -> Mapping[str, str]:
         """The names of the owner's stores -> the names of the copies."""
         return {old: new for store in self._stores for old, new in store.replaces.items()}
-
-    @property
-    def doors(self) -> Sequence[PostgresStore]:
-        """The databases whose transactions are the agent's calls."""
-        return [store for store in self._stores if isinstance(store, PostgresStore) and store.is_door]
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -116,6 +110,15 @@ class Stores:
     def places(self) -> Sequence[tuple[Path, Path]]:
         """For each store that is a file or a folder: where the agent finds it, and the folder with its first state."""
         return [(store.place, store.kept) for store in self._stores if isinstance(store, PathStore)]
+
+    @property
+    def databases(self) -> Mapping[DatabaseServer, Sequence[OnServer]]:
+        """Each server that has copies, with these."""
+        servers = dict[DatabaseServer, list[OnServer]]()
+        for store in self._stores:
+            if isinstance(store, OnServer):
+                servers.setdefault(store.server_and_names()[0], []).append(store)
+        return servers
 
     def enter(self, box: StoresBox) -> None:
         """Have the copies, which are made for a box, in this one.

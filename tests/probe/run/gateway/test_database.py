@@ -23,6 +23,7 @@ from bench.probe.run.gateway.database import DatabaseDoor
 from bench.probe.run.gateway.http import Desk
 from bench.probe.run.witness.postgres import PostgresStore
 from bench.probe.run.witness.rows import Encoding
+from bench.probe.run.witness.store import DatabaseServer
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'recovery-bench[probe]'")
 
@@ -30,7 +31,8 @@ SHOP = """
 CREATE TABLE orders (id text PRIMARY KEY, cents int);
 CREATE TABLE refunds (id serial PRIMARY KEY, order_id text, cents int);
 INSERT INTO orders VALUES ('o-17', 4500), ('o-18', 120);
-CREATE FUNCTION pay(o text, c int) RETURNS int LANGUAGE sql AS 'INSERT INTO refunds (order_id, cents) VALUES (o, c) RETURNING id';
+CREATE FUNCTION pay(o text, c int) RETURNS int LANGUAGE sql
+AS 'INSERT INTO refunds (order_id, cents) VALUES (o, c) RETURNING id';
 """
 REFUND = "INSERT INTO refunds (order_id, cents) VALUES (%s, %s)"
 
@@ -71,17 +73,22 @@ def shop(made: Shop) -> Shop:
     return made
 
 
-def ran(shop: Shop, gate: ScriptedGate, act: Callable[[str], Any], hide: frozenset[str] = frozenset()) -> Any:
+def ran(
+    shop: Shop, gate: ScriptedGate, act: Callable[[str], Any], hide: frozenset[str] = frozenset(), *, counts: bool = True
+) -> Any:
     """Return what a program returns that gets the address of the door."""
 
     async def run() -> Any:
         numbers = itertools.count(1)
         desk = Desk(lambda: gate, lambda: next(numbers), lambda: 1)
-        with TemporaryDirectory(prefix="pg-") as folder:
-            async with DatabaseDoor(shop.store, desk, Path(folder), hide) as door:
-                address = shop.store.dsn_at(door.host, door.port)
+        door = DatabaseDoor(shop.store.server_and_names()[0], [shop.store], desk, hide)
+        door.counts = counts
+        with TemporaryDirectory(prefix="pg-") as folder, socket.socket(socket.AF_UNIX) as listening:
+            path = Path(folder, ".s.PGSQL.5432")
+            listening.bind(str(path))
+            async with door.open(path, listening if door.server.socket else None):
                 try:
-                    return await asyncio.wait_for(asyncio.to_thread(act, address), 20)
+                    return await asyncio.wait_for(asyncio.to_thread(act, door.toward(shop.store.address)), 20)
                 finally:
                     await door.end()
 
@@ -284,9 +291,9 @@ def test_copies_in_and_out_pass(shop: Shop) -> None:
                 copy.write_row((1,))
                 _ = 1 // 0
             session.rollback()
-            with pytest.raises(psycopg.errors.InvalidTextRepresentation):
-                with session.cursor().copy("COPY refunds (cents) FROM STDIN") as copy:
-                    copy.write("no number\n" * 100_000)
+            refused = pytest.raises(psycopg.errors.InvalidTextRepresentation)
+            with refused, session.cursor().copy("COPY refunds (cents) FROM STDIN") as copy:
+                copy.write("no number\n" * 100_000)
             session.rollback()
             assert session.execute("SELECT 1").fetchone() == (1,)
         return out
@@ -448,10 +455,28 @@ def test_no_other_database_of_the_server_is_reached(shop: Shop) -> None:
     gate = ScriptedGate()
 
     def act(address: str) -> str:
-        with pytest.raises(psycopg.OperationalError, match="'postgres' is not the one"):
+        with pytest.raises(psycopg.OperationalError, match="'postgres' is not in the box of the probe; name it"):
             psycopg.connect(address, dbname="postgres")
+        with pytest.raises(psycopg.OperationalError, match="replication is not passed on"):
+            psycopg.connect(f"{address} replication=database")
         with psycopg.connect(address, dbname="till") as session:
             return str(session.execute("SELECT current_database()").fetchone()[0])
 
-    assert ran(shop, gate, act) == shop.store.databases[1]
-    assert len(gate.notes) == 1
+    assert ran(shop, gate, act) == shop.store.server_and_names()[1][1]
+    assert len(gate.notes) == 2
+
+
+def test_who_comes_while_no_agent_runs_makes_no_call(shop: Shop) -> None:
+    """Such as a check of the owner's, which finds the copy at the same place."""
+    gate = ScriptedGate()
+    assert ran(shop, gate, refund, counts=False) == "paid"
+    assert (gate.calls, shop.refunds) == ([], 1)
+
+
+def test_an_agent_whose_server_is_gone_is_told_and_does_not_wait(shop: Shop, tmp_path: Path) -> None:
+    class Gone(PostgresStore):
+        def server_and_names(self) -> tuple[DatabaseServer, tuple[str, str]]:
+            return DatabaseServer(str(tmp_path), 1), ("till", "copy")
+
+    gone = Gone("shop", f"{shop.server} dbname=till", Encoding(frozenset(), b""), {}, is_door=True)
+    assert ran(Shop(shop.server, gone), ScriptedGate(), refund) == "OperationalError None"

@@ -33,7 +33,19 @@ def server() -> Iterator[str]:
         if user:
             os.chown(folder, user.pw_uid, user.pw_gid)
         identity = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if user else {}
-        words = [initdb, "-D", str(folder / "data"), "-U", "tester", "--auth-local=trust", "--auth-host=scram-sha-256", "-E", "UTF8", "--locale=C", "--no-sync"]
+        words = [
+            initdb,
+            "-D",
+            str(folder / "data"),
+            "-U",
+            "tester",
+            "--auth-local=trust",
+            "--auth-host=scram-sha-256",
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "--no-sync",
+        ]
         subprocess.run(words, check=True, capture_output=True, cwd=folder, **identity)  # type: ignore[call-overload]
         port = _free_port()
         rules = folder / "data" / "pg_hba.conf"
