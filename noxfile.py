@@ -229,8 +229,23 @@ def lint(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """The documentation, strictly; its first page is build/docs/index.html."""
     install(session, "docs")
-    session.run("sphinx-build", "--fail-on-warning", "--keep-going", "--quiet", "--fresh-env", "docs", "build/docs")
-    session.log(f"open {Path('build/docs/index.html').resolve().as_uri()}")
+    _build_pages(session, "build/docs")
+
+
+@nox.session
+def site(session: nox.Session) -> None:
+    """The documentation with pages to look at, in build/site: a probe, the paper's report, and two models compared."""
+    install(session, "docs")
+    pages = Path("build/pages")
+    shutil.rmtree(pages, ignore_errors=True)
+    session.run("bench", "report", "docs/pictures/bill_agent-probe", "--to", f"{pages}/bill_agent-probe")
+    session.run("python", "tools/committed.py", "--to", f"{pages}", PAPER, "two-models")
+    _build_pages(session, "build/site", "-D", "html_extra_path=../build/pages")
+
+
+def _build_pages(session: nox.Session, to: str, *options: str) -> None:
+    session.run("sphinx-build", "--fail-on-warning", "--keep-going", "--quiet", "--fresh-env", *options, "docs", to)
+    session.log(f"open {Path(to, 'index.html').resolve().as_uri()}")
 
 
 @nox.session(requires=["docs"], venv_backend="none")

@@ -1,6 +1,6 @@
-"""The committed reports, and how each is made anew: `nox -s reports`, or
+"""The committed reports, and how each is made anew: `nox -s reports`, or, into any folder,
 
-    python tools/committed.py [REPORT ...]
+    python tools/committed.py [--to FOLDER] [REPORT ...]
 
 Git holds `report.md` and the figures that it shows of each of them, and of `SNAPSHOT` the tables in every format as well,
 which tests compare. Of `structured_output` and `substitution` git holds one table each. This program writes all formats; what
@@ -9,7 +9,7 @@ git does not hold is ignored by it. Git's figures were packed to 16 colours, and
 
 from __future__ import annotations
 
-import sys
+import argparse
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -37,7 +37,9 @@ SNAPSHOT = "paper-qwen2.5-coder-1.5b-instruct"
 HUMANEVAL = "humaneval_one_call-qwen2.5-coder-1.5b-instruct"
 REPLAYED = (SNAPSHOT, "structured_output-qwen2.5-coder-1.5b-instruct", HUMANEVAL)
 """Runs whose report is of their replay, since their calls waited for each other when they were recorded."""
-TOGETHER: Mapping[str, Sequence[str]] = {"two-models": (SNAPSHOT, "paper-qwen2.5-coder-0.5b-instruct")}
+TOGETHER: Mapping[str, Sequence[str]] = {
+    "two-models": ("incidents-qwen2.5-coder-1.5b-instruct", "incidents-qwen2.5-coder-0.5b-instruct")
+}
 """A report of several runs -> the runs. Git does not hold it."""
 ASKED_LATER = {HUMANEVAL: "humaneval"}
 """The study of a report whose run was recorded without one."""
@@ -68,17 +70,21 @@ def replay(name: str, folder: Path, **changes: Any) -> Run:
     return bench.load_run(folder)
 
 
-def main(names: Sequence[str]) -> None:
-    """Write the committed reports of these names, or all."""
+def main(names: Sequence[str], reports: Path = REPORTS) -> None:
+    """Write the committed reports of these names, or all, into a folder of reports."""
     for name in names or (*REPLAYED, *TOGETHER, *recorded_reports()):
         with tempfile.TemporaryDirectory() as folder:
             if name in REPLAYED:
                 shown = replay(name, Path(folder) / f"{name}-replay")
             else:
                 shown = merge([bench.load_run(RESULTS / run) for run in TOGETHER.get(name, (name,))])
-            written = write_files(REPORTS / name, report_of(shown, WorldViews()).files)
-        print(f"{REPORTS.name}/{name}: {len(written)} files", flush=True)
+            written = write_files(reports / name, report_of(shown, WorldViews()).files)
+        print(f"{reports.name}/{name}: {len(written)} files", flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    asked = argparse.ArgumentParser()
+    asked.add_argument("--to", type=Path, default=REPORTS)
+    asked.add_argument("names", nargs="*", metavar="REPORT")
+    given = asked.parse_args()
+    main(given.names, given.to)

@@ -30,7 +30,7 @@ def table(report: str, name: str) -> pd.DataFrame:
         ("README.md", "frameworks and {} patterns"),
         ("docs/index.md", "the {} patterns of agents"),
         ("docs/packs.md", "{} [patterns](patterns.md) act in worlds"),
-        ("docs/upgrading.md", "of the {} [patterns](patterns.md) were run"),
+        ("docs/service_upgrade.md", "of the {} [patterns](patterns.md) were run"),
         ("docs/patterns.md", "{} of them act in [worlds](worlds.md)"),
     ],
 )

@@ -9,6 +9,8 @@ from blocks import blocks_of
 from picture import picture_of
 
 import bench
+from bench.probe.read.run import read_probe
+from bench.probe.read.summary import as_markdown, summary_of
 from bench.run.experiment.config import Config, load_config
 
 ROOT = Path(__file__).parents[2]
@@ -45,6 +47,12 @@ def test_the_readmes_caveat_says_how_many_trials_the_run_solved() -> None:
     match = re.search(r"\*\*This model solved (\d+) of (\d+) trials", README)
     outcomes = bench.load_run(ROOT / "results" / RECORDING).trials["outcome"]
     assert match and match.groups() == (str(int((outcomes == "solved").sum())), str(len(outcomes)))
+
+
+def test_the_page_of_the_recorded_probe_that_git_holds_is_what_its_report_writes() -> None:
+    probe = read_probe(ROOT / "docs" / "pictures" / "bill_agent-probe")
+    page = ROOT / "reports" / "bill_agent-probe" / "probe.md"
+    assert as_markdown(probe, summary_of(probe)) == page.read_text(encoding="utf-8")
 
 
 def test_the_readmes_picture_shows_the_last_lines_of_the_recorded_probe() -> None:

@@ -8,7 +8,7 @@ import pytest
 import typer
 from reference import command_pages, config_keys, effects, probe_keys, providers, systems, workbench_calls
 from reference.docstrings import restructured
-from reference.pages import HELD, filled, inside, renewed
+from reference.pages import HELD, built_pages, filled, inside, listed, renewed
 from trials import SYSTEMS
 
 from bench.cli.main import app
@@ -105,6 +105,30 @@ def test_a_link_to_what_is_no_page_becomes_a_path_and_others_and_figures_stay(tm
     assert inside(text, page, tmp_path / "docs") == "[a](../b.md) the run (`results/one`) [c](d.md) it (`e.md`)"
     figure = "![it](../../reports/one.png)"
     assert inside(figure, page, tmp_path / "docs") == figure
+
+
+def test_a_link_to_a_report_whose_page_is_built_leads_to_its_table_and_the_first_page_lists_what_is_built(
+    tmp_path: Path,
+) -> None:
+    pages, beside = tmp_path / "docs", tmp_path / "pages"
+    (beside / "one").mkdir(parents=True)
+    (beside / "one" / "report.html").write_text(
+        "<h1>B took <b>less</b> than A &amp; C</h1><section id='x'><table id=\"table-ours\">"
+    )
+    (beside / "two").mkdir()
+    (beside / "two" / "probe.html").write_text("no heading")
+    built = built_pages([beside])
+    page = pages / "results" / "page.md"
+    text = "[a](../../reports/one/tables/ours.md) [b](../../reports/one/tables/other.md) [c](../../reports/three/report.md)"
+    assert inside(text, page, pages, built) == (
+        '<a href="../one/report.html#table-ours">a</a> <a href="../one/report.html">b</a> c (`reports/three/report.md`)'
+    )
+    first = "# Title\n\n## Tutorials\n"
+    assert listed(first, built) == (
+        "# Title\n\n## Pages to look at\n\n"
+        '- <a href="two/probe.html">two</a>\n- <a href="one/report.html">B took less than A &amp; C</a>\n\n## Tutorials\n'
+    )
+    assert listed(first, {}) == first and "\n## Tutorials\n" in (DOCS / "index.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

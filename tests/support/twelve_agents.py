@@ -7,10 +7,12 @@ import json
 import os
 import sqlite3
 import sys
+import tarfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -149,15 +151,17 @@ def _renames(folder: Path, _: str) -> tuple[str, str]:
 
 
 def _by_npx(folder: Path, _: str) -> tuple[str, str]:
-    package = folder.parent / "package"
-    package.mkdir()
-    (package / "package.json").write_text(json.dumps({"name": "till", "version": "1.0.0", "bin": {"till": "till.js"}}))
+    package = folder.parent / "till-1.0.0.tgz"
     words = json.dumps([str(HERE / "till_server.py"), "shop.db"])
-    (package / "till.js").write_text(
-        "#!/usr/bin/env node\nconst { spawnSync } = require('child_process');\n"
-        f"process.exit(spawnSync({json.dumps(sys.executable)}, {words}, {{ stdio: 'inherit' }}).status);\n"
-    )
-    (package / "till.js").chmod(0o755)
+    with tarfile.open(package, "w:gz") as file:
+        for name, text in {
+            "package.json": json.dumps({"name": "till", "version": "1.0.0", "bin": {"till": "till.js"}}),
+            "till.js": "#!/usr/bin/env node\nconst { spawnSync } = require('child_process');\n"
+            f"process.exit(spawnSync({json.dumps(sys.executable)}, {words}, {{ stdio: 'inherit' }}).status);\n",
+        }.items():
+            item = tarfile.TarInfo(f"package/{name}")
+            item.size, item.mode = len(text.encode()), 0o755
+            file.addfile(item, BytesIO(text.encode()))
     return _till(folder, {"command": "npx", "args": ["--yes", "--offline", str(package)]})
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from reference.docstrings import restructured
-from reference.pages import filled, inside
+from reference.pages import built_pages, filled, inside, listed
 from sphinx.application import Sphinx
 
 
@@ -18,7 +18,10 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 def _fill(app: Sphinx, name: str, source: list[str]) -> None:
     pages = Path(app.srcdir)
-    source[0] = inside(filled(source[0]), pages / f"{name}.md", pages)
+    built = built_pages(pages / folder for folder in app.config.html_extra_path)
+    source[0] = inside(filled(source[0]), pages / f"{name}.md", pages, built)
+    if name == app.config.root_doc:
+        source[0] = listed(source[0], built)
 
 
 def _restructure(_: Sphinx, __: str, ___: str, ____: object, _____: Any, lines: list[str]) -> None:

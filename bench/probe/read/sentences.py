@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from bench.common.errors import one_line
@@ -43,7 +43,7 @@ LONGEST, LONGEST_VALUE, LONGEST_ASKED = 300, 60, 100
 
 def sentence(probe: ProbeRead) -> str:
     """Return the conclusion in one sentence."""
-    parts = (clean_doubles(probe), clean_race(probe), outcome(probe), unseen(probe), elsewhere(probe))
+    parts = (clean_doubles(probe), clean_race(probe), outcome(probe), unseen(probe), elsewhere(probe), knows(probe))
     return "; ".join(filter(None, parts)) + "."
 
 
@@ -162,6 +162,7 @@ def not_shown(probe: ProbeRead) -> list[str]:
         each.append(f"Only {', '.join(probe.probed.only)} was struck.")
     if not probe.probed.resumes:
         remembers = any(store.kind == "memory" for store in probe.probed.stores.values())
+        remembers = remembers or bool(probe.planned and probe.planned.memories)
         twice = "" if remembers else ", and nobody resumed it twice, since it has no memory either"
         each.append(f"The agent has no command that resumes it: after a death it was started anew{twice}.")
     return each
@@ -295,8 +296,19 @@ def elsewhere(probe: ProbeRead) -> str:
     if probe.probed.boxed is False:
         return "it ran without a box, so what it opens by a path of its own is real, and nobody compares it"
     paths = probe.planned.written if probe.planned else ()
+    return f"it also writes {_first_two(paths)}, which nobody compares" if paths else ""
+
+
+def knows(probe: ProbeRead) -> str:
+    """Return where the agent keeps what it knows, if a framework does that outside of the stores, or ""."""
+    memories = probe.planned.memories if probe.planned else {}
+    places = _first_two([f"{path} ({whose})" for path, whose in memories.items()])
+    return f"it keeps what it knows in {places}, which is its memory: it is reset before each run" if memories else ""
+
+
+def _first_two(paths: Sequence[str]) -> str:
     more = f" and {plural(len(paths) - 2, 'other file')}" if len(paths) > 2 else ""
-    return f"it also writes {', '.join(paths[:2])}{more}, which nobody compares" if paths else ""
+    return f"{', '.join(paths[:2])}{more}"
 
 
 def worst(probe: ProbeRead) -> Iterator[str]:

@@ -31,7 +31,8 @@ class AgentCourse:
     abandoned   in words which call its client gave up while the gateway held it: what the agent did then is the probe's doing
     answers     the bytes that the calls were answered, in their order; b"" where there are none
     checks      what the owner's checks answered at the end
-    written     the paths outside of the stores at which something was written in the box
+    written     the paths outside of the stores at which something was written in the box, each with the framework that keeps
+                there what the agent knows; "" if none known here does
     half_way    whether it gave up while a part of its effects stood, and was then started once more
     """
 
@@ -50,7 +51,7 @@ class AgentCourse:
     seconds: float = 0.0
     answers: Many[bytes] = ()
     checks: Many[str] = ()
-    written: Many[str] = ()
+    written: Lookup[str, str] = field(default_factory=dict)
     half_way: bool = False
     abandoned: str = ""
 

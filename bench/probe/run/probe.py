@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from time import monotonic
 
 from bench.common.errors import ConfigError, OriginalChanged
@@ -100,8 +100,9 @@ class Probe:
         """The model's replies of the last control, each with how long its request was."""
         self._unproved = list[tuple[str, int]]()
         """The cells of former sessions since the last control."""
-        self._written = set[str]()
-        """The paths outside of the stores at which clean runs wrote."""
+        self._written = dict[str, str]()
+        """The paths outside of the stores at which clean runs wrote, each with the framework that keeps there what the agent
+        knows; "" if none known here does."""
         self._clean_made, self._controls = 0, 0
         self._until: float | None = None
 
@@ -137,6 +138,8 @@ class Probe:
         runs differ in everything that belongs to a worker."""
         kept = [run for run in self._kept if run.plan == CLEAN][:FEWEST]
         courses = [_course_of(run) for run in kept]
+        for planned in chain.from_iterable(of_kind(run.events, CellsPlanned) for run in kept):
+            self._written.update(planned.memories)
         checked, walls = self._subject.agent.done is not None, list[float]()
         for number in range(len(courses), FEWEST):
             began = monotonic()
@@ -147,7 +150,7 @@ class Probe:
                 yield CellRun(CLEAN, number, (), {}, monotonic() - began, str(error))
                 raise
             courses.append(course)
-            self._written.update(course.written)
+            self._written.update({path: whose or self._written.get(path, "") for path, whose in course.written.items()})
             clean_run = name_calls(course, planned_calls(course))
             walls.append(monotonic() - began)
             if why := objection(course, number + 1, checked):
@@ -170,6 +173,8 @@ class Probe:
 
     def _plan(self, courses: Sequence[AgentCourse]) -> None:
         self.clean = clean_of(courses)
+        if any(self._written.values()):
+            self._subject = replace(self._subject, remembers=True)
         self.cells = cells_of(self.clean, self._subject, all_forms=self._all_forms, only=self._only)[:MOST_CELLS]
         require_cells(self._only, [cell.plan for cell in cells_of(self.clean, self._subject, all_forms=True)])
 
@@ -184,7 +189,8 @@ class Probe:
             again=tuple(call for call in self.clean.again if not self._is_meant(call)),
             race=self.clean.race,
             seconds=seconds,
-            written=tuple(sorted(self._written)[:MOST_WRITTEN]),
+            written=tuple(sorted(path for path, whose in self._written.items() if not whose)[:MOST_WRITTEN]),
+            memories=dict(sorted(item for item in self._written.items() if item[1])[:MOST_WRITTEN]),
         )
 
     def _is_meant(self, call: str) -> bool:

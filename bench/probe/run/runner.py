@@ -226,8 +226,9 @@ class Worker:
                 await journal.rest(until_settled=False)
             checks = () if tape else self._subject.checks  # a tape has no stores to ask
             answers = [await self._answer(check, environment, texts) for check in checks]
-            written = await asyncio.to_thread(self._box.paths_written) if self._box else ()
-            return replace(made, checks=tuple(answers), written=tuple(map(self._place_in_words, written)))
+            written = await asyncio.to_thread(self._box.paths_written) if self._box else {}
+            shown = {self._place_in_words(path): whose for path, whose in written.items()}
+            return replace(made, checks=tuple(answers), written=shown)
 
     @property
     def handshakes(self) -> Mapping[str, dict[str, Any]]:

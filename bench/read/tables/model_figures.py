@@ -51,12 +51,14 @@ def models_together(run: Run, pairs: Sequence[ModelPair]) -> Iterator[Picture]:
         panel: {name: point for name in names if (point := _pooled_point(only(run, "model", name), panel))} for panel in POOLED
     }
     drawn = {panel: of_panel for panel, of_panel in points.items() if of_panel}
-    figure = blank(COLUMN, 0.7 + len(drawn) * (0.45 + 0.2 * len(names)))
+    labels = ["\n".join(wrap(model_label(run, name), 18)) for name in names]
+    lines = len(names) * max(label.count("\n") + 1 for label in labels)
+    figure = blank(COLUMN, 0.7 + len(drawn) * (0.45 + 0.2 * lines))
     for ax, (panel, of_panel) in zip(figure.subplots(len(drawn), 1, squeeze=False).flatten(), drawn.items(), strict=True):
         for place, name in enumerate(names):
             if name in of_panel:
                 lying(ax, -place, of_panel[name], signs[name])
-        ax.set_yticks([-place for place in range(len(names))], ["\n".join(wrap(model_label(run, name), 18)) for name in names])
+        ax.set_yticks([-place for place in range(len(names))], labels)
         ax.set_ylim(0.6 - len(names), 0.6)
         ax.set_xlim(*((-0.03, 1.03) if panel == "solved" else (0.0, 1.03 * ax.get_xlim()[1])))
         ax.set_xlabel(POOLED[panel][1])

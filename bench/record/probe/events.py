@@ -8,9 +8,10 @@ processes of the agent (`bench.record.worlds.process_events`), and `CellJudged`.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import field
 from typing import Literal
 
-from bench.common.bounds import Many
+from bench.common.bounds import Lookup, Many
 from bench.common.numbers import Count, Seconds
 from bench.common.values import dataclass
 from bench.record.events import EventPart
@@ -264,6 +265,7 @@ class CellsPlanned:
     again       the calls that were made again with the same effect in the clean runs, and that the owner does not mean
     race        the rows that differ where calls are let through one by one: `before` as they are where calls overlap
     written     the paths outside of the stores at which something was written, which no witness reads
+    memories    further such paths, at which a framework keeps what the agent knows -> whose file it is, in words
     seconds     what a clean run took; the tokens are those of its record
     """
 
@@ -276,6 +278,7 @@ class CellsPlanned:
     again: Many[str] = ()
     race: Many[RowDifference] = ()
     written: Many[str] = ()
+    memories: Lookup[str, str] = field(default_factory=dict)
     kind: Literal["cells_planned"] = "cells_planned"
 
 

@@ -341,6 +341,9 @@ config = json.load(open(".mcp.json"))  # by a fixed name, as most agents do
 with sqlite3.connect(os.path.expanduser("~/second.db")) as second:
     second.execute("CREATE TABLE IF NOT EXISTS seen (number INTEGER)")
     second.execute("INSERT INTO seen VALUES (1)")
+with sqlite3.connect(os.path.expanduser("~/checkpoints.db")) as checkpoints:  # as LangGraph makes it
+    checkpoints.execute("CREATE TABLE IF NOT EXISTS checkpoints (thread_id TEXT, checkpoint_ns TEXT)")
+    checkpoints.execute("CREATE TABLE IF NOT EXISTS writes (thread_id TEXT, checkpoint_ns TEXT)")
 subprocess.run([sys.executable, "-c", "open('/tmp/lock', 'x')"], check=True)
 sys.argv = ["agent", ".mcp.json", "again keyed"]
 runpy.run_path("patient.py", run_name="__main__")
@@ -364,7 +367,8 @@ def test_an_agent_with_fixed_paths_and_a_second_database_is_probed_in_its_box_an
     if "cannot be put into a box" in err:
         pytest.skip(err)
     assert code == 0 and "till.charge#1.error: ✓ same" in out, (out, err)
-    assert "it also writes ~/second.db, which nobody compares" in out
+    assert "it also writes ~/second.db, which nobody compares; it keeps what it knows in ~/checkpoints.db (LangGraph's" in out
+    assert "nobody resumed it twice" not in out
     assert {path: path.read_bytes() for path in folder.iterdir() if path in before} == before
     assert payments(folder) == 0 and not (home / "second.db").exists() and not Path("/tmp/lock").exists()
     assert list((tmp_path / "work").iterdir()) == []

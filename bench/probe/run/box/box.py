@@ -119,10 +119,18 @@ class Box:
         except OSError as error:
             raise ConfigError(f"{path}: its copy cannot be written in the box: {one_line(str(error), 300)}") from error
 
-    def paths_written(self) -> list[str]:
-        """Return the paths outside of the stores at which something was written or removed since `renew`."""
-        paths: list[str] = self._ask("paths_written")
+    def paths_written(self) -> dict[str, str]:
+        """Return the paths outside of the stores at which something was written or removed since `renew`, each with whose file
+        it is in which an agent keeps what it knows; "" if it is no such file."""
+        paths: dict[str, str] = self._ask("paths_written")
         return paths
+
+    def forget(self) -> None:
+        """Have the files in which an agent keeps what it knows as they were at first. Nothing may run in the box."""
+        try:
+            self._ask("forget")
+        except OSError as error:
+            raise ConfigError(f"what the agent knows cannot be taken from it: {one_line(str(error), 300)}") from error
 
     def close(self) -> None:
         """End the box. This can be called again."""

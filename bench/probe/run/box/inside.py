@@ -12,15 +12,17 @@ from __future__ import annotations
 import filecmp
 import os
 import pickle
+import shutil
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.probe.run.box import kernel
+from bench.probe.run.box.frameworks import whose_memory
 from bench.probe.run.witness.place import remove_tree
 
 if TYPE_CHECKING:
@@ -162,7 +164,7 @@ class Inside:
             The number of the open file by which others enter it.
         """
         self._begun.clear()
-        if self.paths_written() or set(self._strays()) != self._new:
+        if any(self._written()) or set(self._strays()) != self._new:
             self.build()
         return self._namespace
 
@@ -188,15 +190,30 @@ class Inside:
         half.chmod(stat.S_IMODE(path.stat().st_mode))
         half.replace(path)
 
-    def paths_written(self) -> list[str]:
-        """Return the paths outside of the stores at which something was written or removed."""
-        paths = list[str]()
+    def paths_written(self) -> dict[str, str]:
+        """Return the paths outside of the stores at which something was written or removed, each with whose file it is in which
+        an agent keeps what it knows; "" if it is no such file. Journals of a database are not named beside it."""
+        return {str(path): whose_memory(path) for path in sorted(dict(islice(self._written(), MOST_TOLD)))}
+
+    def forget(self) -> None:
+        """Have the files in which an agent keeps what it knows as they were at first."""
+        for path, lower in list(self._written()):
+            if whose_memory(path):
+                for end in BESIDE:
+                    was, now = lower.with_name(f"{lower.name}{end}"), path.with_name(f"{path.name}{end}")
+                    now.unlink(missing_ok=True)
+                    if was.is_file():
+                        shutil.copy2(was, now)
+
+    def _written(self) -> Iterator[tuple[Path, Path]]:
+        """Yield the paths outside of the stores at which something was written or removed, each with the owner's. A database
+        stands for its journals, and can come more than once."""
         for number, root in enumerate(self._plan.roots):
             for path, upper, item in _items(self._upper / f"upper{number}", root, self._plan.stores):
                 lower = Path(self._sources[root], path.relative_to(root))
-                if len(paths) < MOST_TOLD and not _same(upper, item, lower):
-                    paths.append(str(path))
-        return sorted(paths)
+                if not _same(upper, item, lower):
+                    of = _database_of(path)
+                    yield of, lower.with_name(of.name)
 
     @property
     def _upper(self) -> Path:
@@ -286,6 +303,13 @@ def _items(layer: Path, root: Path, stores: tuple[Path, ...]) -> Iterator[tuple[
         for name in (*links, *files):
             if at / name not in left:
                 yield at / name, Path(parent, name), Path(parent, name).lstat()
+
+
+def _database_of(path: Path) -> Path:
+    """Return the file of which a file is a journal, if it is there; else the file itself."""
+    end = next((end for end in BESIDE if end and path.name.endswith(end)), "")
+    database = path.with_name(path.name.removesuffix(end))
+    return database if end and database.is_file() else path
 
 
 def _same(upper: Path, item: os.stat_result, lower: Path) -> bool:

@@ -29,6 +29,9 @@ class StoresBox(Protocol):
     def renew(self) -> None:
         """Have all as it was at first, but for the stores."""
 
+    def forget(self) -> None:
+        """Have the files in which an agent keeps what it knows as they were at first."""
+
 
 class PathStore(ABC):
     """A file or a folder that the owner named.

@@ -152,6 +152,8 @@ class Stores:
         for store in self._stores:
             if isinstance(store, MemoryStore):
                 await _in_thread(store.reset)
+        if self._box:
+            await _in_thread(self._box.forget)
 
     async def read(self) -> StoreReading:
         """Return one reading of all stores, relative to their first states.

@@ -7,11 +7,12 @@ import os
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -20,6 +21,7 @@ import pytest
 from bench.common.errors import ConfigError
 from bench.wire.processes.agent_process import AgentProcess, Ended
 from tests.probe.run.box.boxed import Boxed, marked
+from tests.probe.run.box.test_frameworks import LANGGRAPH
 
 HERE = Path(__file__).parents[4]
 WROTE = "import sys; open(sys.argv[1], 'w').write('by the agent')"
@@ -81,7 +83,7 @@ def test_a_file_that_is_written_by_a_path_in_code_stays_as_it_was(boxed: Boxed) 
     assert boxed.run(WROTE, str(real))[0] == Ended(code=0)
     assert boxed.run("import sys; print(open(sys.argv[1]).read())", str(real))[1] == "by the agent"
     assert real.read_text() == "by its owner"
-    assert boxed.box.paths_written() == [str(real)]
+    assert list(boxed.box.paths_written()) == [str(real)]
 
 
 def test_what_is_renamed_or_removed_stays_where_it_was(boxed: Boxed) -> None:
@@ -91,7 +93,7 @@ def test_what_is_renamed_or_removed_stays_where_it_was(boxed: Boxed) -> None:
     code = "import os, sys; open('new', 'w').write('x'); os.replace('new', sys.argv[1]); os.unlink(sys.argv[2])"
     assert boxed.run(code, str(real), str(other))[0] == Ended(code=0)
     assert real.read_text() == other.read_text() == "by its owner"
-    assert boxed.box.paths_written() == [str(real), str(other)]
+    assert list(boxed.box.paths_written()) == [str(real), str(other)]
 
 
 def test_a_link_that_leads_out_of_the_folder_leads_to_a_copy_or_to_what_cannot_be_written(boxed: Boxed, beyond: Path) -> None:
@@ -103,7 +105,7 @@ def test_a_link_that_leads_out_of_the_folder_leads_to_a_copy_or_to_what_cannot_b
     ended, printed = boxed.run(WROTE, "link1")
     assert ended == Ended(code=1) and "Read-only file system" in printed
     assert real.read_text() == (beyond / "real.txt").read_text() == "by its owner"
-    assert boxed.box.paths_written() == [str(real)]
+    assert list(boxed.box.paths_written()) == [str(real)]
 
 
 def test_a_second_database_in_the_home_is_a_copy_that_is_named_even_if_a_process_of_the_agent_makes_it(boxed: Boxed) -> None:
@@ -113,14 +115,14 @@ inner = "import os, sqlite3; sqlite3.connect(os.path.expanduser('~/second.db')).
 sys.exit(subprocess.run([sys.executable, "-c", inner]).returncode)
 """
     assert boxed.run(code)[0] == Ended(code=0)
-    assert boxed.box.paths_written() == [str(boxed.home / "second.db")] and not (boxed.home / "second.db").exists()
+    assert list(boxed.box.paths_written()) == [str(boxed.home / "second.db")] and not (boxed.home / "second.db").exists()
 
 
 def test_what_was_only_opened_to_be_written_and_what_python_caches_are_not_named(boxed: Boxed) -> None:
     (boxed.folder / "read.txt").write_text("x")
     (boxed.folder / "module.py").write_text("")
     assert boxed.run("import module; open('read.txt', 'a').close()", before={"PYTHONDONTWRITEBYTECODE": ""})[0] == Ended(code=0)
-    assert boxed.box.paths_written() == []
+    assert boxed.box.paths_written() == {}
 
 
 def test_temporary_folders_are_new_in_each_run(boxed: Boxed) -> None:
@@ -149,14 +151,41 @@ def test_a_program_in_a_temporary_folder_is_seen_there_with_what_lies_beside_it_
         code = "import runpy, sys; runpy.run_path(sys.argv.pop(1))"
         ended, printed = boxed.run(code, str(tools / "run.py"), str(tools / "lib"))
         assert ended == Ended(code=1) and "Read-only file system" in printed
-        assert boxed.run(WROTE, "x")[0] == Ended(code=0) and boxed.box.paths_written() == [str(tools / "agent" / "x")]
+        assert boxed.run(WROTE, "x")[0] == Ended(code=0) and list(boxed.box.paths_written()) == [str(tools / "agent" / "x")]
+
+
+def test_a_frameworks_checkpoints_are_known_with_their_journals_and_can_be_forgotten_alone(boxed: Boxed) -> None:
+    kept = boxed.folder / "kept.db"
+    with closing(sqlite3.connect(kept)) as database:
+        database.executescript(LANGGRAPH)
+    before = kept.read_bytes()
+    code = """
+import os, shutil, sqlite3
+shutil.copy("kept.db", "new.db")
+for name in ("kept.db", "new.db"):
+    opened = sqlite3.connect(name, isolation_level=None)
+    opened.execute("INSERT INTO checkpoints VALUES ('1', '', 'a', 'b')")
+    globals()[name] = opened
+open("notes.txt", "w").write("x")
+os._exit(0)
+"""
+    assert boxed.run(code)[0] == Ended(code=0)
+    whose = "LangGraph's checkpoints"
+    names = {str(boxed.folder / name): of for name, of in (("kept.db", whose), ("new.db", whose), ("notes.txt", ""))}
+    assert boxed.box.paths_written() == names
+    boxed.box.forget()
+    assert boxed.box.paths_written() == {str(boxed.folder / "notes.txt"): ""}
+    asks = (
+        "import os, sqlite3; print(os.path.exists('new.db'), *sqlite3.connect('kept.db').execute('SELECT * FROM checkpoints'))"
+    )
+    assert boxed.run(asks)[1] == "False" and kept.read_bytes() == before
 
 
 def test_after_a_renewal_all_is_as_it_was_at_first(boxed: Boxed) -> None:
     (boxed.folder / "kept.txt").write_text("by its owner")
     assert boxed.run("open('kept.txt', 'w').write('x'); open('new', 'w')")[0] == Ended(code=0)
     boxed.box.renew()
-    assert boxed.box.paths_written() == []
+    assert boxed.box.paths_written() == {}
     assert boxed.run("import os; print(open('kept.txt').read(), os.path.exists('new'))")[1] == "by its owner False"
 
 
@@ -171,7 +200,7 @@ def test_what_npx_loads_stays_for_the_next_run_and_is_no_change_of_the_home(tmp_
     loads = "(h / '.npm/known').write_text('x'); (h / '.npm/loaded').touch(); (h / '.cache/uv/x').touch(); (h / 'new').touch()"
     try:
         assert boxed.run(code + loads) == (Ended(code=0), "['known'] False")
-        assert boxed.box.paths_written() == [str(home / "new")]
+        assert list(boxed.box.paths_written()) == [str(home / "new")]
         boxed.box.renew()
         assert boxed.run(code) == (Ended(code=0), "['known', 'loaded'] True")
     finally:
@@ -264,9 +293,9 @@ def test_a_folder_can_be_the_home_and_can_hold_the_layers(tmp_path: Path, place:
     try:
         for _ in range(2):
             assert boxed.run(WROTE, str(home / "x.txt"))[0] == Ended(code=0)
-            assert boxed.box.paths_written() == [str(home / "x.txt")] and not (home / "x.txt").exists()
+            assert list(boxed.box.paths_written()) == [str(home / "x.txt")] and not (home / "x.txt").exists()
             boxed.box.renew()
-            assert boxed.box.paths_written() == []
+            assert boxed.box.paths_written() == {}
     finally:
         boxed.box.close()
 
@@ -346,7 +375,7 @@ from tests.probe.run.box.boxed import Boxed
 base = Path(sys.argv[1])
 boxed = Boxed(base, base / "agent", base / "home")
 for _ in range(2):
-    assert boxed.run("open('x', 'w')")[0].code == 0 and boxed.box.paths_written() == [str(base / "agent" / "x")]
+    assert boxed.run("open('x', 'w')")[0].code == 0 and list(boxed.box.paths_written()) == [str(base / "agent" / "x")]
     boxed.box.renew()
 sys.exit(str(sorted(path.name for path in (base / "agent").iterdir())))
 """

@@ -108,7 +108,7 @@ def test_each_kind_of_store_is_read_and_reset_where_the_agent_finds_it(tmp_path:
                 ("folder", "deep/one.txt"),
                 ("file", "list.json"),
             }
-            assert world.box.paths_written() == []
+            assert world.box.paths_written() == {}
             await world.stores.reset()
             assert (await world.reading()).digest == first.digest
             await world.run("assert not os.path.exists('session') and open('beside.txt').read() == 'of the owner'")
@@ -180,7 +180,7 @@ def test_what_the_agent_knows_is_forgotten_alone(tmp_path: Path) -> None:
         await world.run("open('session', 'w'); open('list.json', 'w').write('[]'); open('other', 'w')")
         await world.stores.forget()
         await world.run("assert not os.path.exists('session') and os.path.exists('other') and open('list.json').read() == '[]'")
-        assert world.box.paths_written() == [str(world.folder / "other")]
+        assert world.box.paths_written() == {str(world.folder / "other"): ""}
 
     in_a_world(tmp_path, work)
 

@@ -1,4 +1,4 @@
-"""The numbers of the page on upgrades are those of its committed tables."""
+"""The numbers of the page on the upgrade of a service are those of its committed tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "upgrading.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "service_upgrade.md").read_text(encoding="utf-8")
 TEXT = " ".join(PAGE.split())
 FOLDER = ROOT / "reports" / "exactly_once_upgrade-simulated"
 SHOWN = ("lost", "doubled", "orphaned", "unauthorised", "uncompensated", "stale")
