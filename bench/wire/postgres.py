@@ -26,7 +26,7 @@ _BARE = 10_000
 """Characters of a statement in which its name is sought."""
 
 
-class BadMessage(ValueError):
+class MalformedMessage(ValueError):
     """Bytes are no message of this protocol. The text says why."""
 
 
@@ -56,12 +56,12 @@ class MessageReader:
         self._data += data
 
     def take(self) -> WireMessage | None:
-        """Return the next message; None until it is whole. Raises BadMessage."""
+        """Return the next message; None until it is whole. Raises MalformedMessage."""
         if len(self._data) < 5:
             return None
         size = 1 + int.from_bytes(self._data[1:5])
         if not 5 <= size <= LONGEST:
-            raise BadMessage(f"a message is said to have {size - 1} bytes")
+            raise MalformedMessage(f"a message is said to have {size - 1} bytes")
         if len(self._data) < size:
             return None
         raw = bytes(self._data[:size])
@@ -69,7 +69,7 @@ class MessageReader:
         return WireMessage(raw[:1], raw)
 
     def messages(self, data: bytes) -> Iterator[WireMessage]:
-        """Yield the messages that are whole with these bytes. Raises BadMessage."""
+        """Yield the messages that are whole with these bytes. Raises MalformedMessage."""
         self.feed(data)
         while message := self.take():
             yield message
@@ -90,22 +90,22 @@ class StartPacket:
 
 
 def start_size(head: bytes) -> int:
-    """Return the size of a start packet, of which these are the first four bytes. Raises BadMessage."""
+    """Return the size of a start packet, of which these are the first four bytes. Raises MalformedMessage."""
     size = int.from_bytes(head)
     if not 8 <= size <= LONGEST_START:
-        raise BadMessage("what begins the connection is no packet of PostgreSQL's, version 3")
+        raise MalformedMessage("what begins the connection is no packet of PostgreSQL's, version 3")
     return size
 
 
 def start_of(raw: bytes) -> StartPacket:
-    """Return a whole start packet. Raises BadMessage."""
+    """Return a whole start packet. Raises MalformedMessage."""
     code, rest = int.from_bytes(raw[4:8]), raw[8:]
     if code in (TLS, GSS):
         return StartPacket(code, {})
     if code == CANCEL:
         return StartPacket(code, {}, rest)
     if code >> 16 != _VERSION:
-        raise BadMessage(f"it speaks version {code >> 16}.{code & 0xFFFF} of PostgreSQL's protocol")
+        raise MalformedMessage(f"it speaks version {code >> 16}.{code & 0xFFFF} of PostgreSQL's protocol")
     words = [_text(word) for word in rest.split(b"\0")]
     return StartPacket(code, dict(zip(words[:-2:2], words[1:-1:2], strict=False)))
 
@@ -138,12 +138,12 @@ def made_row(cells: list[bytes | None]) -> WireMessage:
 
 
 def cells_of(row: WireMessage) -> list[bytes | None]:
-    """Return the cells of a row. Raises BadMessage."""
+    """Return the cells of a row. Raises MalformedMessage."""
     return _Fields(row.body).cells()
 
 
 def texts_of(message: WireMessage, count: int) -> list[str]:
-    """Return the first texts of a message's body. Raises BadMessage."""
+    """Return the first texts of a message's body. Raises MalformedMessage."""
     fields = _Fields(message.body)
     return [fields.text() for _ in range(count)]
 
@@ -154,7 +154,7 @@ def error_of(message: WireMessage) -> dict[str, str]:
 
 
 def columns_of(message: WireMessage) -> list[str]:
-    """Return the names of the columns that a description lists. Raises BadMessage."""
+    """Return the names of the columns that a description lists. Raises MalformedMessage."""
     fields = _Fields(message.body)
     names = list[str]()
     for _ in range(fields.number(2)):
@@ -173,7 +173,7 @@ class BoundPortal:
 
 
 def bound_by(message: WireMessage) -> BoundPortal:
-    """Return what a Bind message says. Raises BadMessage."""
+    """Return what a Bind message says. Raises MalformedMessage."""
     fields = _Fields(message.body)
     portal, statement = fields.text(), fields.text()
     fields.part(2 * fields.number(2))
@@ -181,14 +181,14 @@ def bound_by(message: WireMessage) -> BoundPortal:
 
 
 class _Fields:
-    """Reads the fields of a body, one after another. Raises BadMessage if it ends too soon."""
+    """Reads the fields of a body, one after another. Raises MalformedMessage if it ends too soon."""
 
     def __init__(self, body: bytes):
         self._body, self._at = body, 0
 
     def part(self, count: int) -> bytes:
         if count < 0 or self._at + count > len(self._body):
-            raise BadMessage("a message ends too soon")
+            raise MalformedMessage("a message ends too soon")
         self._at += count
         return self._body[self._at - count : self._at]
 
@@ -198,7 +198,7 @@ class _Fields:
     def text(self) -> str:
         end = self._body.find(b"\0", self._at)
         if end < 0:
-            raise BadMessage("a text in a message does not end")
+            raise MalformedMessage("a text in a message does not end")
         text = _text(self._body[self._at : end])
         self._at = end + 1
         return text
@@ -208,7 +208,7 @@ class _Fields:
 
 
 @dataclass(frozen=True)
-class Statement:
+class SqlStatement:
     """One statement of SQL.
 
     text   all of it
@@ -233,13 +233,13 @@ class Statement:
         return f"{self.verb} {what}".strip()
 
 
-def statements_of(sql: str) -> list[Statement]:
+def statements_of(sql: str) -> list[SqlStatement]:
     """Return the statements that a text holds, as the server would split it."""
-    found, bare, start, at = list[Statement](), list[str](), 0, 0
+    statements, bare, start, at = list[SqlStatement](), list[str](), 0, 0
 
     def end(stop: int) -> None:
         if (kept := "".join(bare)).strip():
-            found.append(Statement(sql[start:stop].strip(), kept.strip()))
+            statements.append(SqlStatement(sql[start:stop].strip(), kept.strip()))
         bare.clear()
 
     while match := _QUOTES.search(sql, at):
@@ -265,7 +265,7 @@ def statements_of(sql: str) -> list[Statement]:
             bare.append("''")
     bare.append(sql[at:])
     end(len(sql))
-    return found
+    return statements
 
 
 def _after(sql: str, mark: str, at: int) -> int:

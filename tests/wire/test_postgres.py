@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bench.wire.postgres import (
     CANCEL,
     TLS,
-    BadMessage,
+    MalformedMessage,
     MessageReader,
     StartPacket,
     bound_by,
@@ -39,8 +39,8 @@ def test_messages_are_the_same_however_the_bytes_come(messages: list[object], cu
     data = b"".join(message.raw for message in messages)  # type: ignore[attr-defined]
     places = sorted({0, *(min(cut, len(data)) for cut in cuts), len(data)})
     reader = MessageReader()
-    found = [each for start, end in pairwise(places) for each in reader.messages(data[start:end])]
-    assert found == messages
+    messages_read = [each for start, end in pairwise(places) for each in reader.messages(data[start:end])]
+    assert messages_read == messages
     assert reader.size == 0
 
 
@@ -48,10 +48,10 @@ def test_messages_are_the_same_however_the_bytes_come(messages: list[object], cu
 def test_bytes_that_are_no_message_wait_or_are_refused(data: bytes) -> None:
     reader = MessageReader()
     try:
-        found = list(reader.messages(data))
-    except BadMessage:
+        messages_read = list(reader.messages(data))
+    except MalformedMessage:
         return
-    assert b"".join(message.raw for message in found) + bytes(reader._data) == data
+    assert b"".join(message.raw for message in messages_read) + bytes(reader._data) == data
 
 
 @given(st.binary(max_size=60))
@@ -59,7 +59,7 @@ def test_a_body_is_read_or_refused(body: bytes) -> None:
     for read in (bound_by, cells_of, columns_of, error_of, lambda message: texts_of(message, 2)):
         try:
             read(made(b"B", body))
-        except BadMessage as refused:
+        except MalformedMessage as refused:
             assert str(refused)
 
 
@@ -90,7 +90,7 @@ def test_a_request_before_the_start_is_read_as_it_was_made(packet: StartPacket) 
 
 @pytest.mark.parametrize("raw", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01", b"\0\0\0\x08\0\2\0\0"])
 def test_another_protocol_is_refused(raw: bytes) -> None:
-    with pytest.raises(BadMessage):
+    with pytest.raises(MalformedMessage):
         start_of(raw[: start_size(raw[:4])])
 
 

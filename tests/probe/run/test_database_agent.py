@@ -86,4 +86,4 @@ def test_a_payment_that_is_under_way_while_the_agent_looks_is_made_twice(counter
     }
     assert runs[-1].judged
     assert (runs[-1].judged.verdict, counts(runs[-1])) == ("doubled", "[(2, 1)]")
-    #DEBUG
+    # DEBUG

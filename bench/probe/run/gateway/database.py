@@ -26,7 +26,7 @@ from bench.probe.run.gateway.database_answer import (
     ENDS,
     LARGEST,
     READS,
-    Execution,
+    ExecutedStatement,
     Prepared,
     ServerAnswer,
     is_acting,
@@ -43,10 +43,10 @@ from bench.wire.postgres import (
     CANCEL,
     GSS,
     TLS,
-    BadMessage,
+    MalformedMessage,
     MessageReader,
     StartPacket,
-    Statement,
+    SqlStatement,
     WireMessage,
     bound_by,
     columns_of,
@@ -104,7 +104,7 @@ class DatabaseDoor:
     def __init__(self, server: DatabaseServer, stores: Sequence[OnServer], desk: Desk, hide: frozenset[str] = frozenset()):
         self.server, self.stores, self.desk, self.hide = server, stores, desk, hide
         self.counts, self._failed = False, None
-        self._sessions = dict[asyncio.Task[None], AgentSession]()
+        self._sessions = dict[asyncio.Task[None], DatabaseSession]()
         self.silent = dict[LiveCall, asyncio.Future[WaitEnd]]()
         self.path: Path | None = None
         self._place = "", 0
@@ -173,12 +173,12 @@ class DatabaseDoor:
         if len(self._sessions) >= MOST_CONNECTIONS:
             writer.close()
             return
-        session = self._sessions[task] = AgentSession(self, reader, writer)
+        session = self._sessions[task] = DatabaseSession(self, reader, writer)
         try:
             await session.run()
         except (OSError, EOFError):
             pass
-        except BadMessage as bad:
+        except MalformedMessage as bad:
             self.notice(f"a connection of the agent was ended: {bad}")
         except Exception as error:  # what a gate raised
             self._failed = self._failed or error
@@ -249,7 +249,7 @@ class Inbox:
             self._more.set()
 
     async def next(self) -> WireMessage | None:
-        """Return the next message; None at the end. Raises BadMessage."""
+        """Return the next message; None at the end. Raises MalformedMessage."""
         while (message := self.messages.take()) is None:
             if self.ended.is_set():
                 return None
@@ -259,7 +259,7 @@ class Inbox:
         return message
 
 
-class AgentSession:
+class DatabaseSession:
     """One connection of the agent, with the one to the copy's server that was opened for it.
 
     key      the session and its secret, as a cancel request names them
@@ -277,10 +277,10 @@ class AgentSession:
         self._drops = False
         """Whether what the server answers is for nobody."""
         self._copies_in = asyncio.Event()
-        self._prepared, self._portals = dict[str, Prepared](), dict[str, list[Execution]]()
+        self._prepared, self._portals = dict[str, Prepared](), dict[str, list[ExecutedStatement]]()
         self._described = deque[list[str]]()
         """The columns of statements whose descriptions are awaited."""
-        self._executed, self._transaction = list[Execution](), list[Execution]()
+        self._executed, self._transaction = list[ExecutedStatement](), list[ExecutedStatement]()
         self._has_written = False
         self._server: asyncio.StreamWriter
         self._inbox: Inbox
@@ -308,7 +308,7 @@ class AgentSession:
             self._server.close()
 
     async def run(self) -> None:
-        """Relay until either side ends. Raises OSError, EOFError, BadMessage, and what a gate raises."""
+        """Relay until either side ends. Raises OSError, EOFError, MalformedMessage, and what a gate raises."""
         try:
             async with asyncio.timeout(SECONDS_TO_CONNECT):
                 packet = await self._begin()
@@ -404,16 +404,16 @@ class AgentSession:
         """Note what an agent's message prepares, binds or executes."""
         kind, of_portal = message.kind, message.body[:1] == b"P"
         if kind == b"Q":
-            self._executed += map(Execution, statements_of(texts_of(message, 1)[0]))
+            self._executed += map(ExecutedStatement, statements_of(texts_of(message, 1)[0]))
         elif kind == b"F":
-            self._executed.append(Execution(Statement("", "CALL")))
+            self._executed.append(ExecutedStatement(SqlStatement("", "CALL")))
         elif kind == b"P":
             name, sql = texts_of(message, 2)
             self._prepared[name] = Prepared(statements_of(sql))
         elif kind == b"B":
             bound = bound_by(message)
             prepared = self._prepared.get(bound.statement, Prepared([]))
-            made_of = [Execution(each, tuple(bound.values), prepared.columns) for each in prepared.statements]
+            made_of = [ExecutedStatement(each, tuple(bound.values), prepared.columns) for each in prepared.statements]
             self._portals[bound.portal] = made_of
         elif kind == b"E":
             self._executed += self._portals.get(texts_of(message, 1)[0], ())
@@ -460,7 +460,7 @@ class AgentSession:
             return self._answer.take(message, keeps=any(call.struck for call in self.calls))
         return message.raw
 
-    async def _exchange(self, group: Sequence[WireMessage], executed: Sequence[Execution]) -> ServerAnswer:
+    async def _exchange(self, group: Sequence[WireMessage], executed: Sequence[ExecutedStatement]) -> ServerAnswer:
         """Pass a group of messages on, and return the answer, which is not complete if the server ended first."""
         self._answer = answer = ServerAnswer(executed)
         try:
@@ -513,7 +513,7 @@ class AgentSession:
         if not ready.done():  # the agent left in the middle
             self._server.transport.abort()
 
-    async def _serve(self, group: Sequence[WireMessage], executed: Sequence[Execution]) -> bool:
+    async def _serve(self, group: Sequence[WireMessage], executed: Sequence[ExecutedStatement]) -> bool:
         """Serve a group of messages to the next Sync. Return whether the connection stays."""
         if self._counts and (call := await self._call_of(executed)):
             self.calls.add(call)
@@ -530,7 +530,7 @@ class AgentSession:
             self._transaction += executed
         return stays
 
-    async def _call_of(self, executed: Sequence[Execution]) -> LiveCall | None:
+    async def _call_of(self, executed: Sequence[ExecutedStatement]) -> LiveCall | None:
         """Return the call that a group of messages is; None if it is none: it changes nothing that another session sees."""
         acting = [each for each in executed if is_acting(each.statement)]
         ends = any(is_end(each.statement) for each in executed)
@@ -562,7 +562,7 @@ class AgentSession:
         return call
 
     async def _pass_call(
-        self, gate: CallGate, call: LiveCall, group: Sequence[WireMessage], executed: Sequence[Execution]
+        self, gate: CallGate, call: LiveCall, group: Sequence[WireMessage], executed: Sequence[ExecutedStatement]
     ) -> bool:
         for earlier in [each for each in self._door.silent if asks_again(call, each)]:
             self._door.end_wait(earlier, "asked_again")
@@ -637,7 +637,9 @@ class AgentSession:
         await gate.given(call)
         return True
 
-    async def _hold(self, gate: CallGate, call: LiveCall, group: Sequence[WireMessage], executed: Sequence[Execution]) -> bool:
+    async def _hold(
+        self, gate: CallGate, call: LiveCall, group: Sequence[WireMessage], executed: Sequence[ExecutedStatement]
+    ) -> bool:
         """Keep a call from the server while its agent waits; a COMMIT holds the locks of its transaction meanwhile. Return
         whether the agent waits longer."""
 

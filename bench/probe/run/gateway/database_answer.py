@@ -15,7 +15,7 @@ from bench.probe.run.gateway.damaged import LARGE, garbled
 from bench.probe.run.gateway.gate import LiveCall
 from bench.wire.postgres import (
     MessageReader,
-    Statement,
+    SqlStatement,
     WireMessage,
     cells_of,
     columns_of,
@@ -40,15 +40,15 @@ COPIES_IN = b"G"
 class Prepared:
     """The statements that a Parse message holds, and the columns of their answer once they are described."""
 
-    statements: list[Statement]
+    statements: list[SqlStatement]
     columns: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class Execution:
+class ExecutedStatement:
     """A statement that is executed, with the values of its parameters, and the columns of its answer."""
 
-    statement: Statement
+    statement: SqlStatement
     values: tuple[bytes | None, ...] = ()
     columns: list[str] = field(default_factory=list)
 
@@ -57,7 +57,7 @@ class Execution:
 class ServerAnswer:
     """What the server answers to some statements, up to its next ReadyForQuery."""
 
-    executed: Sequence[Execution]
+    executed: Sequence[ExecutedStatement]
     messages: list[WireMessage] = field(default_factory=list)
     is_whole: bool = True
     _size: int = 0
@@ -94,7 +94,7 @@ class ServerAnswer:
 
     @property
     def value(self) -> JsonValue:
-        """It as it is recorded."""
+        """The answer as it is recorded."""
         if error := self.error:
             return {"error": {"code": whole_text(error.get("C", "")), "text": whole_text(error.get("M", ""))}}
         results, rows, columns = list[JsonValue](), list[JsonValue](), deque(each.columns for each in self.executed)
@@ -132,17 +132,17 @@ class ServerAnswer:
         return changed
 
 
-def is_end(statement: Statement) -> bool:
+def is_end(statement: SqlStatement) -> bool:
     """Return whether a statement ends a transaction and keeps what it did."""
     return statement.verb in ENDS or (statement.verb == "PREPARE" and statement.name == "PREPARE TRANSACTION")
 
 
-def is_acting(statement: Statement) -> bool:
+def is_acting(statement: SqlStatement) -> bool:
     """Return whether a statement can read or write what other sessions see."""
     return statement.verb not in OF_SESSION and not is_end(statement) and statement.verb != "PREPARE"
 
 
-def recorded(execution: Execution, hide: frozenset[str]) -> JsonValue:
+def recorded(execution: ExecutedStatement, hide: frozenset[str]) -> JsonValue:
     """Return a statement with its values as it is recorded. If it names what is hidden, the values stand under that name."""
     statement, values = execution.statement, [shown(value) for value in execution.values]
     text = whole_text(statement.text)

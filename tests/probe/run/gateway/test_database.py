@@ -480,3 +480,93 @@ def test_an_agent_whose_server_is_gone_is_told_and_does_not_wait(shop: Shop, tmp
 
     gone = Gone("shop", f"{shop.server} dbname=till", Encoding(frozenset(), b""), {}, is_door=True)
     assert ran(Shop(shop.server, gone), ScriptedGate(), refund) == "OperationalError None"
+
+
+class Recorder:
+    """Stands between two ends, and keeps the bytes of both directions."""
+
+    def __init__(self) -> None:
+        self.leads_to = ""
+        self.sent, self.answered = bytearray(), bytearray()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            other_reader, other_writer = await asyncio.open_unix_connection(self.leads_to)
+            ways = (self._pass(reader, other_writer, self.sent), self._pass(other_reader, writer, self.answered))
+            await asyncio.gather(*ways)
+
+    @staticmethod
+    async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, kept: bytearray) -> None:
+        with suppress(OSError):
+            while data := await reader.read(2**16):
+                kept += data
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+
+def every_form(address: str) -> None:
+    """Speak the simple and the extended protocol, prepare, copy, fail, and send all in a pipeline."""
+    with psycopg.connect(address, prepare_threshold=2) as session:
+        for number in range(5):
+            session.execute(REFUND, ("o-17", number))
+        session.commit()
+        with suppress(psycopg.Error):
+            session.execute("SELECT 1; SELECT nothing FROM nowhere; SELECT 2")
+        session.rollback()
+        with session.cursor().copy("COPY refunds (cents) FROM STDIN") as copy:
+            copy.write("1\n2\n")
+        with session.cursor("named") as cursor:
+            cursor.execute("SELECT repeat('x', n) FROM generate_series(1, 3000) AS n")
+            cursor.fetchmany(1000)
+        session.commit()
+        session.autocommit = True
+        with session.pipeline():
+            cursors = [session.execute("SELECT %s::text, now() < now()", (str(number),)) for number in range(100)]
+        assert [cursor.fetchone()[0] for cursor in cursors] == [str(number) for number in range(100)]
+        session.execute("SELECT repeat('y', 3000000)")
+
+
+def test_bytes_are_equal_on_both_sides(shop: Shop) -> None:
+    """But for the name of the database at the start."""
+    numbers, gate = itertools.count(1), ScriptedGate()
+    desk = Desk(lambda: gate, lambda: next(numbers), lambda: 1)
+    near, far = Recorder(), Recorder()
+
+    class Beside(PostgresStore):
+        """The shop's store, whose server is reached past a recorder."""
+
+        def server_and_names(self) -> tuple[DatabaseServer, tuple[str, str]]:
+            return DatabaseServer(str(folder), 2), shop.store.server_and_names()[1]
+
+        def has_written(self, session: int) -> bool:
+            return shop.store.has_written(session)
+
+    async def run() -> None:
+        near.leads_to, far.leads_to = str(folder / ".s.PGSQL.3"), shop.store.server_and_names()[0].socket
+        ends = asyncio.Event()
+
+        async def record(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await far.serve(reader, writer)
+            ends.set()
+
+        await asyncio.start_unix_server(near.serve, folder / ".s.PGSQL.1")
+        await asyncio.start_unix_server(record, folder / ".s.PGSQL.2")
+        store = Beside("shop", "dbname=till", Encoding(frozenset(), b""), {}, is_door=True)
+        door = DatabaseDoor(store.server_and_names()[0], [store], desk)
+        door.counts = True
+        listening.bind(str(folder / ".s.PGSQL.3"))
+        async with door.open(folder / ".s.PGSQL.3", listening):
+            await asyncio.to_thread(every_form, f"host={folder} port=1 user=tester dbname=till")
+            await ends.wait()
+
+    with TemporaryDirectory(prefix="pg-") as place, socket.socket(socket.AF_UNIX) as listening:
+        folder = Path(place)
+        asyncio.run(asyncio.wait_for(run(), 30))
+    assert near.answered == far.answered
+    assert len(far.answered) > 3_000_000
+    owners, copy = shop.store.server_and_names()[1]
+    sizes = [int.from_bytes(sent[:4]) for sent in (near.sent, far.sent)]
+    assert near.sent[sizes[0] :] == far.sent[sizes[1] :]
+    assert near.sent[4 : sizes[0]].replace(owners.encode(), copy.encode(), 1) == far.sent[4 : sizes[1]]
+    assert len(gate.calls) == 6
