@@ -296,7 +296,10 @@ def elsewhere(probe: ProbeRead) -> str:
     if probe.probed.boxed is False:
         return "it ran without a box, so what it opens by a path of its own is real, and nobody compares it"
     paths = probe.planned.written if probe.planned else ()
-    return f"it also writes {_first_two(paths)}, which nobody compares" if paths else ""
+    lines = [f"it also writes {_first_two(paths)}, which nobody compares"] if paths else []
+    if places := probe.planned.refused if probe.planned else ():
+        lines.append(f"it reached for {_first_two(places, 'place')}, which probe.toml does not name, and was refused")
+    return "; ".join(lines)
 
 
 def knows(probe: ProbeRead) -> str:
@@ -306,8 +309,8 @@ def knows(probe: ProbeRead) -> str:
     return f"it keeps what it knows in {places}, which is its memory: it is reset before each run" if memories else ""
 
 
-def _first_two(paths: Sequence[str]) -> str:
-    more = f" and {plural(len(paths) - 2, 'other file')}" if len(paths) > 2 else ""
+def _first_two(paths: Sequence[str], what: str = "file") -> str:
+    more = f" and {plural(len(paths) - 2, f'other {what}')}" if len(paths) > 2 else ""
     return f"{', '.join(paths[:2])}{more}"
 
 

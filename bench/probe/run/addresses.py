@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import urlsplit
+
+WEB = (443, 80)
+"""The ports of a host that is named without one."""
 
 
 @dataclass(frozen=True)
@@ -42,3 +46,17 @@ def is_here(host: str) -> bool:
     except ValueError:
         return False
     return address.is_loopback or address.is_unspecified
+
+
+def place_of(url: str) -> tuple[str, int]:
+    """Return the host and the port of a URL; port 0 if it names neither a port nor a scheme of the web. Raises ValueError."""
+    parts = urlsplit(url)
+    return parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
+
+
+def places_of(hosts: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Yield the hosts and ports that `HOST` and `HOST:PORT` mean. Raises ValueError for a port that is none."""
+    for host in hosts:
+        parts = urlsplit(f"//{host}" if host.count(":") < 2 or host.startswith("[") else f"//[{host}]")
+        for port in WEB if parts.port is None else (parts.port,):
+            yield parts.hostname or host, port

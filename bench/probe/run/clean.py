@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from bench.common.errors import ConfigError, one_line
 from bench.common.wording import plural
+from bench.probe.run.box.refusals import NETWORK
 from bench.probe.run.causes import CleanCalls, class_of, name_calls, name_of
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.functions import FUNCTION
@@ -162,7 +163,11 @@ def objection(course: AgentCourse, number: int, checked: bool) -> str:
     if AT_END.search(text, max(0, len(text) - MOST_SEARCHED)):
         printed += f". {ASKS}"
     notices = [event for event in of_kind(course.lives, GatewayNoticed) if event.door]
-    servers = [f"the server {event.door}: {event.what}; " for event in notices if event.door != FUNCTION]
+    servers = [
+        f"{event.what}; " if event.door == NETWORK else f"the server {event.door}: {event.what}; "
+        for event in notices
+        if event.door != FUNCTION
+    ]
     functions = [f"{event.what}; " for event in notices if event.door == FUNCTION]
     if course.abandoned:
         return (

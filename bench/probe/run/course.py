@@ -33,6 +33,7 @@ class AgentCourse:
     checks      what the owner's checks answered at the end
     written     the paths outside of the stores at which something was written in the box, each with the framework that keeps
                 there what the agent knows; "" if none known here does
+    refused     the hosts and ports of the network that it reached for in the box, and that nothing declares
     half_way    whether it gave up while a part of its effects stood, and was then started once more
     """
 
@@ -52,6 +53,7 @@ class AgentCourse:
     answers: Many[bytes] = ()
     checks: Many[str] = ()
     written: Lookup[str, str] = field(default_factory=dict)
+    refused: Many[str] = ()
     half_way: bool = False
     abandoned: str = ""
 

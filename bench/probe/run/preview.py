@@ -51,7 +51,7 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
     yield f"started, in {subject.agent.folder.resolve()}:"
     if settings.is_boxed:
         yield "  in a box: this folder, the home and the folders of the stores are copies there, temporary folders are new,"
-        yield "  all else is read-only, and the network is REAL"
+        yield "  all else is read-only, and by the network they reach what is called below, and nothing else"
     else:
         yield f"  WITHOUT A BOX ({settings.unboxable or '--unboxed'}): what they open by a path of their own is REAL"
     for program in settings.programs():
@@ -65,9 +65,7 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
     if subject.meanwhile:
         yield "done right before calls, as by another writer:"
         yield from (f"  the copy of store {step.store}, before {step.call}: {step.sql}" for step in subject.meanwhile)
-    if settings.addresses:
-        yield "called:"
-        yield from (f"  {_address_line(address)}" for address in settings.addresses)
+    yield from _called(settings)
     yield "reset before each run of the agent:"
     yield f"  {', '.join(store.name for store in settings.stores)}"
     if all(store.kind == "memory" for store in settings.stores):
@@ -81,6 +79,15 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
     yield from (f"beware: {line}: it may open yours, and not the copy" for line in settings.fixed_names)
     if hidden := sorted(subject.hide):
         yield f"hidden in all output: {', '.join(hidden)}"
+
+
+def _called(settings: ProbeSettings) -> Iterator[str]:
+    passes = [f"{host}:{port}" for host, port in settings.subject.passes] if settings.is_boxed else []
+    if settings.addresses or passes:
+        yield "called:"
+    yield from (f"  {_address_line(address)}" for address in settings.addresses)
+    if passes:
+        yield f"  passed on as it is, FOR REAL, and no call is seen there: {', '.join(passes)}"
 
 
 def _address_line(address: Address) -> str:

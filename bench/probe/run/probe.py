@@ -103,6 +103,8 @@ class Probe:
         self._written = dict[str, str]()
         """The paths outside of the stores at which clean runs wrote, each with the framework that keeps there what the agent
         knows; "" if none known here does."""
+        self._refused = set[str]()
+        """The hosts and ports that clean runs reached for in vain."""
         self._clean_made, self._controls = 0, 0
         self._until: float | None = None
 
@@ -151,6 +153,7 @@ class Probe:
                 raise
             courses.append(course)
             self._written.update({path: whose or self._written.get(path, "") for path, whose in course.written.items()})
+            self._refused.update(course.refused)
             clean_run = name_calls(course, planned_calls(course))
             walls.append(monotonic() - began)
             if why := objection(course, number + 1, checked):
@@ -191,6 +194,7 @@ class Probe:
             seconds=seconds,
             written=tuple(sorted(path for path, whose in self._written.items() if not whose)[:MOST_WRITTEN]),
             memories=dict(sorted(item for item in self._written.items() if item[1])[:MOST_WRITTEN]),
+            refused=tuple(sorted(self._refused)[:MOST_WRITTEN]),
         )
 
     def _is_meant(self, call: str) -> bool:

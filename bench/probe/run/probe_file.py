@@ -25,7 +25,7 @@ from bench.common.files import opened
 from bench.common.paths import NAME, expanded_path
 from bench.common.toml import read_toml
 from bench.common.wording import first_violation
-from bench.probe.run.addresses import Address, host_of, is_here
+from bench.probe.run.addresses import Address, host_of, is_here, place_of, places_of
 from bench.probe.run.agent_code import CODE, Copied, StartedProgram, code_in, fixed_names, places_in
 from bench.probe.run.box.box import outside_by
 from bench.probe.run.gateway.agent_config import expanded, read_config
@@ -146,8 +146,9 @@ class ServiceEntry(ConfigEntry):
 
     name: str
     """Its name in the verdicts."""
-    variable: VariableName
-    """The variable in which the agent finds its address."""
+    variable: VariableName = ""
+    """The variable in which the agent finds its address. In a box it can be left out: the service is at its own host and port
+    there."""
     url: str
     """Where it listens. `{port}` stands for a free port, if the probe starts it; `$NAME` for what a variable holds."""
     command: CommandText = ()
@@ -273,7 +274,21 @@ class ProbeFile(ConfigEntry):
     """Columns and arguments whose values are in no output."""
     remote: Many[str] = ()
     """Hosts, other than this machine, that the probe may strike: those of MCP servers with a URL, of services, of databases.
-    What is done there is done for real, in each run."""
+    What is done there is done for real, in each run. In a box also what the agent reaches besides, on the ports 80 and 443, or
+    as `HOST:PORT` on another: no call is seen there."""
+
+    @field_validator("remote")
+    @classmethod
+    def _are_places(cls, remote: tuple[str, ...]) -> tuple[str, ...]:
+        for each in remote:
+            try:
+                is_place = not re.search(r"[/@\s]", each) and all(host and port for host, port in places_of([each]))
+            except ValueError:
+                is_place = False
+            if not is_place:
+                raise ValueError(f"{each!r} is no host, such as api.example.com or api.example.com:8443")
+        return remote
+
     takes_copies: bool = False
     """Whether agent and servers take each path from what the probe hands over, even where their code has the name of an MCP
     config or a store. Without it, `--yes` is refused for such code, if there is no box."""
@@ -351,10 +366,11 @@ class ProbeSettings:
         self._file = file = read_probe_file(path)
         self.is_boxed = boxed and not self.unboxable
         agent = self._agent()
+        configs = tuple(self._configs(agent))
         self.subject = Subject(
             name=file.name or _name_of(Path.cwd()),
             agent=agent,
-            configs=tuple(self._configs(agent)),
+            configs=configs,
             services=tuple(
                 Service(entry.name, entry.variable, self._filled("service.url", entry.url), words, entry.health)
                 for entry in file.service
@@ -371,6 +387,7 @@ class ProbeSettings:
                 OthersStep(entry.store or self._name_of(file.store[0]), entry.sql, entry.call) for entry in file.meanwhile
             ),
             takes_sql=frozenset(self._name_of(entry) for entry in file.store if STORE_KINDS[entry.kind].takes_sql),
+            passes=self._passes(configs),
             functions=file.functions if file.mcp or file.service else file.functions or (),
             checks=tuple(
                 OwnersCheck(entry.store or self._name_of(file.store[0]), entry.sql, self._words("check.command", entry.command))
@@ -545,11 +562,19 @@ class ProbeSettings:
             url = self._file.model.url if self._file.model else ""
             yield Address("the model", url, (host_of(model.url),), is_struck=False)
 
+    def _passes(self, configs: Sequence[McpConfig]) -> tuple[tuple[str, int], ...]:
+        """Return the hosts and ports that the file allows, and those in commands of MCP servers."""
+        servers = [] if self._is_taped else [server for config in configs for server in config.servers]
+        words = [word for server in servers for word in server.command if re.match(r"https?://", word)]
+        places = [*places_of(() if self._is_taped else self._file.remote), *map(place_of, words)]
+        return tuple(dict.fromkeys(place for place in places if all(place)))
+
     def _check_hosts(self) -> None:
         """Raise ConfigError for a host that is not this machine, and that the file does not allow."""
+        allowed = {host for host, _ in places_of(self._file.remote)}
         for address in self.addresses:
             for host in address.hosts if address.is_struck else ():
-                if not is_here(host) and host not in self._file.remote:
+                if not is_here(host) and host not in allowed:
                     raise ConfigError(
                         f"{self._path}: {address.what} is at {one_line(host, LONGEST_NAME)}, not on this machine, and each run "
                         f"would call it for real; name a stand-in, or allow it by: remote = {json.dumps([host])}"
@@ -584,6 +609,10 @@ class ProbeSettings:
         servers = {server.name for config in self.subject.configs for server in config.servers}
         services = [service.name for service in self.subject.services]
         databases = [store.name for store in self.stores if store.is_door]
+        if nameless := [service.name for service in self.subject.services if not (service.variable or self.is_boxed)]:
+            raise ConfigError(
+                f"{self._path}: service {nameless[0]}: without a box a variable hands its address over; name it by: variable"
+            )
         for name in dict.fromkeys((*servers, *services, *databases)):
             if name in (FUNCTION, "model"):
                 raise ConfigError(f"{self._path}: {name!r} is the probe's own name; rename this server or service")

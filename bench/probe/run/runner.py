@@ -26,6 +26,8 @@ from bench.common.digests import Texts, digest_of
 from bench.common.errors import ConfigError, one_line
 from bench.probe.points import point_of
 from bench.probe.run.box.box import Box, box_plan
+from bench.probe.run.box.closed_network import without_proxies
+from bench.probe.run.box.refusals import NETWORK
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.database import UNENTERED
 from bench.probe.run.gateway.functions import FUNCTION
@@ -39,7 +41,7 @@ from bench.probe.run.secrets import Secrets
 from bench.probe.run.volatile import Masks
 from bench.probe.run.witness.place import Place
 from bench.probe.run.witness.stores import Stores
-from bench.record.probe.events import GatewayCall
+from bench.record.probe.events import GatewayCall, GatewayNoticed
 from bench.record.worlds.process_events import ProcessEnded, ProcessStarted
 from bench.wire.blotting import BLOT
 from bench.wire.processes.agent_process import AgentProcess
@@ -91,7 +93,9 @@ class Worker:
             gateway = Gateway(self._subject, self._stores.replaces, self._folder / "gateway", self._stores.databases)
             self._gateway = await self._exits.enter_async_context(gateway)
             if self._stores.is_boxed:
-                gateway.box = self._box = await self._opened_box()
+                self._box = await self._opened_box()
+                await gateway.enter(self._box)
+                self._environment = without_proxies(self._environment)
                 self._stores.enter(self._box)
         except BaseException:
             await self._exits.aclose()
@@ -158,6 +162,7 @@ class Worker:
         half_way: Callable[[AgentCourse], bool] | None,
     ) -> AgentCourse:
         await self._gateway.end_servers()
+        self._gateway.begin()
         await self._stores.reset()
         async with self._services():
             self._stores.recheck()
@@ -180,12 +185,14 @@ class Worker:
                 self._stores.recheck()
                 await journal.read()
                 done, said_done = await self._claims(life, environment)
-                struck = striker.struck
+                struck, refused = striker.struck, list(self._gateway.refused())
+                notices = [GatewayNoticed(NETWORK, self._shown(line), max(0.0, at - journal.start)) for _, line, at in refused]
                 return AgentCourse(
                     calls=tuple(self._call_of(entry, texts) for entry in journal.calls),
                     identities=tuple(entry.identity for entry in journal.calls),
                     readings=tuple(journal.readings),
-                    lives=(*life.records, *journal.notices),
+                    lives=(*life.records, *journal.notices, *notices),
+                    refused=tuple(dict.fromkeys(self._shown(place) for place, _, _ in refused)),
                     texts=texts,
                     struck=struck.call.number if struck and striker.delivered else None,
                     done=done,
@@ -285,8 +292,9 @@ class Worker:
             )
 
     def _started(
-        self, words: CommandWords, folder: Path, environment: Mapping[str, str], who: str, reads: int = subprocess.DEVNULL
+        self, words: CommandWords, folder: Path, environment: Mapping[str, str], who: str, reads: int | None = None
     ) -> AgentProcess:
+        """Start the agent, which `reads` an open file, or a service or a check, which is in another network of the box."""
         place, path = self._placed(folder), environment.get("PATH", os.defpath)
         program = shutil.which(words[0], path=path) if os.sep not in words[0] else str(place / words[0])
         if program is None or not os.path.exists(program):  # noqa: PTH110  `Path.exists` raises without permission
@@ -294,8 +302,9 @@ class Worker:
         if why := why_not(program, path):
             raise ConfigError(f"{who} cannot be started: {words[0]!r} {why}")
         try:
-            inside = self._box.namespaces if self._box else ()
-            return AgentProcess((program, *words[1:]), place, environment, LARGEST, reads=reads, namespaces=inside)
+            inside = () if self._box is None else self._box.servers_namespaces if reads is None else self._box.namespaces
+            standard = subprocess.DEVNULL if reads is None else reads
+            return AgentProcess((program, *words[1:]), place, environment, LARGEST, reads=standard, namespaces=inside)
         except OSError as error:
             raise ConfigError(f"{who} cannot be started in {place}: {error.strerror}; correct its folder") from error
 
@@ -362,7 +371,7 @@ class Worker:
                 if command:
                     words, variables = self._gateway.replaced(command, environment)
                     processes.append(self._started(words, self._subject.agent.folder, variables, name))
-                    await _ready(name, url, health, processes[-1])
+                    await _ready(name, url, health, processes[-1], self._box)
             yield
         finally:
             for process in processes:
@@ -502,10 +511,10 @@ def _free_port() -> int:
         return port
 
 
-async def _ready(name: str, url: str, health: str, process: AgentProcess) -> None:
+async def _ready(name: str, url: str, health: str, process: AgentProcess, box: Box | None) -> None:
     """Wait until a service is ready. Raises ConfigError if it is not ready in time, or has ended."""
     until = asyncio.get_running_loop().time() + HEALTHY
-    while not await asyncio.to_thread(_answers, url, health):
+    while not await asyncio.to_thread(_answers, url, health, box):
         late = asyncio.get_running_loop().time() > until
         if late or process.ended.done():
             await process.close()
@@ -515,16 +524,17 @@ async def _ready(name: str, url: str, health: str, process: AgentProcess) -> Non
         await asyncio.sleep(LOOK_AGAIN)
 
 
-def _answers(url: str, health: str) -> bool:
+def _answers(url: str, health: str, box: Box | None) -> bool:
     """Return whether a service accepts connections. If it has a health path, return whether that answers with a status below
     500."""
     parts = urlsplit(url)
     host, port = parts.hostname or "127.0.0.1", parts.port or 80
     try:
-        if not health:
-            socket.create_connection((host, port), timeout=1).close()
-            return True
+        connected = box.connected("servers", host, port, 1.0) if box else socket.create_connection((host, port), timeout=1)
         with closing(HTTPConnection(host, port, timeout=1)) as connection:
+            connection.sock = connected
+            if not health:
+                return True
             connection.request("GET", f"{parts.path.rstrip('/')}/{health.lstrip('/')}")
             return connection.getresponse().status < UNHEALTHY
     except (OSError, HTTPException):

@@ -266,6 +266,7 @@ class CellsPlanned:
     race        the rows that differ where calls are let through one by one: `before` as they are where calls overlap
     written     the paths outside of the stores at which something was written, which no witness reads
     memories    further such paths, at which a framework keeps what the agent knows -> whose file it is, in words
+    refused     the hosts and ports that it reached for by the network, and that `probe.toml` does not name
     seconds     what a clean run took; the tokens are those of its record
     """
 
@@ -279,6 +280,7 @@ class CellsPlanned:
     race: Many[RowDifference] = ()
     written: Many[str] = ()
     memories: Lookup[str, str] = field(default_factory=dict)
+    refused: Many[str] = ()
     kind: Literal["cells_planned"] = "cells_planned"
 
 

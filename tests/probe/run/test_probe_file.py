@@ -276,6 +276,36 @@ def test_calls_of_two_services_are_told_apart_by_their_names(names: list[str], l
 
 
 @pytest.mark.usefixtures("here")
+def test_a_service_needs_no_variable_in_a_box_and_one_without_a_box() -> None:
+    text = BASE + '[[service]]\nname = "till"\nurl = "http://localhost:8000"\n'
+    Path("probe.toml").write_text(text)
+    assert ProbeSettings(Path("probe.toml"), {}, boxed=True).subject.services[0].variable == ""
+    with pytest.raises(ConfigError, match="service till: without a box a variable hands its address over"):
+        read(text)
+
+
+@pytest.mark.usefixtures("here")
+def test_hosts_that_are_allowed_are_those_of_the_web_or_have_a_port_and_commands_of_servers_add_theirs() -> None:
+    Path("tools.json").write_text('{"mcpServers": {"far": {"command": "mcp-remote", "args": ["http://localhost:9000/mcp"]}}}')
+    hosts = 'remote = ["api.example.com", "cache.example.com:6379", "[2001:db8::1]:7"]\n'
+    settings = read(hosts + BASE.replace("agent.py", "agent.py {mcp}").replace("[[store]]", 'mcp = "tools.json"\n[[store]]'))
+    assert settings.subject.passes == (
+        ("api.example.com", 443),
+        ("api.example.com", 80),
+        ("cache.example.com", 6379),
+        ("2001:db8::1", 7),
+        ("localhost", 9000),
+    )
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("bad", ["", "https://api.example.com", "me@host", "host:port", "host:99999", "host/path", "a b"])
+def test_what_is_no_host_is_refused(bad: str) -> None:
+    with pytest.raises(ConfigError, match="is no host, such as api"):
+        read(f'remote = ["{bad}"]\n{BASE}')
+
+
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("key", ["variable", "ignore", "in_place"])
 @pytest.mark.parametrize(
     ("kind", "place", "takes"),

@@ -6,6 +6,7 @@ import errno
 import os
 import pickle
 import shutil
+import socket
 import stat
 import subprocess
 import sys
@@ -18,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import bench
 from bench.common.errors import ConfigError, one_line
-from bench.probe.run.box.inside import BoxPlan
+from bench.probe.run.box.inside import BoxPlan, BoxSide
+from bench.probe.run.box.loopback import SocketPlace
 
 if TYPE_CHECKING:
     from bench.probe.run.witness.path_store import PathStore
@@ -26,10 +28,12 @@ if TYPE_CHECKING:
 HIDDEN = ("/tmp", "/var/tmp", "/run", "/dev/shm")
 """Folders that are new in each run of the agent, beside those that these variables name."""
 OWN = ("XDG_RUNTIME_DIR", "TMPDIR")
-RESOLVER = Path("/etc/resolv.conf")
-"""It can lead into /run, and names are looked up as ever."""
+RESOLVER, HOSTS = Path("/etc/resolv.conf"), Path("/etc/hosts")
+"""Files that say how names are looked up: the box has its own."""
 GRACE = 5.0
 """Seconds for the program that holds a box to end."""
+MOST_AT_ONCE, MOST_CALLERS = 200, 16
+"""Sockets that are handed over at a time, of which the kernel takes 253 at most, and those that are kept to connect."""
 KEPT = {"npx": (".npm",), "uvx": (".cache/uv", ".local/share/uv")}
 """Programs that load what they start, and where they keep it in the home: it stays from run to run."""
 OUTSIDE = frozenset(("docker", "podman", "nerdctl"))
@@ -55,9 +59,12 @@ class Box:
     """
 
     def __init__(self, plan: BoxPlan) -> None:
-        self._plan, self._lock = plan, Lock()
+        self._plan, self._lock, self._sockets_lock = plan, Lock(), Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._files = list[int]()
+        self._networks = dict[BoxSide, int]()
+        self._channel: socket.socket | None = None
+        self._callers = dict[tuple[BoxSide, bool], list[socket.socket]]()
 
     def open(self) -> None:
         """Open the box.
@@ -67,9 +74,13 @@ class Box:
         """
         if sys.platform != "linux":
             raise NoBox(f"the agent's box needs Linux; {OR}")
-        words = [sys.executable, "-I", "-m", "bench.probe.run.box.inside"]
+        self._channel, theirs = socket.socketpair()
+        words = [sys.executable, "-I", "-m", "bench.probe.run.box.inside", str(theirs.fileno())]
         pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
-        self._process = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=nothing, cwd="/", start_new_session=True)
+        with theirs:
+            self._process = subprocess.Popen(
+                words, stdin=pipe, stdout=pipe, stderr=nothing, cwd="/", start_new_session=True, pass_fds=[theirs.fileno()]
+            )
         try:
             self._send(self._plan)
             self._ask("begin")
@@ -78,6 +89,8 @@ class Box:
             number = self._ask("build")
             self._files = [os.open(self._name(f"ns/{kind}"), os.O_RDONLY) for kind in ("user", "ipc")]
             self._files.append(os.open(self._name(f"fd/{number}"), os.O_RDONLY))
+            for side, network in self._ask("networks").items():
+                self._networks[side] = os.open(self._name(f"fd/{network}"), os.O_RDONLY)
         except OSError as error:
             self.close()
             raise NoBox(f"the agent cannot be put into a box: {why_not(error)}; {OR}") from error
@@ -87,8 +100,49 @@ class Box:
 
     @property
     def namespaces(self) -> Sequence[int]:
-        """Open files of its namespaces, in the order in which they are entered."""
-        return tuple(self._files)
+        """Open files of the namespaces of the agent and its MCP servers, in the order in which they are entered."""
+        return *self._files, self._networks["agent"]
+
+    @property
+    def servers_namespaces(self) -> Sequence[int]:
+        """Open files of the namespaces of the services that the probe starts, and of the owner's checks: another network."""
+        return *self._files, self._networks["servers"]
+
+    def sockets(self, side: BoxSide, places: Sequence[SocketPlace]) -> list[socket.socket]:
+        """Return sockets in one of the box's networks. Raises ConfigError."""
+        made = list[int]()
+        try:
+            with self._sockets_lock:
+                for some in (places[at : at + MOST_AT_ONCE] for at in range(0, len(places), MOST_AT_ONCE)):
+                    self._ask("open_sockets", side, some)
+                    assert self._channel
+                    made += socket.recv_fds(self._channel, 1, len(some))[1]
+        except OSError as error:
+            raise ConfigError(f"the network of the agent's box cannot be used: {one_line(str(error), 300)}") from error
+        return [socket.socket(fileno=number) for number in made]
+
+    def connected(self, side: BoxSide, host: str, port: int, seconds: float) -> socket.socket:
+        """Return a connection to a server on the loopback of one of the box's networks. Raises OSError."""
+        address = host if ":" in host or host.replace(".", "").isdecimal() else "127.0.0.1"
+        try:
+            return self._connected(side, address, port, seconds)
+        except ConnectionRefusedError:
+            if address != "127.0.0.1":
+                raise
+            return self._connected(side, "::1", port, seconds)
+
+    def _connected(self, side: BoxSide, address: str, port: int, seconds: float) -> socket.socket:
+        callers = self._callers.setdefault((side, ":" in address), [])
+        if not callers:  # several at a time, since the program that holds the box can be reading a store
+            callers += self.sockets(side, [("caller", address, 0)] * MOST_CALLERS)
+        connecting = callers.pop()
+        try:
+            connecting.settimeout(seconds)
+            connecting.connect((address, port))
+        except OSError:
+            connecting.close()
+            raise
+        return connecting
 
     def adopt(self, store: PathStore) -> None:
         """Have all that is done with the copy of a store done in the box. Its first state is made."""
@@ -134,9 +188,14 @@ class Box:
 
     def close(self) -> None:
         """End the box. This can be called again."""
-        for opened in self._files:
-            os.close(opened)
-        self._files = []
+        for number in (*self._files, *self._networks.values()):
+            os.close(number)
+        self._files, self._networks = [], {}
+        if self._channel:
+            self._channel.close()
+        while self._callers:
+            for caller in self._callers.popitem()[1]:
+                caller.close()
         if (process := self._process) is None:
             return
         self._process = None
@@ -208,7 +267,7 @@ def box_plan(
 
     started = {Path(words[0]).name for words in programs}
     kept = [homes[0] / place for program, caches in KEPT.items() if program in started and homes for place in caches]
-    needed = [RESOLVER, Path(sys.prefix), Path(sys.base_prefix), Path(bench.__path__[0])]
+    needed = [Path(sys.prefix), Path(sys.base_prefix), Path(bench.__path__[0])]
     for words in programs:
         program = shutil.which(words[0], path=variables.get("PATH"))
         needed += [folder / word for word in (program or "", *words)]
@@ -218,7 +277,9 @@ def box_plan(
         if above and not any(map(path.is_relative_to, roots)):
             shown.append(above[-1] / path.relative_to(above[-1]).parts[0])
     stand = tuple((place.resolve(), ours) for place, ours in sockets.items())
-    return BoxPlan(layers, gateway, roots, tuple(hidden), _outermost(shown), owners, tuple(places), tuple(kept), stand)
+    hosts = f"127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.1.1 {socket.gethostname()}\n".encode()
+    files = ((RESOLVER, b"nameserver 127.0.0.1\n"), (HOSTS, hosts))
+    return BoxPlan(layers, gateway, roots, tuple(hidden), _outermost(shown), owners, tuple(places), tuple(kept), stand, files)
 
 
 def outside_by(words: Sequence[str]) -> str:

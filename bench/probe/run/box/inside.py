@@ -1,10 +1,11 @@
 """The program that makes a box and holds it open:
 
-    python -m bench.probe.run.box.inside
+    python -m bench.probe.run.box.inside CHANNEL
 
-It reads requests from stdin and answers on stdout, both pickled, until stdin ends, as it does when its parent dies. The first
-request is the `BoxPlan`. It works on the stores itself, since only a process in the box sees what the agent sees, and meets the
-agent's locks: SQLite takes a path apart, and by `/proc/PID/root` it would come to the owner's file.
+It reads requests from stdin and answers on stdout, both pickled, until stdin ends, as it does when its parent dies. Sockets are
+handed over through the open socket CHANNEL. The first request is the `BoxPlan`. It works on the stores itself, since only a
+process in the box sees what the agent sees, and meets the agent's locks: SQLite takes a path apart, and by `/proc/PID/root` it
+would come to the owner's file.
 """
 
 from __future__ import annotations
@@ -13,16 +14,19 @@ import filecmp
 import os
 import pickle
 import shutil
+import socket
 import stat
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from bench.probe.run.box import kernel
 from bench.probe.run.box.frameworks import whose_memory
+from bench.probe.run.box.loopback import LoopbackNetwork, SocketPlace
 from bench.probe.run.witness.place import remove_tree
 
 if TYPE_CHECKING:
@@ -30,6 +34,8 @@ if TYPE_CHECKING:
 
 BESIDE = ("", "-wal", "-shm", "-journal")
 """Ends of a store's name, and of the files that a database has beside it."""
+BoxSide = Literal["agent", "servers"]
+"""The networks of a box: that of the agent and its MCP servers, and that of the services that the probe starts."""
 NOT_TOLD = frozenset(("__pycache__",))
 """Folders of what an interpreter can make again."""
 MOST_TOLD, MOST_COMPARED = 1000, 2**26
@@ -49,6 +55,7 @@ class BoxPlan:
     stores   paths of the stores, and of the configs that the probe writes
     places   folders that only this program sees: first states of the stores
     sockets  paths at which the agent finds a socket, each with the gateway's that stands there
+    files    files that stand in the place of the machine's, with their content
     """
 
     layers: Path
@@ -60,12 +67,14 @@ class BoxPlan:
     places: tuple[Path, ...] = ()
     kept: tuple[Path, ...] = ()
     sockets: tuple[tuple[Path, Path], ...] = ()
+    files: tuple[tuple[Path, bytes], ...] = ()
 
 
 class Inside:
     """A box that is open. Its public methods are the requests."""
 
-    def __init__(self, plan: BoxPlan) -> None:
+    def __init__(self, plan: BoxPlan, channel: socket.socket) -> None:
+        self._channel = channel
         self._plan, self._layer, self._on_disk = plan, 0, True
         self._outside, self._namespace = -1, -1
         self._layers, self._opened = str(plan.layers), list[int]()
@@ -84,6 +93,7 @@ class Inside:
         """Make the box's mounts, with a new layer. Return the number of the open file by which others enter them."""
         if self._outside < 0:
             self._check_processes()
+            self._networks: Mapping[BoxSide, LoopbackNetwork] = {"agent": LoopbackNetwork(), "servers": LoopbackNetwork()}
             self._outside = os.open("/proc/self/ns/mnt", os.O_RDONLY)
         kernel.enter(self._outside)
         self._close()
@@ -130,9 +140,10 @@ class Inside:
             _overlay(lower, path, self._new_folder(f"kept{number}"), self._new_folder(f"work{number}"))
         self._sources = sources
         self._show(sources[plan.gateway], plan.gateway)
+        self._put_files()
         self._cover_sockets()
-        for path, socket in plan.sockets:
-            self._show(f"{sources[plan.gateway]}/{socket.relative_to(plan.gateway)}", path)
+        for path, place in plan.sockets:
+            self._show(f"{sources[plan.gateway]}/{place.relative_to(plan.gateway)}", path)
         for path in plan.places:
             self._show(sources[path], path)
         ours = os.open("/proc/self/ns/mnt", os.O_RDONLY)
@@ -143,6 +154,17 @@ class Inside:
         kernel.enter(ours)
         os.close(ours)
         self._new = set(self._strays())
+
+    def networks(self) -> Mapping[BoxSide, int]:
+        """Return the numbers of the open files by which others enter the networks."""
+        return {side: network.namespace for side, network in self._networks.items()}
+
+    def open_sockets(self, side: BoxSide, places: Sequence[SocketPlace]) -> None:
+        """Send sockets in a network through the channel."""
+        made = self._networks[side].sockets(places)
+        socket.send_fds(self._channel, [b"\0"], [each.fileno() for each in made])
+        for each in made:
+            each.close()
 
     def _cover_sockets(self) -> None:
         for path in _sockets():
@@ -245,6 +267,14 @@ class Inside:
             path.mkdir(parents=True)
         kernel.bind(source, path)
 
+    def _put_files(self) -> None:
+        """Have files of ours in the place of the machine's, read-only. Their paths can be those of links."""
+        for number, (path, content) in enumerate(self._plan.files):
+            (ours := self._new_folder("files") / str(number)).write_bytes(content)
+            if (place := path.resolve()).exists() or any(map(place.is_relative_to, self._plan.hidden)):
+                self._show(str(ours), place)
+                kernel.set_read_only(place, wanted=True)
+
     def _strays(self) -> Iterator[str]:
         """Yield what stands in the hidden folders."""
         for path in self._plan.hidden:
@@ -331,7 +361,7 @@ def _sockets() -> Iterator[Path]:
 def main() -> None:
     requests, answers = os.fdopen(0, "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    inside = Inside(pickle.load(requests))
+    inside = Inside(pickle.load(requests), socket.socket(fileno=int(sys.argv[1])))
     while True:
         try:
             name, *arguments = pickle.load(requests)

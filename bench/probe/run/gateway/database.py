@@ -45,8 +45,8 @@ from bench.wire.postgres import (
     TLS,
     MalformedMessage,
     MessageReader,
-    StartPacket,
     SqlStatement,
+    StartPacket,
     WireMessage,
     bound_by,
     columns_of,
@@ -115,10 +115,10 @@ class DatabaseDoor:
         has raised."""
         server = None
         if listening:
-            server = await asyncio.start_unix_server(self._serve, sock=listening)
+            server = await asyncio.start_unix_server(self.serve, sock=listening)
             self.path, self._place = path, (str(path.parent), int(path.suffix[1:]))
         elif any(store.is_door for store in self.stores):
-            server = await asyncio.start_server(self._serve, LOOPBACK, 0)
+            server = await asyncio.start_server(self.serve, LOOPBACK, 0)
             self._place = server.sockets[0].getsockname()[:2]
         try:
             yield
@@ -167,13 +167,18 @@ class DatabaseDoor:
             self._failed = None
             raise failed
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection of who is not the agent, such as a service."""
+        await self.serve(reader, writer, counts=False)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, counts: bool = True) -> None:
+        """Serve a connection to its end."""
         task = asyncio.current_task()
         assert task
         if len(self._sessions) >= MOST_CONNECTIONS:
             writer.close()
             return
-        session = self._sessions[task] = DatabaseSession(self, reader, writer)
+        session = self._sessions[task] = DatabaseSession(self, reader, writer, counts=counts and self.counts)
         try:
             await session.run()
         except (OSError, EOFError):
@@ -267,9 +272,9 @@ class DatabaseSession:
     is_held  whether one of them is held, or is to be delivered
     """
 
-    def __init__(self, door: DatabaseDoor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter):
+    def __init__(self, door: DatabaseDoor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, counts: bool) -> None:
         self._door, self._reader, self._writer = door, reader, writer
-        self._store, self._counts = door.stores[0], door.counts
+        self._store, self._counts = door.stores[0], counts
         self.key, self.calls, self.is_held = b"", set[LiveCall](), False
         self._status = b""
         """Of the last ReadyForQuery: idle, in a transaction, in a failed one; b"" until the first."""

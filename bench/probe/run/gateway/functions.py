@@ -21,6 +21,7 @@ from typing import Any, Self
 
 from pydantic import JsonValue
 
+from bench.probe.run.box.closed_network import ClosedNetwork
 from bench.probe.run.gateway.damaged import damaged
 from bench.probe.run.gateway.gate import LiveCall, WaitEnd
 from bench.probe.run.gateway.http import Desk
@@ -64,6 +65,10 @@ class FunctionDoor:
     async def __aexit__(self, *_: object) -> None:
         self._server.close()
         await self.end()
+
+    async def stand_in(self, network: ClosedNetwork) -> None:
+        """Have an agent in a box find this door there. Raises ConfigError."""
+        await network.lead(LOOPBACK, self._port, self._serve, FUNCTION, LONGEST)
 
     def variables(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the variables by which the agent's Python finds the door."""

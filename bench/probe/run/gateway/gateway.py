@@ -11,7 +11,7 @@ import shlex
 import shutil
 import socket
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, chdir, suppress
 from dataclasses import replace
 from functools import partial
@@ -22,7 +22,11 @@ from typing import Any, Self
 from bench.common.errors import ConfigError
 from bench.common.files import new_file
 from bench.common.wording import plural
+from bench.probe.run.addresses import place_of
 from bench.probe.run.box.box import Box
+from bench.probe.run.box.closed_network import ClosedNetwork, relay_to, without_proxies
+from bench.probe.run.box.names import NameTable
+from bench.probe.run.box.refusals import advice
 from bench.probe.run.gateway.agent_config import expanded, rewritten
 from bench.probe.run.gateway.database import DatabaseDoor
 from bench.probe.run.gateway.functions import VARIABLE, FunctionDoor
@@ -61,6 +65,7 @@ class Gateway:
     life    in which process of the agent calls come, from 1
     functions   the door of tools in the agent's own process
     calls   how many calls have arrived, over all doors; set it to 0 for a new journal
+    networks  in which it answers, if the agent runs in a box: that of the agent, and that of the services
     box     the agent's, if it has one: a config's copy stands there in the place of the owner's, and servers are started there
     databases  the doors of databases, one for each server
     """
@@ -92,6 +97,7 @@ class Gateway:
         self._serving: set[asyncio.Task[None]] = set()
         self._running: dict[StdioRelay, tuple[AgentProcess, asyncio.Task[None]]] = {}
         self._failed: BaseException | None = None
+        self.networks: Sequence[ClosedNetwork] = ()
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as exits:
@@ -116,10 +122,48 @@ class Gateway:
     async def __aexit__(self, *_: object) -> None:
         await self._exits.aclose()
 
+    async def enter(self, box: Box) -> None:
+        """Answer in the networks of the agent's box, until the gateway ends. Raises ConfigError."""
+        self.box = box
+        names, servers_of = NameTable(), [(service.url, service.command) for service in self._subject.services]
+        servers_of += [(model.url, model.script) for model in [self._subject.model] if model]
+        started = [place_of(url)[1] for url, command in servers_of if command]
+        real = [place_of(url) for url, command in servers_of if not command]
+        agents = await self._exits.enter_async_context(ClosedNetwork(box, "agent", names))
+        servers = await self._exits.enter_async_context(ClosedNetwork(box, "servers", names, started))
+        addresses_of_servers = await self._listener.stand_in(agents, servers)
+        await self.functions.stand_in(agents)
+        for addresses in (self._addresses, *self._urls):
+            addresses.update({name: addresses_of_servers.get(address, address) for name, address in addresses.items()})
+        for door in (door for door in self.databases if not door.server.socket):
+            for network, serve in ((agents, door.serve), (servers, door.relay)):
+                await network.lead(door.server.host, door.server.port, serve, "postgres")
+        for network, places in ((agents, self._subject.passes), (servers, (*self._subject.passes, *real))):
+            for host, port in places:
+                if port and not network.leads(host, port):
+                    await network.lead(host, port, relay_to(host, port))
+        self.networks = (agents, servers)
+
+    def begin(self) -> None:
+        """Forget what was reached for in the box's networks until now."""
+        for network in self.networks:
+            network.begin()
+
+    def refused(self) -> Iterator[tuple[str, str, float]]:
+        """Yield what was reached for in the box's networks and was refused: its host and port, the line about it, and the time
+        of the monotonic clock."""
+        for network, who in zip(self.networks, ("the agent", "a service or a check"), strict=bool(self.networks)):
+            network.look()
+            for place, at in network.reached.items():
+                if not place.kind:
+                    line = f"{who} reached for {place.place}, and was refused; {advice(place.name, place.port)}"
+                    yield place.place, line, at
+
     def _add_doors(self) -> None:
         """Open the doors of services, of MCP servers with a URL, and of the model. Raises ConfigError."""
         for service in self._subject.services:
-            self._addresses[service.variable] = self._listener.add_service(service)
+            address = self._listener.add_service(service)
+            self._addresses |= {service.variable: address} if service.variable else {}
         if model := self._subject.model:
             self._addresses |= dict.fromkeys(model.variables, self._listener.add_model(model))
         variables = {**os.environ, **self._subject.agent.environment}
@@ -169,6 +213,7 @@ class Gateway:
             ConfigError: A config cannot be read, or nothing hands its copy over to the agent.
         """
         replaced, variables = self.replaced(words, environment)
+        variables = without_proxies(variables) if self.box else variables
         changed, variables = list(replaced), variables | self._addresses
         for door in self.databases:
             door.counts = True

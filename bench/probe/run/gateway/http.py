@@ -12,8 +12,8 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from ssl import create_default_context
-from typing import Any, TypeVar
+from ssl import SSLContext, create_default_context
+from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import JsonValue
@@ -35,6 +35,14 @@ CONTENT = ("content-length", "content-encoding", "transfer-encoding", "trailer",
 """Fields that are true of the content as it was."""
 READS = {"GET": True, "HEAD": True, "OPTIONS": True, "PUT": False, "PATCH": False, "DELETE": False}
 Done = TypeVar("Done")
+
+
+class Reach(Protocol):
+    """Connects to a server."""
+
+    def __call__(
+        self, host: str, port: int, *, ssl: SSLContext | None
+    ) -> Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]: ...
 
 
 class ClientGone(Exception):
@@ -61,15 +69,16 @@ class Origin:
     place    its host and port, as `Host` names them
     target   its path and query: with them begins what the agent asks for
     login    the name and password before its host, with their `@`, or ""
+    tls      how its certificate is verified; None without TLS
     """
 
     def __init__(self, url: str, name: str):
         try:
             parts = urlsplit(url)
-            self._host, port = parts.hostname or "", parts.port
+            self.host, port = parts.hostname or "", parts.port
         except ValueError:
-            self._host, port, parts = "", None, urlsplit("")
-        if parts.scheme not in ("http", "https") or not self._host:
+            self.host, port, parts = "", None, urlsplit("")
+        if parts.scheme not in ("http", "https") or not self.host:
             raise ConfigError(
                 f"{name}: its address is no http:// or https:// address; write one, such as http://127.0.0.1:8000"
             )
@@ -77,15 +86,17 @@ class Origin:
         self.login = f"{self.login[1:]}@" if self.login[1:] else ""
         self.target = parts.path + (f"?{parts.query}" if parts.query else "")
         self.path = parts.path
-        self._tls = create_default_context() if parts.scheme == "https" else None
-        self._port = port or (443 if self._tls else 80)
-        self.root = f"{parts.scheme}://{self.place}"
+        self.tls = create_default_context() if parts.scheme == "https" else None
+        self.port = port or (443 if self.tls else 80)
+        self.root, self.url = f"{parts.scheme}://{self.place}", url
+        self.reach: Reach = asyncio.open_connection
+        """Connects to the server. It can be in another network."""
 
     async def connect(self) -> Wire:
         """Raises Broken."""
         try:
             async with asyncio.timeout(SECONDS_TO_CONNECT):
-                return Wire(*await asyncio.open_connection(self._host, self._port, ssl=self._tls))
+                return Wire(*await self.reach(self.host, self.port, ssl=self.tls))
         except (OSError, TimeoutError) as error:
             raise Broken(f"cannot be reached: {type(error).__name__}") from None
 
@@ -239,7 +250,7 @@ class HttpDoor:
 
     def __init__(self, name: str, url: str, desk: Desk):
         self.name, self._desk = name, desk
-        self._origin = Origin(url, name)
+        self.origin = Origin(url, name)
         self._silent = dict[LiveCall, asyncio.Future[WaitEnd]]()
         self.root, self.prefix = "", ""
 
@@ -247,7 +258,12 @@ class HttpDoor:
         """Store the address at which the gateway listens, and return the address for the agent."""
         self.root, self.prefix = root, prefix
         scheme, _, place = root.partition("://")
-        return f"{scheme}://{self._origin.login}{place}{prefix}{self._origin.target}"
+        return f"{scheme}://{self.origin.login}{place}{prefix}{self.origin.target}"
+
+    def stands_in(self) -> str:
+        """Have the agent find this door at the server's own address, and return that."""
+        self.root, self.prefix = self.origin.root, ""
+        return self.origin.url
 
     def _target(self, asked: bytes) -> bytes:
         """Return the path that the server is asked for: the path at the gateway without the prefix of this proxy."""
@@ -267,7 +283,7 @@ class HttpDoor:
             passed_on = replace(head, first=b" ".join([method, target, version])).without(*UPGRADES)
             if any(head.values(name) for name in UPGRADES):
                 self._notice("the agent asked for another protocol on its connection; it was not passed on")
-            request = ServiceRequest(client, passed_on.having({"host": self._origin.place}), body)
+            request = ServiceRequest(client, passed_on.having({"host": self.origin.place}), body)
             return await self._serve(request) and head.stays
         except Broken as broken:
             self._notice(str(broken))
@@ -388,7 +404,7 @@ class HttpDoor:
     async def _passed_on(self, request: ServiceRequest, struck: bool) -> AsyncIterator[Incoming]:
         """Pass a request on. Opens with its answer, whose head has come; the connection is kept if the answer was read to its
         end. Raises Broken."""
-        client, origin = request.client, self._origin
+        client, origin = request.client, self.origin
         if request.taped:
             taped = client.beside(request.taped)
             yield Incoming(taped, await self._answer_head(taped, request, struck), request)
@@ -560,7 +576,7 @@ class HttpDoor:
         """Return the head for the agent. A `Location` that points to the service is changed to the gateway's address."""
         if not (place := head.get("location")):
             return head
-        here = place.removeprefix(self._origin.root)
+        here = place.removeprefix(self.origin.root)
         if not here.startswith("/") or here.startswith("//"):
             return head
         return head.having({"location": f"{self.root}{self.prefix}{here}" if here != place else f"{self.prefix}{here}"})

@@ -6,13 +6,15 @@ from __future__ import annotations
 import asyncio
 import hmac
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
 from bench.common.errors import ConfigError
+from bench.probe.run.box.closed_network import ClosedNetwork
 from bench.probe.run.gateway.gate import CallGate
 from bench.probe.run.gateway.http import AgentWire, Desk, HttpDoor
 from bench.probe.run.gateway.http_wire import BadMessage, Head, made_head
@@ -39,13 +41,16 @@ class AgentListener:
         self._desk = Desk(gate, number, life)
         self._token = token
         self._doors = dict[str, tuple[str, HttpDoor]]()
+        self._started = list[HttpDoor]()
+        """Before servers that the probe starts."""
+        self._addresses = dict[str, HttpDoor]()
         self._connections = set[asyncio.Task[None]]()
         self._server: asyncio.Server | None = None
         self.address = ""
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._connected, LOOPBACK, 0)
-        self.address = f"http://{LOOPBACK}:{self._server.sockets[0].getsockname()[1]}"
+        self._server = await asyncio.start_server(self.serve, LOOPBACK, 0)
+        self.address = f"http://{LOOPBACK}:{self.port}"
         return self
 
     async def __aexit__(
@@ -60,7 +65,7 @@ class AgentListener:
 
     def add_service(self, service: Service) -> str:
         """Return the address at which the agent finds this service. Raises ConfigError."""
-        return self._add(HttpDoor(service.name, service.url, self._desk))
+        return self._add(HttpDoor(service.name, service.url, self._desk), bool(service.command))
 
     def add_mcp(self, server: McpServer) -> str:
         """Return the address at which the agent finds this MCP server. Raises ConfigError."""
@@ -68,29 +73,58 @@ class AgentListener:
 
     def add_model(self, source: ModelSource) -> str:
         """Return the address at which the agent finds its model, with the source's suffix. Raises ConfigError."""
-        return self._add(ModelDoor(MODEL, source, self._desk))
+        return self._add(ModelDoor(MODEL, source, self._desk), bool(source.script))
 
-    def _add(self, door: HttpDoor) -> str:
+    async def stand_in(self, agents: ClosedNetwork, servers: ClosedNetwork) -> Mapping[str, str]:
+        """Have the agent, in a box, find each server at the server's own host and port, and servers that the probe starts be
+        found in their network. Return the addresses that `add` methods gave -> the servers' own. Raises ConfigError."""
+        await agents.lead(LOOPBACK, self.port, self.serve, "http")
+        for door in self._started:
+            door.origin.reach = servers.connect
+        places, instead = dict[tuple[str, int], list[HttpDoor]](), dict[str, str]()
+        for address, door in self._addresses.items():
+            beside = places.setdefault((agents.addresses_of(door.origin.host)[0], door.origin.port), [])
+            if not door.origin.tls and all(other.origin.path != door.origin.path for other in beside):
+                beside.append(door)
+                instead[address] = door.stands_in()
+        for (_, port), doors in places.items():
+            if doors:
+                await agents.lead(doors[0].origin.host, port, partial(self.serve, doors=doors), "http")
+        return instead
+
+    @property
+    def port(self) -> int:
+        assert self._server
+        port: int = self._server.sockets[0].getsockname()[1]
+        return port
+
+    def _add(self, door: HttpDoor, is_started: bool = False) -> str:
         name = quote(door.name, safe="")
         if not self.address or name in self._doors:
             raise ConfigError(f"{door.name}: two doors have this name; give each server, service and model its own")
         token = self._token or secrets.token_urlsafe(24)
         self._doors[name] = token, door
-        return door.listens(self.address, f"/{token}/{name}")
+        self._started += [door] * is_started
+        address = door.listens(self.address, f"/{token}/{name}")
+        self._addresses[address] = door
+        return address
 
-    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, doors: Sequence[HttpDoor] | None = None
+    ) -> None:
+        """Serve a connection, and end it with this listener. `doors`: those that stand in for a server there."""
         if len(self._connections) >= MOST_CONNECTIONS:
             writer.close()
             return
-        task = asyncio.get_running_loop().create_task(self._serve(AgentWire(reader, writer)))
+        task = asyncio.get_running_loop().create_task(self._serve(AgentWire(reader, writer), doors))
         self._connections.add(task)
         task.add_done_callback(self._connections.discard)
 
-    async def _serve(self, client: AgentWire) -> None:
+    async def _serve(self, client: AgentWire, doors: Sequence[HttpDoor] | None) -> None:
         try:
             async with asyncio.timeout(SECONDS):
                 head = await client.head()
-            while head and await self._answer(client, head):
+            while head and await (self._answer(client, head) if doors is None else _door_of(head, doors).serve(client, head)):
                 head = await client.head()
         except BadMessage as bad:
             self._desk.gate().noticed("", f"a request is no HTTP/1.1: {bad}")
@@ -115,6 +149,17 @@ class AgentListener:
         self._desk.gate().noticed("", f"a request was refused: {why}")
         await _refuse(client, status, why)
         return False
+
+
+def _door_of(head: Head, doors: Sequence[HttpDoor]) -> HttpDoor:
+    """Return the door for a request to a server's own address: where several are at one place, the one whose path it has."""
+    path = head.target.partition(b"?")[0].decode("latin-1")
+
+    def fits(door: HttpDoor) -> int:
+        begins = door.origin.path.rstrip("/")
+        return len(begins) if path == begins or path.startswith(f"{begins}/") else -1
+
+    return max(doors, key=fits)
 
 
 async def _refuse(client: AgentWire, status: int, why: str) -> None:

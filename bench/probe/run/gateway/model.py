@@ -44,7 +44,7 @@ class ModelDoor(HttpDoor):
         if not source.url:
             raise ConfigError(f"{name}: no address is known; write the provider's as url, or a script that serves one")
         super().__init__(name, source.url, desk)
-        self._suffix, self._path = source.suffix.rstrip("/").encode(), self._origin.path.rstrip("/").encode()
+        self._suffix, self._path = source.suffix.rstrip("/").encode(), self.origin.path.rstrip("/").encode()
         self._family = "ANTHROPIC" if source.dialect == "anthropic" else "OPENAI"
         self._trusted, self._is_script = source.trusted, bool(source.script)
 
@@ -53,7 +53,7 @@ class ModelDoor(HttpDoor):
         return f"{root}{prefix}{self._suffix.decode()}"
 
     def _target(self, asked: bytes) -> bytes:
-        if self._suffix and not asked.startswith(self._suffix):
+        if not self.prefix or (self._suffix and not asked.startswith(self._suffix)):
             return super()._target(asked)
         return super()._target(self._path + asked[len(self._suffix) :])
 
@@ -76,7 +76,7 @@ class ModelDoor(HttpDoor):
             return request
         if not self._trusted:
             self._notice(
-                f"no key of your environment goes to {self._origin.root}, which the probe's file names; "
+                f"no key of your environment goes to {self.origin.root}, which the probe's file names; "
                 f"if that address may have it, set {self._family}_BASE_URL to it in your shell"
             )
             return replace(request, head=request.head.without("authorization", *KEYS))

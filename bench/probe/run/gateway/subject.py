@@ -131,6 +131,7 @@ class Subject:
     meanwhile  what another writer does right before calls, as the owner says
     takes_sql  the names of the stores that take SQL
     remembers  whether one of its stores is the agent's memory
+    passes     hosts and ports to which bytes are passed on from the box's network, and no call is seen
     functions  `MODULE:FUNCTION` of tools in the agent's own process, besides those of frameworks; None: none are sought
     """
 
@@ -149,6 +150,7 @@ class Subject:
     takes_sql: frozenset[str] = frozenset()
     remembers: bool = False
     functions: tuple[str, ...] | None = None
+    passes: tuple[tuple[str, int], ...] = ()
 
     @property
     def goes_on(self) -> bool:

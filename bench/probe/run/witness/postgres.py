@@ -87,8 +87,8 @@ class PostgresStore:
 
     @property
     def address(self) -> str:
-        """The DSN at which the agent finds the copy: the owner's own, if a relay leads from there to the copy."""
-        return self._dsn if self._is_boxed and self.server_and_names()[0].socket else dsn_of(self._dsn, self._copy)
+        """The DSN at which the agent finds the copy: the owner's own in a box, where a relay leads from there to the copy."""
+        return self._dsn if self._is_boxed else dsn_of(self._dsn, self._copy)
 
     def server_and_names(self) -> tuple[DatabaseServer, tuple[str, str]]:
         """Return where the server listens, and the names that the owner's database and the copy have there."""

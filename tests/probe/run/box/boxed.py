@@ -30,8 +30,11 @@ class Boxed:
         """Run a program of Python in the box, and return how it ended and what it printed."""
         return asyncio.run(self._run([sys.executable, "-c", code, *words], {**self.environment, **(before or {})}))
 
+    def started(self, words: Sequence[str], environment: Mapping[str, str], namespaces: Sequence[int]) -> AgentProcess:
+        return AgentProcess(words, self.folder, environment, 2**30, namespaces=namespaces)
+
     async def _run(self, words: Sequence[str], environment: Mapping[str, str]) -> tuple[Ended, str]:
-        process = AgentProcess(words, self.folder, environment, 2**30, namespaces=self.box.namespaces)
+        process = self.started(words, environment, self.box.namespaces)
         try:
             async with asyncio.timeout(30):
                 await asyncio.shield(process.ended)

@@ -228,12 +228,6 @@ def test_a_socket_that_is_made_in_the_box_can_be_reached_there(boxed: Boxed) -> 
     assert boxed.run(code)[0] == Ended(code=0)
 
 
-def test_a_server_on_loopback_is_reached(boxed: Boxed) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        code = f"import socket; socket.create_connection(('127.0.0.1', {listening.getsockname()[1]}))"
-        assert boxed.run(code)[0] == Ended(code=0)
-
-
 def test_exit_codes_and_signals_pass(boxed: Boxed) -> None:
     assert boxed.run("raise SystemExit(7)")[0] == Ended(code=7)
     assert boxed.run("import os; os.kill(os.getpid(), 15)")[0] == Ended(signal=15)

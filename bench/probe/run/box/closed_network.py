@@ -1,0 +1,196 @@
+"""A network of the box from outside: who answers in it, at which addresses, and what processes in it reached for.
+
+A process in it finds the gateway at each declared host and port, as if that were the server. The kernel refuses all else at
+once, as a machine does where nobody listens. Only who answers here asks a real resolver, or sends something to a real server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from ipaddress import ip_address
+from ssl import SSLContext
+from time import monotonic
+from typing import Self
+
+from bench.common.errors import ConfigError
+from bench.probe.run.box.box import Box
+from bench.probe.run.box.inside import BoxSide
+from bench.probe.run.box.loopback import SocketPlace
+from bench.probe.run.box.names import LOOPBACK, NameTable
+from bench.probe.run.box.refusals import refused_by
+
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None] | None]
+"""Answers one connection."""
+RESOLVER = 53
+PROXIES = frozenset(("http_proxy", "https_proxy", "all_proxy", "ftp_proxy", "no_proxy"))
+"""Variables that send a client to a server of the outside."""
+LONGEST_PACKET, AT_A_TIME = 256, 2**16
+"""Bytes of a packet that are looked at, and bytes that are passed on at a time."""
+LONGEST_QUESTION, OUTGOING = 4096, 4
+MOST_REACHED = 1000
+SECONDS_TO_CONNECT = 30.0
+
+
+@dataclass(frozen=True)
+class ReachedPlace:
+    """Something in a network that a process reached for.
+
+    name     the host by which it was asked for; the address as digits if no name was asked for
+    address  as digits
+    port     of TCP or UDP
+    kind     what it speaks, as far as that is known: "http", "tls", "tcp"; "" of what was refused, since nothing was said
+    """
+
+    name: str
+    address: str
+    port: int
+    kind: str = ""
+
+    @property
+    def place(self) -> str:
+        """The host and the port in one word."""
+        return f"[{self.name}]:{self.port}" if ":" in self.name else f"{self.name}:{self.port}"
+
+
+class ClosedNetwork:
+    """Answers in a network of the box while its context lasts.
+
+    reached  what was reached for since the last `begin`, led or refused, each with the time of the monotonic clock
+    """
+
+    def __init__(self, box: Box, side: BoxSide, names: NameTable, waits_for: Iterable[int] = ()):
+        """`waits_for` are ports at which the probe starts servers: that nobody listens there yet is no refusal."""
+        self._box, self._side, self._names, self._waits_for = box, side, names, frozenset(waits_for)
+        self._exits = AsyncExitStack()
+        self._led = set[tuple[str, int]]()
+        self.reached = dict[ReachedPlace, float]()
+
+    async def __aenter__(self) -> Self:
+        packets, questions = self._sockets(("refusals", "", 0), ("datagrams", "0.0.0.0", RESOLVER))
+        self._packets = packets
+        for opened, read in ((packets, self.look), (questions, lambda: self._answer(questions))):
+            opened.setblocking(False)
+            self._exits.callback(opened.close)
+            asyncio.get_running_loop().add_reader(opened, read)
+            self._exits.callback(asyncio.get_running_loop().remove_reader, opened)
+        await self._listen("0.0.0.0", RESOLVER, self._answer_stream)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._exits.aclose()
+
+    def begin(self) -> None:
+        """Forget what was reached for."""
+        self.look()
+        self.reached.clear()
+
+    def leads(self, host: str, port: int) -> bool:
+        """Return whether somebody answers at a host and port."""
+        return (self.addresses_of(host)[0], port) in self._led
+
+    async def lead(self, host: str, port: int, serve: Serve, kind: str = "tcp", limit: int = AT_A_TIME) -> None:
+        """Have connections to this host and port answered. Raises ConfigError."""
+
+        def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Awaitable[None] | None:
+            self._note(ReachedPlace(host, str(writer.get_extra_info("sockname")[0]), port, kind))
+            return serve(reader, writer)
+
+        for address in self.addresses_of(host):
+            try:
+                await self._listen(address, port, answer, limit)
+            except ConfigError:
+                if address != "::1":  # there can be no IPv6
+                    raise
+            self._led.add((address, port))
+
+    async def connect(
+        self, host: str, port: int, *, ssl: SSLContext | None = None
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Connect to a server in this network. Raises OSError."""
+        connected = await asyncio.to_thread(self._box.connected, self._side, host, port, SECONDS_TO_CONNECT)
+        return await asyncio.open_connection(sock=connected, ssl=ssl, server_hostname=host if ssl else None)
+
+    def look(self) -> None:
+        """Take notice of what was refused until now."""
+        with suppress(BlockingIOError):
+            while True:
+                packet, (*_, direction, _, _) = self._packets.recvfrom(LONGEST_PACKET)
+                if direction != OUTGOING and (refused := refused_by(packet)):
+                    address, port = refused
+                    if address in (LOOPBACK, "::1") and port in self._waits_for:
+                        continue
+                    self._note(ReachedPlace(self._names.name_of(address) or address, address, port))
+
+    def _note(self, reached: ReachedPlace) -> None:
+        if len(self.reached) < MOST_REACHED:
+            self.reached.setdefault(reached, monotonic())
+
+    def addresses_of(self, host: str) -> tuple[str, ...]:
+        """Return the addresses, as digits, at which a host is found."""
+        try:
+            address = ip_address(host.strip("[]"))
+        except ValueError:
+            named = self._names.address_of(host)
+            return (named, "::1") if named == LOOPBACK else (named,)
+        return (LOOPBACK, "::1") if address.is_unspecified or str(address) in (LOOPBACK, "::1") else (str(address),)
+
+    def _sockets(self, *places: SocketPlace) -> list[socket.socket]:
+        return self._box.sockets(self._side, places)
+
+    async def _listen(self, address: str, port: int, serve: Serve, limit: int = AT_A_TIME) -> None:
+        [listening] = self._sockets(("listener", address, port))
+        server = await asyncio.start_server(serve, sock=listening, limit=limit)
+        self._exits.callback(server.close)
+
+    def _answer(self, questions: socket.socket) -> None:
+        """Answer what came to the resolver, from the address at which it was asked."""
+        with suppress(OSError):
+            while True:
+                asked, at, _, asker = questions.recvmsg(LONGEST_QUESTION, socket.CMSG_SPACE(12))
+                place = [(level, kind, b"\0\0\0\0" + data[8:12] + data[8:12]) for level, kind, data in at]
+                if answer := self._names.answer(asked):
+                    questions.sendmsg([answer], place, 0, asker)
+
+    async def _answer_stream(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError, asyncio.IncompleteReadError):
+            while answer := self._names.answer(await reader.readexactly(int.from_bytes(await reader.readexactly(2)))):
+                writer.write(len(answer).to_bytes(2) + answer)
+                await writer.drain()
+        writer.close()
+
+
+def relay_to(host: str, port: int) -> Serve:
+    """Return what passes on all bytes of a connection to the real host, and back, without a look at them."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(SECONDS_TO_CONNECT):
+                theirs, to_them = await asyncio.open_connection(host, port)
+            ways = [asyncio.ensure_future(_pass_on(*way)) for way in ((reader, to_them), (theirs, writer))]
+            try:
+                await asyncio.gather(*ways)
+            finally:
+                for way in ways:
+                    way.cancel()
+                await asyncio.gather(*ways, return_exceptions=True)
+                to_them.close()
+        writer.close()
+
+    return serve
+
+
+async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while some := await reader.read(AT_A_TIME):
+        writer.write(some)
+        await writer.drain()
+    if writer.can_write_eof():
+        writer.write_eof()
+
+
+def without_proxies(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return variables without those that send a client to a proxy: it would be out of the box's reach."""
+    return {name: value for name, value in environment.items() if name.lower() not in PROXIES}

@@ -1,0 +1,57 @@
+"""The refusals in a closed network: packets that say that nobody listens at an address and port, and what an owner can do."""
+
+from __future__ import annotations
+
+import struct
+from ipaddress import ip_address
+
+_TCP, _UDP, _ICMP, _ICMP6 = 6, 17, 1, 58
+_NO_PORT, _NO_PORT6 = (_ICMP, 3, 3), (_ICMP6, 1, 4)
+"""ICMP's protocol, type and code for a port at which nobody listens."""
+_REFUSES = 0x14
+"""TCP's flags RST and ACK. A connection that was never made is refused with the sequence number 0."""
+NETWORK = "network"
+"""The name of the door at which refusals are noticed."""
+MAIL, MODELS = (25, 465, 587, 1025, 2525), {11434: "Ollama"}
+DATABASES = {3306: "MySQL", 5432: "PostgreSQL", 6379: "Redis", 9092: "Kafka", 27017: "MongoDB"}
+"""What usually listens at a port."""
+
+
+def advice(name: str, port: int) -> str:
+    """Return what to write into `probe.toml` for something that was refused."""
+    place, web = f"{name}:{port}" if ":" not in name else f"[{name}]:{port}", port in (80, 443)
+    if port == 5432:
+        return f'if it is a store, name it: [[store]] postgres = "postgresql://{place}/DATABASE"'
+    if port in MODELS:
+        return f'if {MODELS[port]} is its model, name it: [model] url = "http://{place}/v1"'
+    if port in DATABASES:
+        return f'no witness reads {DATABASES[port]}; let it be used for real, and not be reset, by: remote = ["{place}"]'
+    if port in MAIL:
+        return f'mail would be sent for real by: remote = ["{place}"]'
+    if web:
+        return f'if it may be called for real: remote = ["{name}"]'
+    return f'if it is a service: [[service]] name = "NAME", url = "http://{place}"; if it is none: remote = ["{place}"]'
+
+
+def refused_by(packet: bytes) -> tuple[str, int] | None:
+    """Return the address and the port of which a packet says that nobody listens there; None if it says nothing of this."""
+    protocol, source, _, content = _content_of(packet)
+    if protocol == _TCP and len(content) >= 20:
+        port, _, sequence, _, _, flags = struct.unpack_from("!HHIIBB", content)
+        return (source, port) if flags & _REFUSES == _REFUSES and not sequence else None
+    if (protocol, *content[:2]) in (_NO_PORT, _NO_PORT6):
+        protocol, _, asked, content = _content_of(content[8:])
+        if protocol == _UDP and len(content) >= 4:
+            return asked, struct.unpack_from("!H", content, 2)[0]
+    return None
+
+
+def _content_of(packet: bytes) -> tuple[int, str, str, bytes]:
+    """Return a packet's protocol, its source and destination, and what it holds; protocol 0 for what is none."""
+    version, length = packet[0] >> 4 if packet else 0, len(packet)
+    if version == 4 and length >= 20:
+        size = (packet[0] & 15) * 4
+        return packet[9], str(ip_address(packet[12:16])), str(ip_address(packet[16:20])), packet[size:]
+    if version == 6 and length >= 40:
+        return packet[6], str(ip_address(packet[8:24])), str(ip_address(packet[24:40])), packet[40:]
+    return 0, "", "", b""

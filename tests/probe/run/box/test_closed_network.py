@@ -1,0 +1,307 @@
+"""What runs in a box reaches no server but those that are led to the gateway. The truth is told by servers of the outside, by
+the counters of an interface, and by who answered."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from bench.common.errors import ConfigError
+from bench.probe.run.box.closed_network import ClosedNetwork, ReachedPlace, relay_to
+from bench.probe.run.box.names import NameTable
+from bench.probe.run.gateway.database import DatabaseRelay
+from bench.probe.run.witness.store import DatabaseServer
+from bench.wire.processes.agent_process import Ended
+from tests.probe.run.box.boxed import Boxed
+
+HERE = Path(__file__).parents[4]
+CONNECTS = """
+import socket, sys
+for host, port in zip(sys.argv[1::2], sys.argv[2::2]):
+    try:
+        with socket.create_connection((host, int(port)), 5) as connection:
+            print(connection.recv(100).decode() or "closed")
+    except OSError as error:
+        print(type(error).__name__)
+"""
+SENDS = """
+import socket, sys
+with socket.socket(socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET, socket.SOCK_DGRAM) as sending:
+    sending.settimeout(5)
+    sending.connect((sys.argv[1], int(sys.argv[2])))
+    sending.send(b"x")
+    try:
+        sending.recv(1)
+    except OSError as error:
+        print(type(error).__name__)
+"""
+
+
+@pytest.fixture(scope="module")
+def boxed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Boxed]:
+    base = tmp_path_factory.mktemp("network")
+    try:
+        made = Boxed(base, base / "agent", base / "home")
+    except ConfigError as error:
+        pytest.skip(f"there is no box here: {error}")
+    yield made
+    made.box.close()
+
+
+@asynccontextmanager
+async def network_of(boxed: Boxed) -> AsyncIterator[ClosedNetwork]:
+    async with ClosedNetwork(boxed.box, "agent", NameTable()) as network:
+        network.begin()
+        yield network
+
+
+def in_network(boxed: Boxed, work: Callable[[ClosedNetwork], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        async with network_of(boxed) as network:
+            await work(network)
+
+    asyncio.run(whole())
+
+
+async def printed(boxed: Boxed, code: str, *words: str) -> list[str]:
+    ended, text = await boxed._run([sys.executable, "-c", code, *words], boxed.environment)
+    assert ended == Ended(code=0), text
+    return text.split("\n")
+
+
+def says(line: str) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        del reader
+        writer.write(line.encode())
+        writer.close()
+
+    return serve
+
+
+def test_a_declared_host_and_port_lead_to_who_answers_and_all_else_is_refused_by_name(boxed: Boxed) -> None:
+    async def work(network: ClosedNetwork) -> None:
+        await network.lead("api.shop.example", 8443, says("the gateway"), "http")
+        lines = await printed(
+            boxed, CONNECTS, "API.shop.example", "8443", "api.shop.example", "8444", "other.example", "8443", "192.0.2.7", "80"
+        )
+        assert lines == ["the gateway", *["ConnectionRefusedError"] * 3]
+        network.look()
+        led, *refused = [(place.name, place.port, place.kind) for place in network.reached]
+        assert led == ("api.shop.example", 8443, "http")
+        assert refused == [("api.shop.example", 8444, ""), ("other.example", 8443, ""), ("192.0.2.7", 80, "")]
+        assert network.leads("api.shop.example", 8443) and not network.leads("api.shop.example", 8444)
+        network.begin()
+        assert not network.reached
+
+    in_network(boxed, work)
+
+
+def test_a_server_of_the_machines_loopback_is_not_reached_and_is_named(boxed: Boxed) -> None:
+    async def work(network: ClosedNetwork) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            listening.settimeout(0.1)
+            port = listening.getsockname()[1]
+            assert await printed(boxed, CONNECTS, "127.0.0.1", str(port)) == ["ConnectionRefusedError"]
+            with pytest.raises(TimeoutError):
+                listening.accept()
+        network.look()
+        assert list(network.reached) == [ReachedPlace("127.0.0.1", "127.0.0.1", port)]
+
+    in_network(boxed, work)
+
+
+def test_localhost_is_led_by_name_and_by_both_of_its_addresses(boxed: Boxed) -> None:
+    async def work(network: ClosedNetwork) -> None:
+        await network.lead("localhost", 11434, says("the model"))
+        lines = await printed(
+            boxed, CONNECTS, *(word for host in ("localhost", "127.0.0.1", "::1") for word in (host, "11434"))
+        )
+        assert lines[:2] == ["the model", "the model"] and lines[2] in ("the model", "OSError")
+
+    in_network(boxed, work)
+
+
+def test_addresses_of_ipv6_and_datagrams_are_refused_and_told(boxed: Boxed) -> None:
+    async def work(network: ClosedNetwork) -> None:
+        assert await printed(boxed, SENDS, "198.51.100.3", "8125") == ["ConnectionRefusedError"]
+        told = [("198.51.100.3", 8125)]
+        if socket.has_ipv6:
+            assert await printed(boxed, CONNECTS, "2001:db8::7", "443") == ["ConnectionRefusedError"]
+            assert await printed(boxed, SENDS, "2001:db8::8", "443") == ["ConnectionRefusedError"]
+            told += [("2001:db8::7", 443), ("2001:db8::8", 443)]
+        network.look()
+        assert [(place.name, place.port) for place in network.reached] == told
+
+    in_network(boxed, work)
+
+
+def test_what_a_process_of_the_box_serves_itself_is_reached_and_not_told(boxed: Boxed) -> None:
+    async def work(network: ClosedNetwork) -> None:
+        code = "import socket; s = socket.create_server(('127.0.0.1', 0)); socket.create_connection(s.getsockname()); print(1)"
+        assert await printed(boxed, code) == ["1"]
+        network.look()
+        assert not network.reached
+
+    in_network(boxed, work)
+
+
+def test_the_resolver_is_asked_over_datagrams_and_streams_whatever_nameserver_a_program_takes(boxed: Boxed) -> None:
+    code = """
+import socket, struct
+asked = struct.pack("!6H", 7, 256, 1, 0, 0, 0) + b"\\x04shop\\x07example\\0" + struct.pack("!HH", 1, 1)
+for at in ("127.0.0.1", "127.0.0.53", "198.51.100.53"):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        asking.settimeout(5)
+        asking.connect((at, 53))
+        asking.send(asked)
+        print(socket.inet_ntoa(asking.recv(512)[-4:]))
+with socket.create_connection(("198.51.100.53", 53)) as asking:
+    asking.sendall(struct.pack("!H", len(asked)) + asked)
+    print(socket.inet_ntoa(asking.recv(512)[-4:]))
+print(socket.getaddrinfo("shop.example", 80, type=socket.SOCK_STREAM)[0][4][0])
+"""
+
+    async def work(network: ClosedNetwork) -> None:
+        del network
+        assert await printed(boxed, code) == [NameTable().address_of("shop.example")] * 5
+
+    in_network(boxed, work)
+
+
+def test_bytes_are_passed_on_to_a_real_host_and_back(boxed: Boxed) -> None:
+    code = """
+import socket
+with socket.create_connection(("bank.example", 7000)) as asking:
+    asking.sendall(b"x" * 1_000_000)
+    asking.shutdown(socket.SHUT_WR)
+    print(b"".join(iter(lambda: asking.recv(65536), b"")).decode())
+"""
+
+    async def counts(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(str(len(await reader.read())).encode())
+        writer.close()
+
+    async def work(network: ClosedNetwork) -> None:
+        async with await asyncio.start_server(counts, "127.0.0.1", 0) as real:
+            port = real.sockets[0].getsockname()[1]
+            await network.lead("bank.example", 7000, relay_to("127.0.0.1", port))
+            assert await printed(boxed, code) == ["1000000"]
+
+    in_network(boxed, work)
+
+
+def test_a_server_that_runs_in_the_other_network_is_reached_from_outside_alone(boxed: Boxed) -> None:
+    code = "import socket; s = socket.create_server(('127.0.0.1', 8000)); print(flush=True); s.accept()[0].sendall(b'served')"
+
+    async def work(network: ClosedNetwork) -> None:
+        async with ClosedNetwork(boxed.box, "servers", NameTable()) as servers:
+            serving = boxed.started([sys.executable, "-c", code], boxed.environment, boxed.box.servers_namespaces)
+            try:
+                async with asyncio.timeout(20):
+                    while not serving.output.written:  # noqa: ASYNC110  nobody tells
+                        await asyncio.sleep(0.01)
+                assert await printed(boxed, CONNECTS, "127.0.0.1", "8000") == ["ConnectionRefusedError"]
+                reader, writer = await servers.connect("localhost", 8000)
+                assert await reader.read() == b"served"
+                writer.close()
+            finally:
+                await serving.close()
+        network.look()
+        assert [place.port for place in network.reached] == [8000]
+
+    in_network(boxed, work)
+
+
+def test_a_database_is_asked_at_its_own_host_and_port_and_the_copy_answers(boxed: Boxed, server: str) -> None:
+    import psycopg  # noqa: PLC0415  an extra
+
+    with psycopg.connect(f"{server} dbname=postgres", autocommit=True) as session:
+        session.execute('CREATE DATABASE "closed_network_copy"')
+    relay = DatabaseRelay(
+        DatabaseServer(server.split(maxsplit=1)[0].removeprefix("host="), 5432), {"shop": "closed_network_copy"}
+    )
+    code = """
+import psycopg
+print(psycopg.connect("postgresql://tester@db.example/shop").execute("SELECT current_database()").fetchone()[0])
+try:
+    psycopg.connect("postgresql://tester@db.example/postgres")
+except psycopg.OperationalError as error:
+    print("box" in str(error) or error)
+"""
+
+    async def work(network: ClosedNetwork) -> None:
+        await network.lead("db.example", 5432, relay.serve, "postgres")
+        assert await printed(boxed, code) == ["closed_network_copy", "True"]
+
+    in_network(boxed, work)
+
+
+COUNTS = """
+import asyncio, json, sys
+from pathlib import Path
+from bench.probe.run.box.closed_network import ClosedNetwork
+from bench.probe.run.box.names import NameTable
+from tests.probe.run.box.boxed import Boxed
+
+TRIES = '''
+import socket, sys
+named = [("bank.example", 443)] if "boxed" in sys.argv else []  # a real resolver would be waited for
+for host, port in (("192.0.2.7", 443), ("198.18.3.4", 80), ("10.9.0.1", 5432), ("2001:db8::7", 443), *named):
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+        try:
+            with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, kind) as trying:
+                trying.settimeout(0.2)
+                trying.connect((host, port))
+                trying.send(b"x")
+        except OSError:
+            pass
+'''
+
+def packets():
+    lines = Path("/proc/net/dev").read_text().splitlines()
+    return sum(int(line.split()[10]) for line in lines if line.strip().startswith("out:"))
+
+async def boxed_packets(boxed):
+    async with ClosedNetwork(boxed.box, "agent", NameTable()) as network:
+        before = packets()
+        ended, text = await boxed._run([sys.executable, "-c", TRIES, "boxed"], boxed.environment)
+        assert ended.code == 0, text
+        return packets() - before, len(network.reached)
+
+base = Path(sys.argv[1])
+boxed = Boxed(base, base / "agent", base / "home")
+inside, refused = asyncio.run(boxed_packets(boxed))
+before = packets()
+exec(TRIES)
+print(json.dumps([inside, refused, packets() - before]))
+boxed.box.close()
+"""
+
+
+def test_no_packet_leaves_by_the_machines_interface(tmp_path: Path, boxed: Boxed) -> None:
+    del boxed  # there are boxes here
+    outside = (
+        "ip link set lo up && ip link add out type veth peer name far && ip link set out addrgenmode none arp off up "
+        "&& ip link set far addrgenmode none up && ip address add 10.9.0.2/24 dev out && ip route add default dev out "
+        '&& exec "$@"'
+    )
+    words = ["unshare", "-Urnm", "sh", "-c", outside, "sh", sys.executable, "-c", COUNTS, str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": str(HERE), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        done = subprocess.run(words, cwd=HERE, env=environment, capture_output=True, text=True, check=False)
+    except OSError as error:
+        pytest.skip(f"it cannot be started here: {error}")
+    if done.returncode and "Unknown device type" in done.stderr:
+        pytest.skip(f"no interface can be made here: {done.stderr.strip()}")
+    assert not done.returncode, done.stderr
+    inside, refused, unboxed = json.loads(done.stdout)
+    assert inside == 0 and refused == 5 and unboxed >= 4  # the counter counts what the same tries send without a box
