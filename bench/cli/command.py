@@ -25,6 +25,8 @@ WORDS = {
     "<float range>": "NUMBER",
 }
 """What help pages call a value, instead of its Python type."""
+COMMAND = "-- COMMAND"
+"""How help shows arguments that are the words of a command."""
 UsageMistake: type[Exception] = typer.BadParameter.__mro__[1]
 """The class that typer raises for wrong arguments; typer exports no name for it."""
 
@@ -42,7 +44,14 @@ class SuggestingCommand(TyperCommand):
                 vars(parameter)["display_type"] = lambda _: None
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Raise ConfigError if an option is repeated that takes one value."""
+        """Raise ConfigError if an option is repeated that takes one value. What follows `--` are the words of a command, if
+        this takes any as its last arguments."""
+        last = next((parameter for parameter in reversed(self.params) if isinstance(parameter, TyperArgument)), None)
+        if last and last.name and last.nargs < 0 and last.metavar == COMMAND and "--" in args:
+            at = args.index("--")
+            left = self.parse_args(ctx, args[:at])
+            ctx.params[last.name] = args[at + 1 :]
+            return left
         try:
             _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         except UsageMistake as mistake:
@@ -136,8 +145,8 @@ def bench(
 ) -> None:
     """Find out what your agent damages when a call fails, and what a failure costs an LLM-agent architecture.
 
-    Your own agent: `bench probe --init`. A run begins with `bench run configs/smoke.toml --report`, needs no key, and takes
-    seconds.
+    Your own agent: `bench probe -- python agent.py`. A run begins with `bench run configs/smoke.toml --report`, needs no key,
+    and takes seconds.
     """
 
 

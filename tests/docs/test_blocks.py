@@ -74,7 +74,7 @@ def test_each_command_that_is_shown_exists_with_its_options_even_where_it_is_not
         for _, line in commands_of(block) if block.language == "console" else ():
             program, *words = [word for word in shlex.split(line, comments=True) if not re.match(r"[A-Z_]+=", word)]
             if program == "bench":
-                command, *rest = words
+                command, *rest = words[: words.index("--")] if "--" in words else words
                 assert {word for word in rest if word.startswith("--")} <= options[command], line
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import shlex
 import signal
 import sys
+import tomllib
+from collections.abc import Sequence
 from contextlib import aclosing, suppress
 from itertools import chain
 from pathlib import Path
@@ -14,10 +17,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bench.cli.command import COMMAND
 from bench.cli.junit import junit_of_refusal
 from bench.cli.probed import SUITE, ProbeFiles, ProbeProgress, show_probe
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, ResultsError
+from bench.common.escaping import escape_line
 from bench.common.paths import REPORTS, RESULTS, named
 from bench.common.signals import Stop, exit_code
 from bench.record.events import of_kind
@@ -26,9 +31,11 @@ from bench.record.probe.events import CellsPlanned
 
 # What runs a probe is imported when it runs: no other command should wait for it.
 if TYPE_CHECKING:
+    from bench.probe.run.init import AgentDraft
     from bench.probe.run.probe_file import ProbeSettings
     from bench.probe.run.running import Asked
     from bench.probe.run.secrets import Secrets
+    from bench.probe.run.watch import WatchedRun
     from bench.probe.run.writing import ProbeWriter
 
 TESTS = Path("tests", "probe")
@@ -39,7 +46,13 @@ out, err = Terminal(), Terminal(stderr=True)
 
 def probe(
     file: Annotated[Path, typer.Argument(help="What is probed; `bench probe --init` writes it.")] = Path("probe.toml"),
-    init: Annotated[bool, typer.Option("--init", help="Write the file from what is found here; overwrite nothing.")] = False,
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar=COMMAND, help="Your agent's command: it is watched in one run, which writes the file."),
+    ] = None,
+    init: Annotated[
+        bool, typer.Option("--init", help="Write the file from what one run of the agent shows; overwrite nothing.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be copied, started and reset; start nothing.")
     ] = False,
@@ -80,15 +93,15 @@ def probe(
     Exits with 0: no damage, as far as the page says; 1: damage; 2: it cannot be probed; 3: undecided; 4: only a tool does
     damage, when it gets one call twice.
 
-    For example: bench probe --init, then bench probe
+    For example: bench probe -- python agent.py
     """
     if sys.platform == "win32":
         raise ConfigError("bench probe needs Linux or macOS; on Windows run it in WSL")
-    if init:
-        _init(file)
-        return
     if clean:
         _clean(file, yes)
+        return
+    if init:
+        _init(file, command or (), yes, unboxed)
         return
     from bench.probe.run.preview import plan_lines  # noqa: PLC0415
     from bench.probe.run.probe_file import ProbeSettings  # noqa: PLC0415
@@ -97,6 +110,12 @@ def probe(
 
     files = ProbeFiles(as_json, junit, as_markdown)
     with junit_of_refusal(junit, SUITE, str(file), "conclusion"):
+        if command and dry_run and not file.exists():
+            out.print("\n".join(map(escape_line, _draft(file, command).plan)))
+            out.print("nothing was started")
+            return
+        if command:
+            _begin(file, command, yes, unboxed)
         settings, limit = ProbeSettings(file, boxed=not unboxed), _seconds(budget)
         secrets = Secrets.of(settings.subject, os.environ, settings.secret_addresses)
         if dry_run:
@@ -123,20 +142,93 @@ def probe(
         raise typer.Exit(show_probe(out, folder, named(REPORTS, folder.name), stopped, files))
 
 
-def _init(file: Path) -> None:
-    from bench.probe.run.init import write_probe_file  # noqa: PLC0415
+def _init(file: Path, command: Sequence[str], yes: bool, unboxed: bool) -> None:
+    """Write the file, from a watched run if there can be one."""
+    from bench.probe.run.init import is_there  # noqa: PLC0415
 
-    out.print(write_probe_file(file).rstrip())
+    if file.exists():
+        raise is_there(file)
+    draft = _draft(file, command)
+    _write(file, draft, *_watched(draft, yes, unboxed))
     out.print(f"{file} is written; look at it, then: bench probe --dry-run")
+
+
+def _begin(file: Path, command: Sequence[str], yes: bool, unboxed: bool) -> None:
+    """Write the file of an agent whose command was given, unless it is there. Raises ConfigError if no probe can follow."""
+    from bench.probe.run.probe_file import read_probe_file  # noqa: PLC0415
+
+    if file.exists():
+        written = read_probe_file(file).agent
+        if list(command) != (shlex.split(written) if isinstance(written, str) else list(written)):
+            raise ConfigError(f"{file}: is there already, for another command; move it away, or start that: bench probe {file}")
+        return
+    draft = _draft(file, command)
+    run, why = _watched(draft, yes, unboxed)
+    if run is None and not unboxed:
+        raise ConfigError(f"probe: nothing was run: {why}")
+    if run and not run.is_whole:
+        raise ConfigError(f"probe: {run.ended}; nothing was written")
+    text = _write(file, draft, run, why)
+    out.print(f"{file} is written")
+    if "store" not in tomllib.loads(text):
+        raise ConfigError(f"{file}: names no store, since the agent changed no file that was there before; name one there")
+
+
+def _draft(file: Path, command: Sequence[str]) -> AgentDraft:
+    from bench.probe.run.init import draft_of  # noqa: PLC0415
+
+    return draft_of(file.absolute().parent, os.environ, Path.home(), command)
+
+
+def _write(file: Path, draft: AgentDraft, run: WatchedRun | None, why: str) -> str:
+    """Write the file, show it, and return its text; `why` says why no run was watched."""
+    from bench.probe.run.found import watched_tables  # noqa: PLC0415
+    from bench.probe.run.init import static_tables, write_probe_file  # noqa: PLC0415
+
+    if run:
+        text = write_probe_file(file, watched_tables(draft, run), run.summary)
+    else:
+        text = write_probe_file(file, static_tables(draft), f"No run was watched: {why}. This is what files and variables say.")
+    out.print(text.rstrip())
+    return text
+
+
+def _watched(draft: AgentDraft, yes: bool, unboxed: bool) -> tuple[WatchedRun | None, str]:
+    """Run the agent once in a box, after a question, and return what was seen; None, and why nobody watched."""
+    from bench.probe.run.box.box import NoBox  # noqa: PLC0415
+    from bench.probe.run.secrets import Secrets  # noqa: PLC0415
+    from bench.probe.run.watch import watch  # noqa: PLC0415
+    from bench.run.trial import loop  # noqa: PLC0415
+
+    if not draft.command or unboxed:
+        return None, "no box was asked for" if unboxed else "no command is known; give it: bench probe --init -- COMMAND"
+    if yes and draft.far:
+        return None, f"{draft.far}, and --yes starts nothing that acts there"
+    out.print("\n".join(map(escape_line, draft.plan)))
+    if not yes and not sys.stdin.isatty():
+        return None, "nobody could be asked; --yes watches one unasked"
+    if not yes and not _agrees("watch this run?"):
+        return None, "it was not wanted"
+    subject, databases = draft.watched(unasked=yes)
+    secrets = Secrets.of(subject, os.environ, draft.servers.values())
+    with secrets.kept_from_errors():
+        try:
+            return loop.run(watch(subject, databases, secrets)), ""
+        except NoBox as error:
+            return None, str(error)
 
 
 def _ask(question: str, otherwise: str) -> None:
     """Ask the owner about what was shown, because anybody can have written the files that it is taken from."""
     if not sys.stdin.isatty():
         raise ConfigError(f"probe: nobody can be asked: {question} Look at it, then give --yes")
-    out.print(f"{question} y, or anything else for no: ", end="")
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    if not _agrees(question):
         raise ConfigError(f"probe: {otherwise}")
+
+
+def _agrees(question: str) -> bool:
+    out.print(f"{question} y, or anything else for no: ", end="")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _clean(file: Path, yes: bool) -> None:

@@ -89,7 +89,7 @@ def fixed_names(programs: Sequence[StartedProgram], copied: Sequence[Copied]) ->
     texts = {
         file: text
         for file in dict.fromkeys((*(file for each in folders for file in code_in(each)), *named))
-        if (text := _text(file))
+        if (text := code_text(file))
     }
 
     def is_handed(each: Copied, program: StartedProgram) -> bool:
@@ -110,7 +110,8 @@ def fixed_names(programs: Sequence[StartedProgram], copied: Sequence[Copied]) ->
     return places
 
 
-def _text(file: Path) -> str:
+def code_text(file: Path) -> str:
+    """Return the text of a file; "" if it cannot be read, or is long."""
     try:
         return text_of(file, MOST_BYTES)
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Write a `probe.toml` from what a folder holds: the agent's command, its MCP config, its databases, its model."""
+"""What a folder, its owner's variables and a command say of an agent before it is run, and the `probe.toml` that says it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -15,7 +15,12 @@ from pathlib import Path
 from bench.common.errors import ConfigError
 from bench.common.escaping import escape_line
 from bench.common.files import opened, text_of
-from bench.probe.run.agent_code import places_in, reads_arguments
+from bench.probe.run.addresses import host_of, is_here
+from bench.probe.run.agent_code import code_text, places_in, reads_arguments
+from bench.probe.run.gateway.agent_config import expanded, read_config
+from bench.probe.run.gateway.subject import McpConfig, ProbedAgent, Service, Subject
+from bench.probe.run.secrets import DOTENV
+from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings
 
 CONFIGS = (
     ".mcp.json", "mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", "claude_desktop_config.json", "opencode.json",
@@ -29,63 +34,240 @@ CLIENTS = r"agent_framework|agents|agno|anthropic|autogen\w*|crewai|google\.adk|
 CLIENTS += "|pydantic_ai|smolagents|strands"
 IMPORTS = re.compile(rf"^[ \t]*(?:from|import)[ \t]+(?:{CLIENTS})\b|\bClientSession\b", re.MULTILINE)
 """What an agent in Python imports."""
+MODELS = {
+    "OPENAI_BASE_URL": ("OPENAI_API_KEY", "https://api.openai.com/v1"),
+    "ANTHROPIC_BASE_URL": ("ANTHROPIC_API_KEY", "https://api.anthropic.com"),
+}
+"""The variable of a provider's address -> the variable of its key, and the address if the former is not set."""
+ANTHROPIC = "ANTHROPIC_BASE_URL"
+DATABASE = re.compile(r"postgres\w*:", re.IGNORECASE)
+NO_SERVICE = re.compile(r"proxy|index|registry|mirror|^OTEL_", re.IGNORECASE)
+"""Variables with addresses of what no agent acts on."""
 SQLITE = b"SQLite format 3\0"
 MOST_FILES, MOST_PROGRAMS, DEEPEST, MOST_STORES, MOST_BYTES = 5_000, 100, 4, 5, 2**20
+LIMIT = 300.0
+"""Seconds that a watched run may take."""
 
 
 @dataclass(frozen=True)
 class FileLine:
-    """A line of the file: the setting, and the reason for it. `table` is the table to which the line belongs."""
+    """A line of the file: the setting, or a comment that holds one, and the reason for it."""
 
     written: str
     why: str
-    table: str = ""
 
 
-def write_probe_file(path: Path, environment: Mapping[str, str] = os.environ, home: Path | None = None) -> str:
+@dataclass(frozen=True)
+class FileTable:
+    """A table of the file, such as `[[store]]`; "" for its beginning. If it has comments alone, it is a comment itself."""
+
+    name: str
+    lines: Sequence[FileLine]
+
+    @property
+    def text(self) -> Iterator[str]:
+        """Its lines."""
+        is_comment = all(line.written.startswith("#") for line in self.lines)
+        if self.name:
+            yield f"# {self.name}" if is_comment else self.name
+        yield from (f"{line.written}  # {escape_line(line.why)}" for line in self.lines)
+
+
+@dataclass(frozen=True)
+class AgentDraft:
+    """What is known of an agent without running it.
+
+    folder      where it is started
+    command     the words of its command, () if none is known; `agent` is the line on it
+    config      the file of its MCP servers; None if none was found, or if it cannot be read, for the reason `unread`
+    databases   files of SQLite, from the folder
+    variables   the owner's, and behind them those of the folder's `.env`
+    owners      the names of the owner's own variables
+    home        the owner's home
+    """
+
+    folder: Path
+    command: Sequence[str]
+    agent: FileLine
+    config: McpConfig | None
+    unread: str
+    databases: Sequence[str]
+    variables: Mapping[str, str]
+    owners: frozenset[str]
+    home: Path
+
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        """The variables in which the agent may find a model or a service, with the address."""
+        named = {name: text for name, text in self.variables.items() if re.match(r"https?://\S+$", text)}
+        keyed = {name: url for name, (key, url) in MODELS.items() if self.variables.get(key)}
+        return {**keyed, **{name: url for name, url in named.items() if not NO_SERVICE.search(name)}}
+
+    @property
+    def servers(self) -> Mapping[str, str]:
+        """The variables that hold the address of a PostgreSQL database, with the address."""
+        return {name: text for name, text in self.variables.items() if DATABASE.match(text)}
+
+    @property
+    def far(self) -> str:
+        """What the agent acts on that is not on this machine, in words; "" if nothing is known."""
+        for name, text in self.servers.items():
+            hosts = STORE_KINDS["postgres"].hosts(text, self.variables)
+            if far := next((host for host in hosts if not is_here(host)), ""):
+                return f"the database that {name} names is at {far}"
+        for server in self.config.servers if self.config else ():
+            if server.url and not is_here(host := host_of(expanded(server.url, self.variables))):
+                return f"the MCP server {server.name} is at {host}"
+        return ""
+
+    def watched(self, unasked: bool) -> tuple[Subject, Sequence[StoreSettings]]:
+        """Return what a watched run is of, and the databases of which it gets copies. If nobody was asked, it reaches no
+        service on another machine."""
+        agent = ProbedAgent(tuple(self.command), tuple(self.command), self.folder, limit=LIMIT)
+        led = {name: url for name, url in self.addresses.items() if name in MODELS or is_here(host_of(url)) or not unasked}
+        services = tuple(Service(name, name, url) for name, url in led.items())
+        configs = (self.config,) if self.config else ()
+        stores = [StoreSettings(name, "postgres", text, {name: "{store}"}) for name, text in self.servers.items()]
+        return Subject("agent", agent, configs, services, functions=(), watched=True), stores
+
+    @property
+    def plan(self) -> Iterator[str]:
+        """Lines on what a watched run starts, copies and calls."""
+        yield f"to be run once, in {self.folder.resolve()}, to see what it uses:"
+        yield f"  {shlex.join(self.command)}"
+        yield "  in a box: this folder and the home are copies there, temporary folders are new, all else is read-only, and"
+        yield "  by the network it reaches what is named here, FOR REAL, and nothing else"
+        for server in self.config.servers if self.config else ():
+            yield f"  the MCP server {server.name}: {server.url or shlex.join(server.command)}"
+        yield from (f"  {host_of(url)}, the host of {name}" for name, url in self.addresses.items())
+        yield from (f"  a copy of the database that {name} names, handed over in {name}" for name in self.servers)
+
+    def shown(self, path: Path) -> str:
+        """Return a path as the file has it: from its folder, from the home, or whole."""
+        path = self.folder / path
+        for base, begins in ((self.folder, ""), (self.home, "~/")):
+            for each in (base, base.resolve()):
+                if path.is_relative_to(each) and path != each:
+                    return f"{begins}{path.relative_to(each).as_posix()}"
+        return str(path)
+
+    def config_line(self, why: str = "the agent gets a rewritten copy; this file stays as it is") -> FileLine:
+        """Return the line on the file of its MCP servers."""
+        if self.config:
+            return FileLine(f"mcp = {quoted(self.shown(self.config.path))}", why)
+        missing = self.unread or "no MCP config was found: name it, if the agent has one"
+        return FileLine('# mcp = ".mcp.json"', missing)
+
+    def database(self, name: str, why: str) -> FileTable:
+        """Return the table of a database that a variable names."""
+        if name in self.owners:
+            return FileTable("[[store]]", [FileLine(f'postgres = "${name}"', f"{why}; the agent works on a copy")])
+        return FileTable("[[store]]", [FileLine(f'# postgres = "${name}"', f"{name} stands in .env alone: export it first")])
+
+    def url(self, name: str, why: str) -> FileLine:
+        """Return the line on an address that a variable holds. A login or a key in it is not written."""
+        text = self.addresses[name]
+        if name in self.owners:
+            return FileLine(f'url = "${name}"', why)
+        if re.search(r"[@?#]", text):
+            return FileLine(f'url = "${name}"', f"{name} stands in .env alone, and can hold a key: export it")
+        return FileLine(f"url = {quoted(text)}", why)
+
+    def model(self, name: str, why: str, dialect: str = "") -> FileTable:
+        """Return the table of a model whose address stands in a variable. Without a dialect it is the provider's own."""
+        lines = [FileLine(f"variables = [{quoted(name)}]", why)]
+        if name not in self.owners and name in self.variables:
+            lines.append(self.url(name, "as .env has it"))
+        if name == ANTHROPIC:
+            lines.append(FileLine('suffix = ""', "what follows the address in it"))
+        if (dialect := dialect or ("anthropic" if name == ANTHROPIC else "chat")) != "chat":
+            lines.append(FileLine(f"dialect = {quoted(dialect)}", "the API that it speaks"))
+        return FileTable("[model]", lines)
+
+
+def draft_of(folder: Path, environment: Mapping[str, str], home: Path, command: Sequence[str] = ()) -> AgentDraft:
+    """Return what is known of an agent without running it.
+
+    Args:
+        folder: Where it is started.
+        environment: The owner's variables.
+        home: The owner's home, in which Claude Desktop has its config.
+        command: The words of its command, if the owner gave them.
+    """
+    dotenv = {name: value.strip().strip("\"'") for name, value in DOTENV.findall(code_text(folder / ".env"))}
+    config, unread = _config(folder, home, command)
+    agent = FileLine(f"agent = {quoted(shlex.join(command))}", "as it was given") if command else _agent(folder, config)
+    words = command or shlex.split(tomllib.loads(agent.written).get("agent", ""))
+    databases = [path.relative_to(folder).as_posix() for path in islice(_databases(folder), MOST_STORES)]
+    variables = {**dotenv, **environment}
+    return AgentDraft(folder, tuple(words), agent, config, unread, databases, variables, frozenset(environment), home)
+
+
+def static_tables(draft: AgentDraft) -> Iterator[FileTable]:
+    """Yield the tables of a file on an agent that was not watched."""
+    functions = FileLine('# functions = ["MODULE:FUNCTION"]', "what acts in its own process, but for tools of known frameworks")
+    yield FileTable("", [draft.agent, draft.config_line(), *([] if draft.config else [functions])])
+    for place in draft.databases:
+        yield FileTable(
+            "[[store]]", [FileLine(f"sqlite = {quoted(place)}", "its rows are compared; the agent works on a copy")]
+        )
+    yield from (draft.database(name, "its rows are compared") for name in draft.servers)
+    if not draft.databases and not draft.servers:
+        yield no_store("no store was found")
+    for name in [name for name in MODELS if name in draft.addresses][:1]:
+        yield draft.model(name, "the agent finds its model's address here; leave the table out for no model")
+
+
+def no_store(why: str) -> FileTable:
+    """Return the table that stands where no store is known."""
+    what = f"{why}: name an SQLite file, postgres = ADDRESS or folder = PATH"
+    return FileTable("[[store]]", [FileLine('# sqlite = "FILE"', what)])
+
+
+def write_probe_file(path: Path, tables: Iterable[FileTable], *top: str) -> str:
     """Write the file, and return its text. Raises ConfigError if it is there already.
 
     Args:
-        path: The file. What it names is looked for in its folder.
-        environment: The owner's variables.
-        home: The owner's home, in which Claude Desktop has its config.
+        path: The file.
+        tables: What it says.
+        top: Comments that stand first.
     """
-    text = "".join(f"{line}\n" for line in _lines(path.absolute().parent, environment, home or Path.home()))
+    lines = [*(f"# {escape_line(line)}" for line in top), *(line for table in tables for line in table.text)]
+    text = "".join(f"{line}\n" for line in lines)
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError as error:
-        raise ConfigError(
-            f"{path}: is there already, and is left as it is; move it away, or name another: bench probe FILE --init"
-        ) from error
+        raise is_there(path) from error
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error
     return text
 
 
-def _lines(folder: Path, environment: Mapping[str, str], home: Path) -> Iterator[str]:
-    """Yield the lines of the file."""
-    table = ""
-    for line in (*_agent(folder, home), *_config(folder, home), *_stores(folder, environment), *_model(environment)):
-        if line.table and (line.table != table or line.table.startswith("[[")):
-            yield line.table
-            table = line.table
-        yield f"{line.written}  # {escape_line(line.why)}"
+def is_there(path: Path) -> ConfigError:
+    """Return the error of a file that is there already."""
+    return ConfigError(
+        f"{path}: is there already, and is left as it is; move it away, or name another: bench probe FILE --init"
+    )
 
 
-def _agent(folder: Path, home: Path) -> Iterator[FileLine]:
+def quoted(text: str) -> str:
+    """Return a text in the notation of TOML."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _agent(folder: Path, config: McpConfig | None) -> FileLine:
     command, why = _command(folder)
     program = next((place for place in places_in(tuple(shlex.split(command))) if (folder / place).is_file()), None)
-    if program and any(_configs(folder, home)) and reads_arguments(_content(folder / program)):
+    if program and config and reads_arguments(code_text(folder / program)):
         why = f"{why}; write the command of one whole task, with {{mcp}} where it takes the path of its MCP config"
-        yield FileLine(f"agent = {_text(f'{command} {{mcp}}')}", why)
-    elif command and any(_configs(folder, home)):
+        return FileLine(f"agent = {quoted(f'{command} {{mcp}}')}", why)
+    if command and config:
         why = f"{why}; let it take the path of its MCP config as a word, and write {{mcp}} there, or from a `variable` of `mcp`"
-        yield FileLine(f"agent = {_text(command)}", why)
-    elif command:
-        yield FileLine(f"agent = {_text(command)}", f"{why}; write the command that starts one whole task")
-    else:
-        yield FileLine('# agent = "python agent.py"', "no command was found: write the one that starts one whole task")
+        return FileLine(f"agent = {quoted(command)}", why)
+    if command:
+        return FileLine(f"agent = {quoted(command)}", f"{why}; write the command that starts one whole task")
+    return FileLine('# agent = "python agent.py"', "no command was found: write the one that starts one whole task")
 
 
 def _command(folder: Path) -> tuple[str, str]:
@@ -93,7 +275,7 @@ def _command(folder: Path) -> tuple[str, str]:
     for name, program in PROGRAMS:
         if (folder / name).is_file():
             return f"{program} {name}", f"{name} is here"
-    agents = [path.name for path in sorted(folder.glob("*.py"))[:MOST_PROGRAMS] if IMPORTS.search(_content(path))]
+    agents = [path.name for path in sorted(folder.glob("*.py"))[:MOST_PROGRAMS] if IMPORTS.search(code_text(path))]
     if len(agents) == 1:
         return f"python {shlex.quote(agents[0])}", f"{agents[0]} imports a client of models or tools"
     scripts = _table(_parsed(folder / "pyproject.toml", tomllib.loads), "project", "scripts")
@@ -105,40 +287,19 @@ def _command(folder: Path) -> tuple[str, str]:
     return "", ""
 
 
-def _configs(folder: Path, home: Path) -> Iterator[Path]:
-    places = (*(folder / name for name in CONFIGS), *(home / name for name in IN_HOME))
-    return (place for place in places if place.is_file())
-
-
-def _config(folder: Path, home: Path) -> Iterator[FileLine]:
-    for place in _configs(folder, home):
-        shown = place.relative_to(folder).as_posix() if place.is_relative_to(folder) else str(place)
-        yield FileLine(f"mcp = {_text(shown)}", "the agent gets a rewritten copy; this file stays as it is")
-        return
-    yield FileLine('# mcp = ".mcp.json"', "no MCP config was found: name it, if the agent has one")
-    yield FileLine('# functions = ["MODULE:FUNCTION"]', "name what acts in its own process, but for tools of known frameworks")
-
-
-def _stores(folder: Path, environment: Mapping[str, str]) -> Iterator[FileLine]:
-    places = [path.relative_to(folder).as_posix() for path in islice(_databases(folder), MOST_STORES)]
-    address = environment.get("DATABASE_URL", "")
-    for place in places:
-        yield FileLine(f"sqlite = {_text(place)}", "its rows are compared; the agent works on a copy", "[[store]]")
-    if re.match(r"postgres\w*:", address, re.IGNORECASE):
-        yield FileLine('postgres = "$DATABASE_URL"', "its rows are compared; the agent works on a copy", "[[store]]")
-    elif not places:
-        why = "no store was found: name an SQLite file, postgres = ADDRESS or folder = PATH"
-        yield FileLine('# sqlite = "FILE"', why, "[[store]]")
-
-
-def _model(environment: Mapping[str, str]) -> Iterator[FileLine]:
-    why = "the agent finds its model's address here; leave the table out for no model"
-    if environment.get("OPENAI_API_KEY") or environment.get("OPENAI_BASE_URL"):
-        yield FileLine('variables = ["OPENAI_BASE_URL"]', why, "[model]")
-    elif environment.get("ANTHROPIC_API_KEY"):
-        yield FileLine('variables = ["ANTHROPIC_BASE_URL"]', why, "[model]")
-        yield FileLine('suffix = ""', "what follows the address in it", "[model]")
-        yield FileLine('dialect = "anthropic"', "the API that it speaks", "[model]")
+def _config(folder: Path, home: Path, command: Sequence[str]) -> tuple[McpConfig | None, str]:
+    """Return the config of MCP servers that a command names, or else the first of those that are usual; None, and the reason,
+    if there is none that can be read."""
+    words = [folder / word.rpartition("=")[2] for word in command if Path(word).suffix in (".json", ".toml", ".yaml", ".yml")]
+    named = [place for place in words if place.is_file()]
+    usual = [place for place in (*(folder / name for name in CONFIGS), *(home / name for name in IN_HOME)) if place.is_file()]
+    why = ""
+    for place in (*named, *usual):
+        try:
+            return read_config(place), ""
+        except ConfigError as error:
+            why = why or ("" if place in named else str(error))
+    return None, why
 
 
 def _databases(folder: Path) -> Iterator[Path]:
@@ -167,13 +328,6 @@ def _files(folder: Path, deep: int) -> Iterator[Path]:
                 yield from _files(Path(entry.path), deep - 1)
 
 
-def _content(path: Path) -> str:
-    try:
-        return text_of(path, MOST_BYTES)
-    except (OSError, ValueError):
-        return ""
-
-
 def _parsed(path: Path, parse: Callable[[str], object]) -> object:
     try:
         return parse(text_of(path, MOST_BYTES))
@@ -185,8 +339,3 @@ def _table(value: object, *keys: str) -> Mapping[str, object]:
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
-
-
-def _text(text: str) -> str:
-    """Return a text in the notation of TOML."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

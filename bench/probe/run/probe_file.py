@@ -323,7 +323,7 @@ class ProbeFile(ConfigEntry):
 def read_probe_file(path: Path) -> ProbeFile:
     """Return what a `probe.toml` says. Raises ConfigError in one line."""
     if not path.exists():
-        raise ConfigError(f"{path}: is not there; write it by: bench probe --init")
+        raise ConfigError(f"{path}: is not there; write it by: bench probe --init -- COMMAND")
     try:
         return ProbeFile.model_validate(read_toml(path))
     except ValidationError as error:

@@ -11,7 +11,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -236,6 +236,11 @@ class Worker:
             written = await asyncio.to_thread(self._box.paths_written) if self._box else {}
             shown = {self._place_in_words(path): whose for path, whose in written.items()}
             return replace(made, checks=tuple(answers), written=shown)
+
+    @property
+    def seen(self) -> Iterable[tuple[str, str]]:
+        """What the agent's Pythons told of what they load and start."""
+        return self._gateway.seen
 
     @property
     def handshakes(self) -> Mapping[str, dict[str, Any]]:

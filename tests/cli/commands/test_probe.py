@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import sqlite3
 import sys
+import tomllib
 from contextlib import closing
 from pathlib import Path
 from xml.etree import ElementTree
@@ -244,6 +246,33 @@ def test_commands_are_shown_and_run_only_after_a_word_of_the_owner(tmp_path: Pat
     ended = bench(folder, "probe", TMPDIR=str(tmp_path))
     assert "nobody can be asked" in refused(ended) and "till_agent.py" in ended[1] and "till_server.py" in ended[1]
     assert not (folder / "results").exists() and left(tmp_path) == []
+
+
+def test_an_agent_is_probed_by_its_command_alone(tmp_path: Path) -> None:
+    folder = till(tmp_path)
+    by_hand = tomllib.loads((folder / "probe.toml").read_text())
+    (folder / "probe.toml").unlink()
+    command = ("--", sys.executable, str(SUPPORT / "till_agent.py"), ".mcp.json", "again")
+    code, out, _ = bench(folder, "probe", "--dry-run", *command)
+    assert code == 0 and "till_agent.py .mcp.json again" in out and "nothing was started" in out
+    assert "nobody could be asked" in refused(bench(folder, "probe", *command)) and not (folder / "probe.toml").exists()
+    err = refused(bench(folder, "probe", "--yes", "--only", "charge#9.lost", *command, TMPDIR=str(tmp_path)))
+    assert "charge#9.lost" in err and "till.charge#2" in err, "its first clean run has told the calls"
+    written = tomllib.loads((folder / "probe.toml").read_text())
+    assert (shlex.split(written["agent"]), written["mcp"], written["store"]) == (
+        by_hand["agent"],
+        by_hand["mcp"],
+        by_hand["store"],
+    )
+    assert "for another command" in refused(bench(folder, "probe", "--yes", "--", "python", "other.py"))
+
+
+def test_no_file_is_written_of_an_agent_that_fails(tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text("raise SystemExit('no such account')")
+    err = refused(bench(tmp_path, "probe", "--yes", "--", sys.executable, "agent.py"))
+    assert "ended with exit code 1, and printed last: no such account" in err and not (tmp_path / "probe.toml").exists()
+    code, out, _ = bench(tmp_path, "probe", "--init", "--yes", "--", sys.executable, "agent.py")
+    assert code == 0 and out.count("BEWARE") == 1 and "no such account" in (tmp_path / "probe.toml").read_text()
 
 
 def test_a_dry_run_says_what_it_would_do_and_starts_nothing(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bench.common.errors import ConfigError
-from bench.probe.run.init import write_probe_file
+from bench.probe.run.init import draft_of, static_tables, write_probe_file
 from bench.probe.run.probe_file import ProbeFile, ProbeSettings
 
 CONFIG = {"mcpServers": {"shop": {"command": "python", "args": ["shop.py", "data/orders.db"]}}}
@@ -23,8 +23,9 @@ def database(path: Path) -> None:
         made.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY)")
 
 
-def written(folder: Path, **environment: str) -> str:
-    return write_probe_file(folder / "probe.toml", environment, folder / "home")
+def written(folder: Path, *command: str, **environment: str) -> str:
+    draft = draft_of(folder, environment, folder / "home", command)
+    return write_probe_file(folder / "probe.toml", static_tables(draft))
 
 
 def test_the_commonest_case_is_whole_and_has_no_more_than_fifteen_lines(
@@ -95,7 +96,7 @@ def test_the_address_of_a_database_is_named_and_never_written(tmp_path: Path) ->
 def test_a_line_end_in_a_files_name_writes_no_key(tmp_path: Path) -> None:
     (tmp_path / 'x\n[[store]]\nfolder = "home"\nin_place = true\n#.py').write_text("import openai\n")
     read = tomllib.loads(written(tmp_path))
-    assert read.keys() == {"agent", "store"} and read["store"] == [{}]
+    assert read.keys() == {"agent"}
 
 
 def test_a_folder_with_nothing_gets_lines_that_say_what_to_write(tmp_path: Path) -> None:
@@ -141,3 +142,24 @@ def test_the_place_of_a_config_stands_only_in_the_command_of_an_agent_that_reads
     (tmp_path / name).write_text(program)
     text = written(tmp_path)
     assert tomllib.loads(text)["agent"] == agent and ("let it take the path" in text) == ("{mcp}" not in agent)
+
+
+def test_a_login_in_an_address_of_a_dotenv_file_is_not_written(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(
+        "OPENAI_BASE_URL=https://me:secret-word@proxy.example/v1\nDATABASE_URL=postgres://me:secret-word@h/db\n"
+    )
+    text = written(tmp_path)
+    assert "secret-word" not in text and 'url = "$OPENAI_BASE_URL"' in text and '# postgres = "$DATABASE_URL"' in text
+
+
+def test_the_command_that_is_given_is_the_agents_and_the_config_that_it_names_is_its_own(tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text(json.dumps(CONFIG))
+    (tmp_path / ".mcp.json").write_text(json.dumps(CONFIG))
+    values = tomllib.loads(written(tmp_path, "python", "my agent.py", "--mcp=other.json"))
+    assert values["agent"] == "python 'my agent.py' --mcp=other.json" and values["mcp"] == "other.json"
+
+
+def test_a_config_that_cannot_be_read_is_named_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / ".mcp.json").write_text("{")
+    text = written(tmp_path)
+    assert "it is no JSON" in text and "mcp" not in tomllib.loads(text)

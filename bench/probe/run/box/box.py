@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import bench
 from bench.common.errors import ConfigError, one_line
+from bench.probe.run.box.frameworks import FileForm
 from bench.probe.run.box.inside import BoxPlan, BoxSide
 from bench.probe.run.box.loopback import SocketPlace
+from bench.probe.run.box.written import WrittenFile
 
 if TYPE_CHECKING:
     from bench.probe.run.witness.path_store import PathStore
@@ -178,6 +180,16 @@ class Box:
         it is in which an agent keeps what it knows; "" if it is no such file."""
         paths: dict[str, str] = self._ask("paths_written")
         return paths
+
+    def files_written(self) -> list[WrittenFile]:
+        """Return what was written or removed outside of the stores since `renew`, with what it held and holds."""
+        files: list[WrittenFile] = self._ask("files_written")
+        return files
+
+    def form(self, path: Path) -> FileForm:
+        """Return what is known of a file in the box by its form."""
+        form: FileForm = self._ask("form", path)
+        return form
 
     def forget(self) -> None:
         """Have the files in which an agent keeps what it knows as they were at first. Nothing may run in the box."""

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from bench.common.files import opened
@@ -29,22 +30,56 @@ class FrameworkFile:
     columns  `TABLE.COLUMN` of an SQLite database, all of which it has; () for a file of JSON
     keys     keys of an object, all of which it has; for a list its first object
     values   what some of these keys hold, one of them each
+    more     patterns of further tables that the framework makes in such a database
     """
 
     whose: str
     columns: Sequence[str] = ()
     keys: Sequence[str] = ()
     values: Mapping[str, Sequence[str]] | None = None
+    more: Sequence[str] = ()
+
+    def has(self, table: str) -> bool:
+        """Return whether a table of such a database is the framework's."""
+        named = any(column.startswith(f"{table}.") for column in self.columns)
+        return named or any(fnmatchcase(table, pattern) for pattern in self.more)
+
+
+@dataclass(frozen=True)
+class FileForm:
+    """What is known of a file by its form.
+
+    is_database  whether it is one of SQLite
+    whose        whose file it is in which an agent keeps what it knows, in words; "" if no framework known here writes such
+    tables       the tables of this framework, and `others` all others
+    """
+
+    is_database: bool = False
+    whose: str = ""
+    tables: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
 
 KNOWN = (
-    FrameworkFile("LangGraph's checkpoints", ("checkpoints.checkpoint_ns", "writes.checkpoint_ns")),
+    FrameworkFile(
+        "LangGraph's checkpoints",
+        ("checkpoints.checkpoint_ns", "writes.checkpoint_ns"),
+        more=("checkpoint_*", "store", "store_*"),
+    ),
     FrameworkFile("LangGraph's store", ("store.prefix", "store_migrations.v")),
-    FrameworkFile("a session of OpenAI's Agents SDK", ("agent_sessions.session_id", "agent_messages.message_data")),
+    FrameworkFile(
+        "a session of OpenAI's Agents SDK",
+        ("agent_sessions.session_id", "agent_messages.message_data"),
+        more=("message_structure", "turn_usage", "branch_reservations", "session_clear_generations"),
+    ),
     FrameworkFile("CrewAI's checkpoints", ("checkpoints.branch", "checkpoints.parent_id")),
-    FrameworkFile("CrewAI's states of flows", ("flow_states.flow_uuid", "flow_states.state_json")),
-    FrameworkFile("sessions of Google's ADK", ("sessions.app_name", "events.app_name", "app_states.app_name")),
-    FrameworkFile("Agno's sessions", ("agno_sessions.session_id", "agno_sessions.session_data")),
+    FrameworkFile("CrewAI's states of flows", ("flow_states.flow_uuid", "flow_states.state_json"), more=("pending_feedback",)),
+    FrameworkFile(
+        "sessions of Google's ADK",
+        ("sessions.app_name", "events.app_name", "app_states.app_name"),
+        more=("user_states", "adk_internal_metadata"),
+    ),
+    FrameworkFile("Agno's sessions", ("agno_sessions.session_id", "agno_sessions.session_data"), more=("agno_*",)),
     FrameworkFile(
         "AutoGen's state",
         keys=("type", "version"),
@@ -69,6 +104,21 @@ def whose_memory(path: Path) -> str:
             value = value[0] if isinstance(value, list) and value else value
             return next((each.whose for each in KNOWN if isinstance(value, dict) and _is_such(each, value)), "")
     return ""
+
+
+def form_of(path: Path) -> FileForm:
+    """Return what is known of a file by its form."""
+    with suppress(OSError, sqlite3.Error):
+        with opened(path) as file:
+            is_database = file.read(len(SQLITE)) == SQLITE
+        whose = whose_memory(path)
+        if not is_database:
+            return FileForm(whose=whose)
+        known = next((each for each in KNOWN if each.whose == whose), None)
+        tables = sorted({column.partition(".")[0] for column in _columns(path)} - {"sqlite_sequence"})
+        kept = tuple(table for table in tables if known and known.has(table))
+        return FileForm(is_database, whose, kept, tuple(table for table in tables if table not in kept))
+    return FileForm()
 
 
 def _columns(path: Path) -> frozenset[str]:

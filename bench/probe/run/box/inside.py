@@ -25,8 +25,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from bench.probe.run.box import kernel
-from bench.probe.run.box.frameworks import whose_memory
+from bench.probe.run.box.frameworks import FileForm, form_of, whose_memory
 from bench.probe.run.box.loopback import LoopbackNetwork, SocketPlace
+from bench.probe.run.box.written import WrittenFile, written_file
 from bench.probe.run.witness.place import remove_tree
 
 if TYPE_CHECKING:
@@ -216,6 +217,14 @@ class Inside:
         """Return the paths outside of the stores at which something was written or removed, each with whose file it is in which
         an agent keeps what it knows; "" if it is no such file. Journals of a database are not named beside it."""
         return {str(path): whose_memory(path) for path in sorted(dict(islice(self._written(), MOST_TOLD)))}
+
+    def files_written(self) -> list[WrittenFile]:
+        """Return what was written or removed outside of the stores, with what it held and holds."""
+        return [written_file(*each) for each in sorted(dict(islice(self._written(), MOST_TOLD)).items())]
+
+    def form(self, path: Path) -> FileForm:
+        """Return what is known of a file by its form."""
+        return form_of(path)
 
     def forget(self) -> None:
         """Have the files in which an agent keeps what it knows as they were at first."""

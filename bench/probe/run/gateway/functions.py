@@ -35,7 +35,9 @@ FUNCTION = "function"
 LOOPBACK = "127.0.0.1"
 LONGEST, LARGEST = 2**26, 2**20
 """Bytes of a line, and of an answer that can be given again."""
-WITHOUT_CALL = frozenset(("token", "hello", "notice", "refused"))
+WITHOUT_CALL = frozenset(("token", "hello", "notice", "refused", "seen"))
+MOST_SEEN = 1000
+"""The most facts of an agent's processes that are kept."""
 LATE = "The call timed out."
 WHAT_TO_DO = 'write what acts as functions = ["MODULE:FUNCTION"], or give it to the agent over MCP or HTTP'
 
@@ -45,13 +47,16 @@ class FunctionDoor:
 
     desk        the objects that all doors share
     functions   `MODULE:FUNCTION` of what the owner names
+    watched     whether the agent's processes tell which MCP servers they start
     refused     why a function that the owner names cannot be wrapped, a line each
+    seen        what these processes told: its kind (`framework` that is loaded, server that was `served`), and what it was
     """
 
     _failed: Exception | None
 
-    def __init__(self, desk: Desk, functions: tuple[str, ...]):
-        self._desk, self._token = desk, token_urlsafe(24)
+    def __init__(self, desk: Desk, functions: tuple[str, ...], *, watched: bool = False):
+        self._desk, self._token, self._watched = desk, token_urlsafe(24), watched
+        self.seen = dict[tuple[str, str], None]()
         self._tools = tools_of(functions)
         self._links = dict[asyncio.Task[None], asyncio.StreamWriter]()
         self._pythons, self._failed = set[str](), None
@@ -72,9 +77,9 @@ class FunctionDoor:
 
     def variables(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the variables by which the agent's Python finds the door."""
-        given = json.dumps({"port": self._port, "token": self._token, "functions": self._tools})
+        settings = {"port": self._port, "token": self._token, "functions": self._tools, "watched": self._watched}
         path = os.pathsep.join(filter(None, (str(LOADER), environment.get("PYTHONPATH", ""))))
-        return {VARIABLE: given, "PYTHONPATH": path}
+        return {VARIABLE: json.dumps(settings), "PYTHONPATH": path}
 
     def unentered(self) -> str:
         """Return what to do if no call came."""
@@ -114,6 +119,9 @@ class FunctionDoor:
                     self._pythons.add(str(message["hello"]))
                 elif "refused" in message:
                     self.refused.append(str(message["refused"]))
+                elif "seen" in message:
+                    if len(self.seen) < MOST_SEEN:
+                        self.seen[str(message["seen"]), str(message.get("what"))] = None
                 elif "notice" in message:
                     self._desk.gate().noticed(FUNCTION, str(message["notice"]))
                 else:

@@ -89,7 +89,7 @@ class Gateway:
         self.life, self.calls = 1, 0
         self._doors = [{server.name: KnownServer(server.name, "mcp_stdio") for server in c.servers} for c in subject.configs]
         self._listener = AgentListener(lambda: self.gate, self.number, lambda: self.life)
-        self.functions = FunctionDoor(desk, subject.functions or ())
+        self.functions = FunctionDoor(desk, subject.functions or (), watched=subject.watched)
         self._addresses: dict[str, str] = {}
         """Variables of the agent -> addresses of the gateway."""
         self._urls: list[dict[str, str]] = [{} for _ in subject.configs]
@@ -192,6 +192,11 @@ class Gateway:
         ours = (self._folder / "gateway", *self.sockets.values(), *map(self._copy, range(len(self._subject.configs))))
         for path in ours:
             path.unlink(missing_ok=True)
+
+    @property
+    def seen(self) -> Sequence[tuple[str, str]]:
+        """What the agent's Pythons told of what they load and start, without what is the gateway's own."""
+        return [(kind, what) for kind, what in self.functions.seen if str(SHIM) not in what]
 
     @property
     def handshakes(self) -> Mapping[str, dict[str, Any]]:

@@ -133,6 +133,7 @@ class Subject:
     remembers  whether one of its stores is the agent's memory
     passes     hosts and ports to which bytes are passed on from the box's network, and no call is seen
     functions  `MODULE:FUNCTION` of tools in the agent's own process, besides those of frameworks; None: none are sought
+    watched    whether the agent's Pythons tell which MCP servers they start
     """
 
     name: str
@@ -151,6 +152,7 @@ class Subject:
     remembers: bool = False
     functions: tuple[str, ...] | None = None
     passes: tuple[tuple[str, int], ...] = ()
+    watched: bool = False
 
     @property
     def goes_on(self) -> bool:

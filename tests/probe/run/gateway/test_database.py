@@ -550,8 +550,8 @@ def test_bytes_are_equal_on_both_sides(shop: Shop) -> None:
             await far.serve(reader, writer)
             ends.set()
 
-        await asyncio.start_unix_server(near.serve, folder / ".s.PGSQL.1")
-        await asyncio.start_unix_server(record, folder / ".s.PGSQL.2")
+        ways = ((near.serve, ".s.PGSQL.1"), (record, ".s.PGSQL.2"))
+        servers = [await asyncio.start_unix_server(serve, folder / name) for serve, name in ways]
         store = Beside("shop", "dbname=till", Encoding(frozenset(), b""), {}, is_door=True)
         door = DatabaseDoor(store.server_and_names()[0], [store], desk)
         door.counts = True
@@ -559,6 +559,8 @@ def test_bytes_are_equal_on_both_sides(shop: Shop) -> None:
         async with door.open(folder / ".s.PGSQL.3", listening):
             await asyncio.to_thread(every_form, f"host={folder} port=1 user=tester dbname=till")
             await ends.wait()
+        for each in servers:
+            each.close()
 
     with TemporaryDirectory(prefix="pg-") as place, socket.socket(socket.AF_UNIX) as listening:
         folder = Path(place)

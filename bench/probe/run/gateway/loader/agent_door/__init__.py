@@ -8,6 +8,7 @@ import json
 from .door import Door
 from .frameworks import PLACES
 from .imports import ImportHook
+from .watching import watch
 
 hook: ImportHook
 
@@ -16,9 +17,13 @@ def open_door(given: str) -> None:
     """Open the door.
 
     Args:
-        given: JSON with the gateway's port, the token, and `MODULE:FUNCTION` of what is named, each with its tool's name.
+        given: JSON with the gateway's port, the token, `MODULE:FUNCTION` of what is named, each with its tool's name, and
+            whether this process is `watched`.
     """
     global hook  # noqa: PLW0603  an interpreter has one
     settings = json.loads(given)
-    hook = ImportHook(Door(settings["port"], settings["token"]), settings["functions"], PLACES)
+    door = Door(settings["port"], settings["token"])
+    hook = ImportHook(door, settings["functions"], PLACES)
     hook.install()
+    if settings["watched"]:
+        watch(door)

@@ -129,6 +129,7 @@ class ImportHook:
             if place.module == module.__name__:
                 try:
                     place.wrap(module, partial(around, self._door))
+                    self._door.tell({"seen": "framework", "what": place.tried.split()[0]})
                 except (AttributeError, TypeError) as error:
                     what = f"the tools of {place.module} are not seen: this version of it is not known ({error})"
                     self._door.tell({"notice": what})

@@ -1,0 +1,192 @@
+"""One run of an agent in a box, without a fault: what it writes, calls and reaches there is what a `probe.toml` has to name."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.common.digests import digest_of
+from bench.probe.run.box.box import Box
+from bench.probe.run.box.frameworks import FileForm
+from bench.probe.run.box.written import WrittenFile
+from bench.probe.run.course import AgentCourse
+from bench.probe.run.gateway.journal import text_of
+from bench.probe.run.gateway.subject import Subject
+from bench.probe.run.runner import Worker
+from bench.probe.run.running import work_folder
+from bench.probe.run.secrets import Secrets
+from bench.probe.run.volatile import Masks
+from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings
+from bench.probe.run.witness.path_store import StoresBox
+from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.rows import Encoding
+from bench.probe.run.witness.stores import Stores
+from bench.record.probe.events import GatewayCall
+from bench.record.probe.rows import RowDifference, StoreReading
+from bench.wire.processes.tail import last_line
+
+LAYER = ""
+"""The store's name of a file in the box; a database has one of its own."""
+
+
+@dataclass(frozen=True)
+class WatchedFile:
+    """A file that was written, made or removed.
+
+    path         where it stands; a database stands for its journals
+    was, is_now  whether it was there at first, and is there at the end
+    form         what is known of it by its form
+    """
+
+    path: Path
+    was: bool
+    is_now: bool
+    form: FileForm
+
+
+@dataclass(frozen=True)
+class WatchedRun:
+    """What was seen.
+
+    course   the calls, how the agent ended, and what it printed
+    files    what it wrote outside of `/tmp` and its like
+    seen     what its Pythons told: kind -> what, in their order
+    servers  the MCP servers over stdio that were started
+    """
+
+    course: AgentCourse
+    files: Sequence[WatchedFile]
+    seen: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    servers: frozenset[str] = frozenset()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the agent came to its end, and says that all is well."""
+        return self.course.code == 0 and self.course.in_time
+
+    @property
+    def ended(self) -> str:
+        """How the run ended, in words."""
+        how = f"ended with exit code {self.course.code}" if self.course.in_time else "did not end in time"
+        printed = last_line(self.course.texts.get(self.course.printed or "", "")) or "nothing"
+        return f"the one run that was watched {how}, and printed last: {printed}"
+
+    @property
+    def summary(self) -> str:
+        """The comment that stands first in the file."""
+        if self.is_whole:
+            return f"Each line says what was seen in one run, which took {self.course.seconds:.1f} s."
+        return f"BEWARE, more may be missing here: {self.ended}"
+
+    def acting(self, files: Collection[Path]) -> Iterator[tuple[GatewayCall, bool]]:
+        """Yield each call of a tool, and whether one of these files, or a row of a database, changed in its time."""
+        for call in self.course.calls:
+            changed = (row for each in self.course.readings if call.number in each.calls for row in each.changed)
+            if call.door_kind != "model" and call.continues is None:
+                yield call, any(row.store != LAYER or Path(row.key) in files for row in changed)
+
+
+class LayerWitness:
+    """All that is written in the box, as a store: a row for each file. It has no copy, and is reset with the box."""
+
+    name = LAYER
+    replaces: Mapping[str, str] = {}
+    environment: Mapping[str, str] = {}
+
+    def __init__(self) -> None:
+        self.box: Box | None = None
+
+    def make(self) -> None:
+        """Make nothing."""
+
+    def reset(self) -> None:
+        """Reset nothing."""
+
+    def read(self, most: int) -> StoreReading:
+        """Return the digest of what is written, and a row for each file."""
+        files = self.box.files_written() if self.box else []
+        rows = [_row(file) for file in files if file.first != file.now]
+        digest = digest_of(text_of([[row.key, dict(row.after or {})] for row in rows]))
+        return StoreReading(digest, tuple(rows[:most]), max(0, len(rows) - most))
+
+    def snapshot(self, most: int) -> Callable[[], StoreReading]:
+        """Return the function that returns what was read now."""
+        reading = self.read(most)
+        return lambda: reading
+
+    def stamp(self) -> Hashable:
+        """Return None: nobody can tell whether something was written."""
+        return None
+
+    def recheck(self) -> None:
+        """All of it is read each time."""
+
+    def has_changed(self, *, surely: bool = False) -> bool:
+        """Return False: it has no original."""
+        del surely
+        return False
+
+    def keep_backup(self) -> str:
+        """Return nothing, since there is no original."""
+        return ""
+
+    def remove(self) -> None:
+        """Remove nothing."""
+
+
+class _WatchedStores(Stores):
+    """What is written in the box, and copies of databases on servers."""
+
+    def __init__(self, databases: Sequence[StoreSettings], settle: float):
+        encoding, self.layer = Encoding(), LayerWitness()
+        copies = [STORE_KINDS[each.kind].make(each, work_folder(), encoding) for each in databases]
+        super().__init__([self.layer, *copies], settle, encoding)
+        self.is_boxed = True
+
+    def enter(self, box: StoresBox) -> None:
+        """Have what is written in this box."""
+        super().enter(box)
+        assert isinstance(box, Box)
+        self.layer.box = box
+
+
+async def watch(
+    subject: Subject, databases: Sequence[StoreSettings], secrets: Secrets, environment: Mapping[str, str] = os.environ
+) -> WatchedRun:
+    """Run the agent once, in a box, and return what was seen.
+
+    Args:
+        subject: The agent, with all through which it may act.
+        databases: Databases on servers, of which it gets copies.
+        secrets: What nothing that is kept may contain.
+        environment: The owner's variables.
+
+    Raises:
+        NoBox: There is no box here.
+        ConfigError: The agent cannot be started, or a database cannot be copied.
+    """
+    stores = _WatchedStores(databases, subject.settle)
+    worker = Worker(subject, stores, Place(work_folder(), "watched"), secrets, environment)
+    async with worker:
+        course = await worker.run(Masks(), name="the watched run")
+        box = stores.layer.box
+        assert box
+        written = await asyncio.to_thread(box.files_written)
+        files = [
+            WatchedFile(file.path, file.first is not None, file.now is not None, await asyncio.to_thread(box.form, file.path))
+            for file in written
+            if file.first != file.now
+        ]
+        seen = defaultdict[str, list[str]](list)
+        for kind, what in worker.seen:
+            seen[kind].append(secrets.blot(what))
+        return WatchedRun(course, files, seen, frozenset(name for name, known in worker.handshakes.items() if known))
+
+
+def _row(file: WrittenFile) -> RowDifference:
+    before, after = ({"content": content} if content is not None else None for content in (file.first, file.now))
+    return RowDifference(LAYER, "", str(file.path), before, after)

@@ -1,0 +1,159 @@
+"""A watched run shows what a `probe.toml` has to name, and changes nothing of its owner's."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from till import HERE, till
+
+from bench.probe.run.box.box import NoBox
+from bench.probe.run.found import watched_tables
+from bench.probe.run.init import AgentDraft, draft_of, write_probe_file
+from bench.probe.run.probe_file import ProbeFile
+from bench.probe.run.secrets import Secrets
+from bench.probe.run.watch import WatchedRun, watch
+
+SESSIONS = """
+    CREATE TABLE agent_sessions (session_id TEXT); CREATE TABLE agent_messages (message_data TEXT);
+    CREATE TABLE bills (cents INTEGER)
+"""
+
+
+class Answers(BaseHTTPRequestHandler):
+    """A model and a service, both of which answer an empty object."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Written:
+    """A file that `--init` wrote: its text and values, and the folder."""
+
+    folder: Path
+    text: str
+    values: dict[str, Any]
+    run: WatchedRun
+
+    def why(self, begins: str) -> str:
+        """The comment of the line that begins so."""
+        (line,) = [line for line in self.text.splitlines() if line.startswith(begins)]
+        return line.rpartition("  # ")[2]
+
+
+def watched(draft: AgentDraft, environment: dict[str, str]) -> WatchedRun:
+    subject, databases = draft.watched(unasked=True)
+    try:
+        return asyncio.run(watch(subject, databases, Secrets(()), environment))
+    except NoBox as error:
+        pytest.skip(f"there is no box here: {error}")
+
+
+def database(path: Path, script: str) -> None:
+    with closing(sqlite3.connect(path)) as made, made:
+        made.executescript(script)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "probe.toml"}
+
+
+@pytest.fixture(scope="module")
+def clerk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
+    """The file on an agent that uses all that can be seen."""
+    folder, home = tmp_path_factory.mktemp("clerk"), tmp_path_factory.mktemp("home")
+    till(folder, "")
+    (folder / "clerk.py").write_bytes((HERE / "clerk.py").read_bytes())
+    database(folder / "mixed.db", SESSIONS)
+    database(folder / "read.db", "CREATE TABLE bills (cents INTEGER)")
+    for name, text in (("notes/ledger.txt", "rent 800\n"), ("desk/draft.txt", "Dear Ada")):
+        (folder / name).parent.mkdir()
+        (folder / name).write_text(text)
+    before = content(folder)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}"
+    (folder / ".env").write_text(f'OPENAI_BASE_URL="{url}/v1"\n')
+    environment = {**os.environ, "HOME": str(home), "SHOP_URL": url}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(home))
+        draft = draft_of(folder, environment, home, (sys.executable, "clerk.py", ".mcp.json"))
+        run = watched(draft, environment)
+    server.shutdown()
+    server.server_close()
+    assert {**content(folder)} == {**before, str(folder / ".env"): (folder / ".env").read_bytes()}, "it worked on copies"
+    assert [*home.iterdir()] == []
+    text = write_probe_file(folder / "probe.toml", watched_tables(draft, run), run.summary)
+    yield Written(folder, text, tomllib.loads(text), run)
+
+
+def test_the_run_came_to_its_end_and_the_file_is_one(clerk: Written) -> None:
+    assert clerk.run.is_whole, clerk.run.summary
+    assert ProbeFile.model_validate(clerk.values).agent == f"{sys.executable} clerk.py .mcp.json"
+
+
+def test_the_stores_are_what_changed_each_by_its_kind(clerk: Written) -> None:
+    stores = [store for store in clerk.values["store"] if "memory" not in store]
+    assert sorted(stores, key=str) == sorted(
+        [
+            {"sqlite": "shop.db"},
+            {"sqlite": "mixed.db", "ignore": ["agent_messages", "agent_sessions"]},
+            {"file": "notes/ledger.txt"},
+            {"folder": "desk"},
+        ],
+        key=str,
+    )
+
+
+def test_what_frameworks_keep_is_memory(clerk: Written) -> None:
+    assert {store["memory"] for store in clerk.values["store"] if "memory" in store} == {"thread.db", "state.json"}
+    assert "LangGraph's checkpoints" in clerk.why('memory = "thread.db"') and "AutoGen" in clerk.why('memory = "state.json"')
+
+
+def test_what_no_store_can_be_is_a_comment_that_says_why(clerk: Written) -> None:
+    assert "makes this database itself" in clerk.why('# [[store]] sqlite = "made.db"')
+    assert "did not change" in clerk.why('# [[store]] sqlite = "read.db"')
+    assert "report.txt" in clerk.text and '"~/.cache/page.html"' in clerk.text and "~/.clerk/known.txt" in clerk.text
+
+
+def test_servers_services_and_the_model_are_told_with_their_calls(clerk: Written) -> None:
+    assert clerk.values["mcp"] == ".mcp.json" and "till got 3 calls" in clerk.why("mcp = ")
+    assert clerk.values["service"] == [{"name": "shop", "variable": "SHOP_URL", "url": "$SHOP_URL"}]
+    url = (clerk.folder / ".env").read_text().split('"')[1]
+    assert clerk.values["model"] == {"variables": ["OPENAI_BASE_URL"], "url": url, "dialect": "responses"}
+    assert "1 request to /responses at 127.0.0.1" in clerk.why("variables = ")
+
+
+def test_a_tool_that_the_model_is_offered_and_the_code_defines_is_a_function(clerk: Written) -> None:
+    assert clerk.values["functions"] == ["clerk:refund"]
+
+
+def test_what_changed_no_store_is_no_read_by_that_alone(clerk: Written) -> None:
+    assert "reads" not in clerk.values  # `balance` claims it, and `ring` may act where no witness looks
+    assert '"till.ring"' in clerk.text and '"shop.POST /payments"' in clerk.text
+    assert "till.balance" not in clerk.text and "till.charge" not in clerk.text
+
+
+def test_a_host_that_was_refused_is_told_with_what_to_write(clerk: Written) -> None:
+    assert 'remote = ["far.invalid"]' in clerk.why('# "far.invalid:443"')
+    assert clerk.run.course.refused == ("far.invalid:443",)
