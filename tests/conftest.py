@@ -14,7 +14,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-from undrawn import leave_undrawn
+from undrawn import leave_undrawn, leave_unmade
 
 FOLDER = Path(__file__).parent
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each core has a worker of its own, which loads numpy later than this
@@ -100,3 +100,9 @@ def _git_is_asked_once() -> None:
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures are made, and their files left empty."""
     leave_undrawn(monkeypatch.setattr)
+
+
+@pytest.fixture
+def unmade(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures have a name, a title and a caption, and nothing else."""
+    leave_unmade(monkeypatch.setattr)

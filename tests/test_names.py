@@ -6,7 +6,9 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -30,11 +32,7 @@ RECORDED = {("bench/record/worlds/events.py", "said")}
 
 
 def test_no_variable_and_no_function_has_a_name_that_says_nothing() -> None:
-    names = {
-        (place(path), name): line
-        for path in (*CODE, *TESTS)
-        for name, line in bound_in(ast.parse(path.read_text(encoding="utf-8")))
-    }
+    names = {(place(path), name): line for path in (*CODE, *TESTS) for name, line in read(path).bound}
     empty = {key: line for key, line in names.items() if key[1].strip("_") in EMPTY and key not in RECORDED}
     assert len(names) > 5000
     assert not empty, "\n".join(f"{path}:{line}: name '{name}' by what it holds" for (path, name), line in empty.items())
@@ -43,7 +41,7 @@ def test_no_variable_and_no_function_has_a_name_that_says_nothing() -> None:
 def test_no_two_types_share_a_name() -> None:
     homes: dict[str, set[str]] = defaultdict(set)
     for path in CODE:
-        for name in types_in(ast.parse(path.read_text(encoding="utf-8"))):
+        for name in read(path).types:
             homes[name].add(place(path))
     shared = {name: paths for name, paths in homes.items() if len(paths) > 1}
     assert len(homes) > 500
@@ -51,14 +49,7 @@ def test_no_two_types_share_a_name() -> None:
 
 
 def test_no_docstring_begins_with_a_word_that_leans_on_another() -> None:
-    leaning = [
-        f"{place(path)}:{node.lineno}: {text.splitlines()[0]}"
-        for path in CODE
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        and (text := ast.get_docstring(node))
-        and text.split()[0] in LEANING
-    ]
+    leaning = [f"{place(path)}:{line}: {text}" for path in CODE for line, text in read(path).leaning]
     assert not leaning, "\n".join((*leaning, "begin with what it is, or with what it does"))
 
 
@@ -85,7 +76,7 @@ def test_no_docstring_begins_with_a_word_that_leans_on_another() -> None:
     ],
 )
 def test_a_name_is_seen_however_it_is_bound(source: str) -> None:
-    assert "found" in {name for name, _ in bound_in(ast.parse(source))}
+    assert "found" in {name for name, _ in bound_in(ast.walk(ast.parse(source)))}
 
 
 def test_a_class_and_an_alias_are_types_and_a_variable_or_a_type_variable_is_none() -> None:
@@ -95,13 +86,35 @@ def test_a_class_and_an_alias_are_types_and_a_variable_or_a_type_variable_is_non
     assert set(types_in(ast.parse(source))) == {"Row", "Key", "Outer"}
 
 
+class Names(NamedTuple):
+    """What a file binds, with lines; its types; and the first lines of docstrings that lean on another word, with lines."""
+
+    bound: list[tuple[str, int]]
+    types: list[str]
+    leaning: list[tuple[int, str]]
+
+
+@cache
+def read(path: Path) -> Names:
+    """Return the names of a file, which is parsed once for all tests."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = list(ast.walk(tree))
+    texts = (
+        (node.lineno, text)
+        for node in nodes
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and (text := ast.get_docstring(node))
+    )
+    leaning = [(line, text.splitlines()[0]) for line, text in texts if text.split()[0] in LEANING]
+    return Names(list(bound_in(nodes)), list(types_in(tree)), leaning)
+
+
 def place(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def bound_in(tree: ast.AST) -> Iterator[tuple[str, int]]:
+def bound_in(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, int]]:
     """Yield each name that the code binds, with its line."""
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 yield name, node.lineno

@@ -11,6 +11,7 @@ from typing import Annotated, Any, cast
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
+from bench.cli.unread import end_unread, is_unread
 from bench.common.errors import BenchError, ConfigError, nearest, one_line
 
 FIRST = ("probe", "run", "report", "compare", "trace", "scorecard", "new", "check")
@@ -74,6 +75,10 @@ class SuggestingCommand(TyperCommand):
             except KeyboardInterrupt:
                 _say(f"{ctx.command_path}: stopped; no file is half written")
                 raise typer.Exit(exit_code(stop.by)) from None
+            except BrokenPipeError:
+                if is_unread():
+                    end_unread()
+                raise BenchError("a process or a server that it wrote to has gone (Broken pipe)") from None
 
 
 class CommandGroup(TyperGroup):
@@ -165,7 +170,11 @@ def run_command(app: typer.Typer, after_mistake: Callable[[], None]) -> None:
         sys.stdout.reconfigure(errors="backslashreplace")  # as standard error does with what it cannot encode
     try:
         code = app(prog_name="bench", standalone_mode=False)
-        sys.exit(code if isinstance(code, int) else 0)
+        sys.stdout.flush()
+    except SystemExit:  # also typer's, where its own words were not read
+        if is_unread():
+            end_unread()
+        raise
     except UsageMistake as error:
         _tell(error)
         after_mistake()
@@ -174,8 +183,11 @@ def run_command(app: typer.Typer, after_mistake: Callable[[], None]) -> None:
         _say(f"bench: {' '.join(str(error).split())}")
         sys.exit(2)
     except OSError as error:
+        if is_unread():
+            end_unread()
         _say(f"bench: {error.filename or 'a file cannot be written'}: {error.strerror or error}")
         sys.exit(2)
+    sys.exit(code if isinstance(code, int) else 0)
 
 
 def _say(line: str, stderr: bool = True) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from itertools import chain, groupby
 from operator import itemgetter
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from rich.cells import cell_len
 from rich.console import Console, Group
@@ -16,6 +16,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from bench.cli.unread import end_unread
 from bench.common.escaping import escape_terminal
 
 # It imports pandas; a command that shows no results should not wait for that.
@@ -94,6 +95,10 @@ class Terminal(Console):
         other = Terminal(wrapped=wrapped)
         other.file, other.width = self.file, width
         return other
+
+    def on_broken_pipe(self) -> NoReturn:
+        """End the command, since nobody reads what it prints. `rich` would exit with 1, which can be a verdict."""
+        end_unread()
 
     @contextmanager
     def showing_progress(self) -> Iterator[Callable[[str], None]]:

@@ -156,6 +156,7 @@ class ResponseRecord:
     tool_calls, options   as in the event of the call
     extra       digest of the provider's other fields; None for none
     usage_*     the provider's own count, of a reply or of a failure that was paid; None if it sent none
+    account     what told the account that was asked (`bench.run.openai.settings.account_of`); "" if it needs no key
     """
 
     model: str
@@ -183,6 +184,7 @@ class ResponseRecord:
     tool_calls: OptionalText = None
     options: OptionalText = None
     extra: OptionalText = None
+    account: str = ""
 
 
 def outcome_of(grade: Grade) -> Outcome:

@@ -142,7 +142,7 @@ def replay(recording: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return replay_of(recorded.name, folder, architectures=names, **once)
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("unmade")
 @pytest.mark.parametrize("recording", [SNAPSHOT], indirect=True, scope="module")
 def test_a_replay_gives_the_committed_tables_byte_for_byte(recording: str, replay: Run) -> None:
     """The paper's tables are committed in all formats, the others in Markdown."""
@@ -155,7 +155,7 @@ def test_a_replay_gives_the_committed_tables_byte_for_byte(recording: str, repla
     assert [name for name in committed if _of_the_run(made[name]) != _of_the_run(committed[name])] == []
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("unmade")
 @pytest.mark.parametrize("recording", short_and_long(REPLAYED), indirect=True, scope="module")
 def test_a_replay_gives_the_tables_of_the_committed_page(recording: str, replay: Run) -> None:
     made = contents_of(Results(replay)).page
@@ -219,7 +219,7 @@ def assert_all_is_accounted_for(run: Run) -> None:
     assert (accounts == run.trials["tokens"]).all()
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("unmade")
 @pytest.mark.parametrize(
     "report", [pytest.param(name, marks=pytest.mark.endurance) if name in LONG else name for name in recorded_reports()]
 )

@@ -22,14 +22,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sabotage import Sabotage
-from undrawn import leave_undrawn
+from undrawn import leave_unmade
 
 from bench.cli.authoring.new import new_scenario
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["tests.support.preloaded"])
 UNDRAWN = {"TESTS_UNDRAWN": "1"}
-"""A variable for a forked command whose report's words matter: its figures are made, and not rendered."""
+"""A variable for a forked command whose report's words matter: its figures are left empty."""
 Ended = tuple[int, str, str]
 """Exit code, standard output, standard error."""
 
@@ -130,7 +130,7 @@ def _work(folder: Path, words: tuple[str, ...], variables: Mapping[str, str], to
     sys.argv = ["bench", *words]
     sys.path[:] = [entry for entry in sys.path if entry]
     if UNDRAWN.items() <= variables.items():
-        leave_undrawn(setattr)
+        leave_unmade(setattr)
     if before:
         before()
     main()

@@ -3,17 +3,13 @@
 import json
 import os
 import sys
-import urllib.error
-import urllib.request
 from typing import Any
 
-OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+import small_http
 
 
 def post(address: str, body: dict[str, Any]) -> dict[str, Any]:
-    request = urllib.request.Request(address, json.dumps(body).encode(), {"Content-Type": "application/json"})
-    with OPENER.open(request, timeout=5) as answer:
-        return dict(json.loads(answer.read()))
+    return dict(json.loads(small_http.ask(address, json.dumps(body).encode(), timeout=5)))
 
 
 def ask(messages: list[dict[str, str]]) -> str:

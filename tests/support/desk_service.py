@@ -8,40 +8,31 @@ it is done once the last message tells of a payment; told of an error, it asks f
 """
 
 import json
+import os
 import sqlite3
 import sys
-import uuid
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from small_http import Message, serve
 
 ROLE, PORT = sys.argv[1], int(sys.argv[2])
 
 
-class Desk(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+def answer(request: Message) -> tuple[int, bytes]:
+    return 200, json.dumps(listed() if request.words[0] == "GET" else done(json.loads(request.content))).encode()
 
-    def do_GET(self) -> None:
-        with sqlite3.connect(sys.argv[3]) as database:
-            self.answer({"payments": database.execute("SELECT id, amount FROM payments").fetchall()})
 
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.answer(replied(body) if ROLE == "model" else paid(body))
+def listed() -> dict[str, Any]:
+    with sqlite3.connect(sys.argv[3]) as database:
+        return {"payments": database.execute("SELECT id, amount FROM payments").fetchall()}
 
-    def answer(self, value: Any) -> None:
-        text = json.dumps(value).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
 
-    def log_message(self, *_: object) -> None:
-        pass
+def done(body: dict[str, Any]) -> dict[str, Any]:
+    return replied(body) if ROLE == "model" else paid(body)
 
 
 def paid(body: dict[str, Any]) -> dict[str, str]:
-    number = uuid.uuid4().hex
+    number = os.urandom(16).hex()
     with sqlite3.connect(sys.argv[3]) as database:
         database.execute("INSERT INTO payments VALUES (?, ?)", (number, body["amount"]))
         database.execute("INSERT INTO entries (payment) VALUES (?)", (number,))
@@ -54,4 +45,4 @@ def replied(body: dict[str, Any]) -> dict[str, Any]:
     return {"id": "r", "object": "chat.completion", "model": "m", "choices": [{"index": 0, "message": message}]}
 
 
-ThreadingHTTPServer(("127.0.0.1", PORT), Desk).serve_forever()
+serve(PORT, answer)

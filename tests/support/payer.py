@@ -32,17 +32,16 @@ import json
 import os
 import random
 import sqlite3
-import subprocess
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
-from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
+
+from small_http import Message, Refused, ask, serve
 
 TABLES = """
     CREATE TABLE payment (id INTEGER PRIMARY KEY, bill TEXT, cents INTEGER, key TEXT UNIQUE);
@@ -60,67 +59,48 @@ TABLES = """
 PAID = "SELECT count(*) FROM payment WHERE ? IN ('', bill)"
 
 
-class Handler(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        with sqlite3.connect(sys.argv[3], timeout=10) as database:
-            bill = self.path.partition("?")[2]
-            query = {"/balance": "SELECT cents FROM account", "/bill": "SELECT cents FROM bill"}.get(self.path, PAID)
+def answer(request: Message) -> tuple[int, bytes]:
+    method, address, _ = request.words
+    path, _, bill = address.partition("?")
+    with closing(sqlite3.connect(sys.argv[3], timeout=10, isolation_level=None)) as database:
+        if method == "GET":
+            query = {"/balance": "SELECT cents FROM account", "/bill": "SELECT cents FROM bill"}.get(path, PAID)
             [[paid]] = database.execute(query, (bill,) if query == PAID else ()).fetchall()
-        database.close()
-        content = str(paid).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def do_PUT(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        with sqlite3.connect(sys.argv[3], timeout=10) as database:
+            return 200, str(paid).encode()
+        asked = json.loads(request.content)
+        if method == "PUT":
             database.execute("INSERT OR REPLACE INTO bill VALUES ('b', ?)", (asked["cents"],))
-        database.close()
-        self.send_response(200)
-        self.send_header("Content-Length", "2")
-        self.end_headers()
-        self.wfile.write(b"{}")
+            return 200, b"{}"
+        return _posted(database, path, asked, request.headers.get("idempotency-key")), b"{}"
 
-    def log_message(self, *_: object) -> None:
-        pass
 
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        database = sqlite3.connect(sys.argv[3], timeout=10, isolation_level=None)
-        status = 200
-        if self.path == "/add":
-            [[text]] = database.execute("SELECT text FROM note").fetchall()
-            time.sleep(0.4 + 0.3 * (asked["line"] == "second"))
-            database.execute("UPDATE note SET text = ?", (f"{text}{asked['line']}. ",))
-        elif self.path == "/state":
-            version = asked.get("version", 0)
-            database.execute("UPDATE parcel SET state = ?, version = ? WHERE version <= ?", (asked["state"], version, version))
-        elif self.path == "/debit":
-            database.execute("UPDATE account SET cents = cents - ?", (asked["cents"],))
-        elif self.path == "/balance":
-            query = "UPDATE account SET cents = ? WHERE cents = coalesce(?, cents)"
-            status = 200 if database.execute(query, (asked["cents"], asked["was"])).rowcount else 409
-        elif self.path == "/settle":
-            query = "INSERT INTO payment (bill, cents) SELECT 'a', cents FROM bill WHERE cents = coalesce(?, cents)"
-            status = 200 if database.execute(query, (asked["shown"],)).rowcount else 409
-        else:
-            time.sleep(asked.get("seconds", 0))
-            cents = asked["cents"] if self.path == "/pay" else -asked["cents"]
-            key = self.headers.get("Idempotency-Key")
-            database.execute("INSERT OR IGNORE INTO payment (bill, cents, key) VALUES (?, ?, ?)", (asked["bill"], cents, key))
-        database.close()
-        self.send_response(status)
-        self.send_header("Content-Length", "2")
-        self.end_headers()
-        self.wfile.write(b"{}")
+def _posted(database: sqlite3.Connection, path: str, asked: dict[str, Any], key: str | None) -> int:
+    if path == "/add":
+        [[text]] = database.execute("SELECT text FROM note").fetchall()
+        time.sleep(0.4 + 0.3 * (asked["line"] == "second"))
+        database.execute("UPDATE note SET text = ?", (f"{text}{asked['line']}. ",))
+    elif path == "/state":
+        version = asked.get("version", 0)
+        database.execute("UPDATE parcel SET state = ?, version = ? WHERE version <= ?", (asked["state"], version, version))
+    elif path == "/debit":
+        database.execute("UPDATE account SET cents = cents - ?", (asked["cents"],))
+    elif path == "/balance":
+        query = "UPDATE account SET cents = ? WHERE cents = coalesce(?, cents)"
+        return 200 if database.execute(query, (asked["cents"], asked["was"])).rowcount else 409
+    elif path == "/settle":
+        query = "INSERT INTO payment (bill, cents) SELECT 'a', cents FROM bill WHERE cents = coalesce(?, cents)"
+        return 200 if database.execute(query, (asked["shown"],)).rowcount else 409
+    else:
+        time.sleep(asked.get("seconds", 0))
+        cents = asked["cents"] if path == "/pay" else -asked["cents"]
+        database.execute("INSERT OR IGNORE INTO payment (bill, cents, key) VALUES (?, ?, ?)", (asked["bill"], cents, key))
+    return 200
 
 
 def post(path: str, key: str = "", method: str = "POST", **content: Any) -> None:
-    headers = {"Idempotency-Key": key} if key else {}
-    request = urllib.request.Request(f"{os.environ['PAY_URL']}{path}", json.dumps(content).encode(), headers, method=method)
-    urllib.request.urlopen(request, timeout=1 if "brief" in sys.argv[1] else 3 if "hasty" in sys.argv[1] else 20).close()
+    headers = {"Idempotency_Key": key} if key else {}
+    timeout = 1 if "brief" in sys.argv[1] else 3 if "hasty" in sys.argv[1] else 20
+    ask(f"{os.environ['PAY_URL']}{path}", json.dumps(content).encode(), method, timeout, **headers)
 
 
 def is_paid(bill: str = "") -> bool:
@@ -146,18 +126,18 @@ def key_of(bill: str, mode: set[str]) -> str:
         return f"key of {bill}" if "keyed" in mode else ""
     journal = Path(os.environ["JOURNAL"])
     if not journal.exists():
-        journal.write_text(uuid4().hex, encoding="utf-8")
+        journal.write_text(os.urandom(16).hex(), encoding="utf-8")
     return f"{journal.read_text(encoding='utf-8')} {bill}"
 
 
 def pay(bill: str, mode: set[str]) -> None:
     key, failed = key_of(bill, mode), 0
     for _ in range(2):
-        key = uuid4().hex if "fresh" in mode else key
+        key = os.urandom(16).hex() if "fresh" in mode else key
         try:
             post("/pay", key, bill=bill, cents=500)
             break
-        except urllib.error.HTTPError:
+        except Refused:
             if "again" not in mode:
                 raise
             failed += 1
@@ -165,17 +145,31 @@ def pay(bill: str, mode: set[str]) -> None:
         post("/refund", bill=bill, cents=500)
 
 
-def add_notes(_: set[str]) -> None:
-    both = [threading.Thread(target=post, args=("/add",), kwargs={"line": line}) for line in ("first", "second")]
-    for thread in both:
+def at_once(*works: Callable[[], None]) -> None:
+    """Do all of it at the same time, and raise the first error."""
+    errors = list[OSError]()
+
+    def done(work: Callable[[], None]) -> None:
+        try:
+            work()
+        except OSError as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=done, args=(work,)) for work in works]
+    for thread in threads:
         thread.start()
-    for thread in both:
+    for thread in threads:
         thread.join()
+    if errors:
+        raise errors[0]
+
+
+def add_notes(_: set[str]) -> None:
+    at_once(*(partial(post, "/add", line=line) for line in ("first", "second")))
 
 
 def read(path: str) -> int:
-    with urllib.request.urlopen(f"{os.environ['PAY_URL']}{path}", timeout=10) as answer:
-        return int(answer.read())
+    return int(ask(f"{os.environ['PAY_URL']}{path}", method="GET", timeout=10))
 
 
 def debit(mode: set[str]) -> None:
@@ -186,7 +180,7 @@ def debit(mode: set[str]) -> None:
                 post("/debit", cents=500)
             else:
                 post("/balance", cents=was - 500, was=was if "swaps" in mode else None)
-        except urllib.error.HTTPError:
+        except Refused:
             continue
         print("Debited.")
         return
@@ -231,8 +225,7 @@ def pay_each(mode: set[str]) -> None:
     if "shuffled" in mode:
         random.shuffle(bills)
     if "parallel" in mode:
-        with ThreadPoolExecutor(2) as pool:
-            list(pool.map(pay, bills, [mode] * 2))
+        at_once(*(partial(pay, bill, mode) for bill in bills))
     else:
         for bill in bills:
             for _ in range(1 + ("double" in mode)):
@@ -241,7 +234,8 @@ def pay_each(mode: set[str]) -> None:
 
 
 def pay_by_child(mode: set[str]) -> None:
-    sys.exit(subprocess.run([sys.executable, __file__, " ".join(mode - {"child"})], check=False).returncode)
+    words = [sys.executable, __file__, " ".join(mode - {"child"})]
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(os.posix_spawn(sys.executable, words, os.environ), 0)[1]))
 
 
 def put(_: set[str]) -> None:
@@ -264,7 +258,7 @@ WAYS = {
 
 if __name__ == "__main__":
     if sys.argv[1] == "serve":
-        ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), Handler).serve_forever()
+        serve(int(sys.argv[2]), answer)
     try:
         words = {*sys.argv[1].split()}
         next((WAYS[word] for word in WAYS if word in words), pay_each)(words)

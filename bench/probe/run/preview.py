@@ -13,6 +13,7 @@ from bench.common.wording import plural
 from bench.probe.points import point_of, points_of
 from bench.probe.read.run import CELLS_AGAIN, CLEAN_RUNS
 from bench.probe.run.addresses import Address, is_here
+from bench.probe.run.box.loading import loader_of
 from bench.probe.run.clean import FEWEST
 from bench.probe.run.probe import CONTROL_EVERY
 from bench.probe.run.probe_file import ProbeSettings
@@ -54,9 +55,7 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
         yield "  all else is read-only, and by the network they reach what is called below, and nothing else"
     else:
         yield f"  WITHOUT A BOX ({settings.unboxable or '--unboxed'}): what they open by a path of their own is REAL"
-    for program in settings.programs():
-        names = f", with the variables {', '.join(program.sets)}" if program.sets else ""
-        yield f"  {program.who}: {shlex.join(program.words)}{names}"
+    yield from _program_lines(settings)
     given = json.dumps(subject.agent.answers.decode()) if subject.agent.answers else "nothing"
     yield f"  the agent reads on its standard input what `answers` says: {given}"
     if queries := [check for check in subject.checks if check.sql]:
@@ -81,11 +80,23 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
         yield f"hidden in all output: {', '.join(hidden)}"
 
 
+def _program_lines(settings: ProbeSettings) -> Iterator[str]:
+    for program in settings.programs():
+        names = f", with the variables {', '.join(program.sets)}" if program.sets else ""
+        yield f"  {program.who}: {shlex.join(program.words)}{names}"
+        if settings.is_boxed and (loader := loader_of(program.words)):
+            once = "it is started once more before the runs, with the REAL network; " if program.is_server else ""
+            yield f"    {once}what {loader} loads stays until the probe ends, in no folder of yours"
+
+
 def _called(settings: ProbeSettings) -> Iterator[str]:
-    passes = [f"{host}:{port}" for host, port in settings.subject.passes] if settings.is_boxed else []
-    if settings.addresses or passes:
+    hosts, passes = settings.subject.hosts, []
+    if settings.is_boxed:
+        passes = [f"{host}:{port}" for host, port in settings.subject.passes]
+    if settings.addresses or hosts or passes:
         yield "called:"
     yield from (f"  {_address_line(address)}" for address in settings.addresses)
+    yield from (f"  the host {host}: each call of each run is made there FOR REAL" for host in hosts)
     if passes:
         yield f"  passed on as it is, FOR REAL, and no call is seen there: {', '.join(passes)}"
 

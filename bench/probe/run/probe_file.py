@@ -9,6 +9,7 @@ import shlex
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property, partial
 from glob import escape
@@ -27,6 +28,7 @@ from bench.common.toml import read_toml
 from bench.common.wording import first_violation
 from bench.probe.run.addresses import Address, host_of, is_here, place_of, places_of
 from bench.probe.run.agent_code import CODE, Copied, StartedProgram, code_in, fixed_names, places_in
+from bench.probe.run.box.authority import ends_tls
 from bench.probe.run.box.box import outside_by
 from bench.probe.run.gateway.agent_config import expanded, read_config
 from bench.probe.run.gateway.functions import FUNCTION
@@ -274,8 +276,8 @@ class ProbeFile(ConfigEntry):
     """Columns and arguments whose values are in no output."""
     remote: Many[str] = ()
     """Hosts, other than this machine, that the probe may strike: those of MCP servers with a URL, of services, of databases.
-    What is done there is done for real, in each run. In a box also what the agent reaches besides, on the ports 80 and 443, or
-    as `HOST:PORT` on another: no call is seen there."""
+    What is done there is done for real, in each run. In a box also hosts of the web that the agent calls besides: its calls
+    there are seen and struck. To a `HOST:PORT` bytes are passed on as they are, and no call is seen."""
 
     @field_validator("remote")
     @classmethod
@@ -387,6 +389,7 @@ class ProbeSettings:
                 OthersStep(entry.store or self._name_of(file.store[0]), entry.sql, entry.call) for entry in file.meanwhile
             ),
             takes_sql=frozenset(self._name_of(entry) for entry in file.store if STORE_KINDS[entry.kind].takes_sql),
+            hosts=self._hosts(configs),
             passes=self._passes(configs),
             functions=file.functions if file.mcp or file.service else file.functions or (),
             checks=tuple(
@@ -427,6 +430,7 @@ class ProbeSettings:
         doors = {server.name: "mcp_http" if server.url else "mcp_stdio" for server in servers}
         doors |= dict.fromkeys((service.name for service in subject.services), "http")
         doors |= {store.name: "database" for store in self.stores if store.is_door}
+        doors |= {name: "http" for host in subject.hosts for name in (host, f"{host}:80")}
         doors |= {FUNCTION: "function"} if subject.functions is not None else {}
         doors |= {"model": "model"} if subject.model else {}
         return Probed(
@@ -470,7 +474,7 @@ class ProbeSettings:
         programs += [program("a check", check.command, agent.environment) for check in self.subject.checks if check.command]
         for server in (server for config in self.subject.configs for server in config.servers if server.command):
             sets = {**agent.environment, **server.environment}
-            programs.append(program(f"the MCP server {server.name}", server.command, sets))
+            programs.append(replace(program(f"the MCP server {server.name}", server.command, sets), is_server=True))
         for service in (service for service in self.subject.services if service.command):
             programs.append(program(f"the service {service.name}", service.command, {}))
         if model and model.script:
@@ -515,7 +519,8 @@ class ProbeSettings:
         family = "ANTHROPIC" if entry.dialect == "anthropic" else "OPENAI"
         owners = [PROVIDERS[entry.dialect], *(self._environment.get(f"{family}_{end}", "") for end in ("BASE_URL", "API_BASE"))]
         trusted = bool(url) and _origin(url) in map(_origin, owners)
-        return ModelSource(entry.variables, entry.suffix, url, script, entry.dialect, trusted)
+        stands_for = PROVIDERS[entry.dialect] if script else ""
+        return ModelSource(entry.variables, entry.suffix, url, script, entry.dialect, trusted, stands_for)
 
     def _name_of(self, entry: StoreEntry) -> str:
         """Return the name of a store, whether or not it is there."""
@@ -562,12 +567,26 @@ class ProbeSettings:
             url = self._file.model.url if self._file.model else ""
             yield Address("the model", url, (host_of(model.url),), is_struck=False)
 
+    def _hosts(self, configs: Sequence[McpConfig]) -> tuple[str, ...]:
+        """Return the hosts that the file allows without a port, and that nothing else declares, if TLS can be ended."""
+        if not (self.is_boxed and ends_tls()):
+            return ()
+        urls = [server.url for config in configs for server in config.servers if server.url]
+        urls += [*_urls_in(configs), *(entry.url for entry in self._file.service)]
+        urls += [self._file.model.url] if self._file.model else []
+        known = {host_of(expanded(REFERENCE.sub(r"${\1\2}", url), self._environment)) for url in urls}
+        for entry in self._file.store:
+            if STORE_KINDS[entry.kind].is_address and not self._is_taped:
+                where = self._filled(f"store.{entry.kind}", entry.place)
+                known |= {*STORE_KINDS[entry.kind].hosts(where, self._environment)}
+        return tuple(dict.fromkeys(host for host in self._file.remote if ":" not in host and host not in known))
+
     def _passes(self, configs: Sequence[McpConfig]) -> tuple[tuple[str, int], ...]:
-        """Return the hosts and ports that the file allows, and those in commands of MCP servers."""
-        servers = [] if self._is_taped else [server for config in configs for server in config.servers]
-        words = [word for server in servers for word in server.command if re.match(r"https?://", word)]
-        places = [*places_of(() if self._is_taped else self._file.remote), *map(place_of, words)]
-        return tuple(dict.fromkeys(place for place in places if all(place)))
+        """Return the hosts and ports to which bytes are passed on: those that the file allows, if no call is seen there, and
+        those in commands of MCP servers."""
+        remote = [host for host in self._file.remote if ":" in host or not (self.is_boxed and ends_tls())]
+        places = [*places_of(remote), *map(place_of, _urls_in(configs))]
+        return () if self._is_taped else tuple(dict.fromkeys(place for place in places if all(place)))
 
     def _check_hosts(self) -> None:
         """Raise ConfigError for a host that is not this machine, and that the file does not allow."""
@@ -690,6 +709,12 @@ class ProbeSettings:
         if not (path.is_dir() if is_folder else path.is_file()):
             raise ConfigError(f"{self._path}: {key}: {path} is no {'folder' if is_folder else 'file'} here; name another")
         return path
+
+
+def _urls_in(configs: Sequence[McpConfig]) -> list[str]:
+    """Return the URLs in commands of MCP servers."""
+    words = (word for config in configs for server in config.servers for word in server.command)
+    return [word for word in words if re.match(r"https?://", word)]
 
 
 def _origin(url: str) -> tuple[str, str]:

@@ -25,8 +25,8 @@ class BaseModelEntry(ConfigEntry):
     """The form in which this model is asked to answer, instead of the experiment's. So one config can hold a model in several
     forms."""
     draft_tags: Many[tuple[DraftTag, DraftTag]] = Field((), max_length=8)
-    """Pairs of tags around this model's thoughts before its answer, beside `<think>` and `</think>`: `[["<reasoning>",
-    "</reasoning>"]]`. Its answer is what follows the last closing tag."""
+    """Pairs of tags around this model's thoughts before its answer: `[["<musing>", "</musing>"]]`. Its answer is what follows
+    the last closing tag. Those of [common models](../concepts.md#finding-the-json) are known."""
 
     @property
     def passes_on_to(self) -> tuple[str, ...]:

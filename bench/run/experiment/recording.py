@@ -109,10 +109,10 @@ def responses_of(folder: Path, wanted: Callable[[ResponseRecord], bool]) -> Iter
             yield response_of(record, texts, folder)
 
 
-def responses_before(folders: Sequence[Path], parameters: Mapping[str, object], name: str) -> ResponsesBefore:
-    """Return the replies of models with these parameters, the address included, in the runs in `folders`.
+def responses_before(folders: Sequence[Path], parameters: Mapping[str, object], account: str, name: str) -> ResponsesBefore:
+    """Return the replies to this account of models with these parameters, the address included, in the runs in `folders`.
 
-    A run without such a model contributes nothing but the reason. Raises ResultsError if a folder holds no run.
+    A run without such replies contributes nothing but the reason. Raises ResultsError if a folder holds no run.
     """
     settings = settings_digest(parameters)
     before = ResponsesBefore()
@@ -121,12 +121,15 @@ def responses_before(folders: Sequence[Path], parameters: Mapping[str, object], 
         models = {**dict(pair for model in manifest.models.values() for pair in model.models.items()), **manifest.models}
         shown = {each: model.shown for each, model in models.items()}
         elsewhere = {each for each, theirs in shown.items() if any(_differing(theirs, parameters, ADDRESSED))}
-        replies = [
-            each for each in responses_of(folder, lambda response: response.settings == settings) if each.model not in elsewhere
-        ]
-        before.responses.extend(replies)
-        if replies:
+        alike = [record for record in read_responses(folder) if record.settings == settings and record.model not in elsewhere]
+        others = [record.account for record in alike if not same_account(record.account, account)]
+        if len(others) < len(alike):
+            texts = read_texts(folder)
+            taken = (record for record in alike if same_account(record.account, account))
+            before.responses.extend(response_of(record, texts, folder) for record in taken)
             before.runs.append({"name": manifest.name, "digest": _digest(folder)})
+        elif others:
+            before.others.append(f"{manifest.name}, where {_difference('account', others[0], account)}")
         elif differing := list(_differing(shown.get(name) or next(iter(shown.values())), parameters, (*ADDRESSED, *DECIDING))):
             before.others.append(f"{manifest.name}, where {' and '.join(differing)}")
     return before
@@ -137,11 +140,17 @@ def _differing(theirs: Mapping[str, Any], ours: Mapping[str, object], keys: Iter
     for key in keys:
         there, here = theirs.get(key), ours.get(key)
         if (there or None) != (here or None):
-            yield f"{key} is {_short(there)} and here {_short(here)}"
+            yield _difference(key, there, here)
 
 
-def _short(value: object) -> str:
-    return "not given" if value is None else one_line(str(value), 80)
+def _difference(key: str, there: object, here: object) -> str:
+    told = ("not given" if value in (None, "") else one_line(str(value), 80) for value in (there, here))
+    return f"{key} is {' and here '.join(told)}"
+
+
+def same_account(there: str, here: str) -> bool:
+    """Return whether two accounts are the same, whatever variables named their keys."""
+    return there.rpartition(" ")[2] == here.rpartition(" ")[2]
 
 
 def settings_digest(parameters: Mapping[str, object]) -> str:
@@ -151,7 +160,7 @@ def settings_digest(parameters: Mapping[str, object]) -> str:
     return hashlib.blake2b(json.dumps(deciding, sort_keys=True, default=str).encode(), digest_size=10).hexdigest()
 
 
-def record_of(response: Response, settings: str, texts: Texts) -> ResponseRecord:
+def record_of(response: Response, settings: str, texts: Texts, account: str = "") -> ResponseRecord:
     """Return a response as it is kept; its texts go into `texts`."""
     request, outcome = response.request, response.outcome
     context = request.context
@@ -169,6 +178,7 @@ def record_of(response: Response, settings: str, texts: Texts) -> ResponseRecord
         "seconds": response.seconds,
         "by": outcome.by,
         "options": texts.keep(request.options) if request.options else None,
+        "account": account,
     }
     if isinstance(outcome, CallFailed):
         counted = outcome.counted or (None, None)

@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.common.digests import Texts
 from bench.record.record import ResponseRecord
 from bench.record.store import RunLines, RunWriter
-from bench.run.experiment.recording import record_of, responses_of, settings_digest
+from bench.run.experiment.recording import record_of, responses_of, same_account, settings_digest
 from bench.run.models.base import Model, Response
 from bench.run.models.cached import CachedModel
 from bench.run.models.routed import answerers
@@ -20,24 +20,27 @@ class ResponseKeeper:
 
     def __init__(self, model: Model, writer: RunWriter | RunLines):
         self._model, self._writer = model, writer
-        self._settings = cache(self._settings_of)
+        self._asked = cache(self._asked_of)
 
     def __call__(self, response: Response) -> None:
         texts = Texts()
-        record = record_of(response, self._settings(response.outcome.by), texts)
+        settings, account = self._asked(response.outcome.by)
+        record = record_of(response, settings, texts, account)
         self._writer.respond(record, texts)
 
-    def _settings_of(self, by: str) -> str:
-        """Return the digest of the answering model's settings: another model's, if this one passed the request on."""
-        named = {model.name: model for model in answerers(self._model)}
-        return settings_digest(named.get(by, self._model).parameters)
+    def _asked_of(self, by: str) -> tuple[str, str]:
+        """Return the digest of the answering model's settings, and its account: another model's, if this one passed the request
+        on."""
+        model = {model.name: model for model in answerers(self._model)}.get(by, self._model)
+        return settings_digest(model.parameters), model.account if isinstance(model, CachedModel) else ""
 
 
 def answers_of(model: CachedModel, folder: Path) -> Iterator[Response]:
-    """Yield this model's responses so far in the run in `folder`, and no other model's with the same settings."""
+    """Yield this model's responses to its account so far in the run in `folder`; no other model's with the same settings."""
     settings = settings_digest(model.parameters)
 
     def wanted(record: ResponseRecord) -> bool:
-        return record.settings == settings and (record.by or record.model) == model.name
+        is_its_own = record.settings == settings and (record.by or record.model) == model.name
+        return is_its_own and same_account(record.account, model.account)
 
     return responses_of(folder, wanted)

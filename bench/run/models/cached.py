@@ -34,8 +34,8 @@ class CacheSettings(BaseModel):
     """Send the same request (messages, seed) once in a run, and give its reply to every arm that makes it. An arm that makes it
     meanwhile waits for that reply."""
     cache_from: Many[Path] = ()
-    """Earlier runs whose replies are reused: a model with the same settings and `base_url` gets its replies from there, with
-    the seconds that they took. Needs `cache = true`."""
+    """Earlier runs whose replies are reused: a model with the same settings, `base_url` and key gets its replies from there,
+    with the seconds that they took. Needs `cache = true`."""
 
     @model_validator(mode="after")
     def _remembers(self) -> CacheSettings:
@@ -63,10 +63,11 @@ class CachedModel:
 
     shared   whether arms get each other's replies; otherwise each arm finds only its own
     before   what earlier runs answer; the names and digests of these runs are among the parameters
+    account  what tells the account that is asked; no other one's replies are reused
     """
 
-    def __init__(self, model: Model, shared: bool, before: ResponsesBefore | None = None):
-        self._model, self.shared, self.before = model, shared, before or ResponsesBefore()
+    def __init__(self, model: Model, shared: bool, before: ResponsesBefore | None = None, account: str = ""):
+        self._model, self.shared, self.before, self.account = model, shared, before or ResponsesBefore(), account
         self._known: dict[CacheKey, Reply] = {}
         self._asked: dict[CacheKey, asyncio.Event] = {}
         self.name, self.endpoint, self.concurrency = model.name, model.endpoint, model.concurrency

@@ -24,7 +24,7 @@ class Making:
     scenarios        the experiment's scenarios, by their keys
     others           the models to which it passes requests on
     recording        (run, model, calls at a time) -> what that model did there, and its parameters
-    answered_before  (runs, parameters, name) -> the responses of models with these parameters there
+    answered_before  (runs, parameters, account, name) -> the responses to this account of models with these parameters there
     bank             run -> its replies to judgments
     learning         run -> how often a judgment there was right after a rejection
     """
@@ -34,6 +34,6 @@ class Making:
     scenarios: Mapping[str, Scenario]
     others: Mapping[str, Model]
     recording: Callable[[Path, str, int | None], tuple[Recording, dict[str, object]]]
-    answered_before: Callable[[Sequence[Path], Mapping[str, object], str], ResponsesBefore]
+    answered_before: Callable[[Sequence[Path], Mapping[str, object], str, str], ResponsesBefore]
     bank: Callable[[str], Bank]
     learning: Callable[[str], Learning]

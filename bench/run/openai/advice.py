@@ -25,9 +25,10 @@ from bench.common.errors import (
     UsedUp,
 )
 from bench.run.models.options import OPTIONS
+from bench.run.openai.address import EndpointAddress
 from bench.run.openai.errors import error_of
 from bench.run.openai.proxies import Proxy
-from bench.run.openai.settings import NEEDED, OpenAISettings, normal_url
+from bench.run.openai.settings import NEEDED, OpenAISettings
 from bench.run.openai.transport import ErrorStatus
 
 PROXY_ASKS = 407
@@ -131,7 +132,7 @@ def _suggested(location: str) -> str:
     if not location.endswith(ANSWERS) or "?" in location:
         return ""
     try:
-        return f": {normal_url(location.removesuffix(ANSWERS))}"
+        return f": {EndpointAddress(location.removesuffix(ANSWERS))}"
     except ValueError:
         return ""
 
@@ -142,7 +143,7 @@ def _on_missing(error: ErrorStatus, settings: OpenAISettings) -> str:
         return "check the model's name"
     if urlsplit(settings.base_url).path.rstrip("/").endswith("/v1"):
         return "check the model's name, and that base_url has the right path (most end in /v1)"
-    return f"check that base_url has the right path: most end in /v1, as {settings.base_url}/v1 does; and the model's name"
+    return f"check that base_url has the right path: most end in /v1, as {settings.address.path}/v1 does; and the model's name"
 
 
 def _on_tls(refused: ssl.SSLError) -> str:

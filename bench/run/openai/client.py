@@ -17,11 +17,14 @@ from urllib.parse import quote
 import httpx2
 import openai
 
+from bench.run.openai.address import VERSION
 from bench.run.openai.proxies import Proxy
 from bench.run.openai.settings import OpenAISettings
 from bench.run.openai.transport import ANSWER, RawAnswer, Transport
 
 PATH = "/chat/completions"
+DEPLOYMENTS = "/deployments/"
+"""Stands in the path of an address that names one of Azure's deployments."""
 AMBIENT = ("OPENAI_", "AZURE_OPENAI_")
 """The prefixes of the variables that OpenAI's client reads."""
 NO_KEY = "none"
@@ -41,13 +44,16 @@ class Client:
             "max_retries": 0,
             "timeout": None,  # the caller limits the whole call
             "http_client": httpx2.AsyncClient(transport=self._transport, trust_env=False, timeout=None),
+            "default_query": dict(settings.address.query),
         }
+        address, named = settings.address.path, DEPLOYMENTS in settings.address.path
+        version = settings.api_version or (settings.address.query.get(VERSION) if named else None)
         with _no_ambient_settings():
-            if settings.api_version is None:
-                self._client: openai.AsyncOpenAI = openai.AsyncOpenAI(base_url=settings.base_url, **given)
+            if version is None:
+                self._client: openai.AsyncOpenAI = openai.AsyncOpenAI(base_url=address, **given)
             else:
-                address = f"{settings.base_url}/openai/deployments/{quote(model, safe='')}"
-                self._client = openai.AsyncAzureOpenAI(base_url=address, api_version=settings.api_version, **given)
+                address = address if named else f"{address}/openai/deployments/{quote(model, safe='')}"
+                self._client = openai.AsyncAzureOpenAI(base_url=address, api_version=version, **given)
 
     @property
     def proxy(self) -> Proxy | None:

@@ -27,7 +27,7 @@ from bench.run.openai.failures import EXPECTED, failure_of
 from bench.run.openai.formats import PROBE_SCHEMA, PROBE_WORDS, response_format
 from bench.run.openai.replies import reply_in_error, reply_of
 from bench.run.openai.requests import sent, within, without
-from bench.run.openai.settings import OpenAISettings, key_of, refuse_key_in
+from bench.run.openai.settings import OpenAISettings, account_of, key_of, refuse_key_in
 from bench.run.openai.transport import ErrorStatus
 from bench.wire.blotting import blotted
 
@@ -193,4 +193,6 @@ class OpenAIModel:
 def made(settings: OpenAISettings, of: Making) -> CachedModel:
     held = settings.response_format or "json_schema" if of.answer_format == "schema" else None
     model = OpenAIModel(of.name, settings.model_copy(update={"response_format": held}))
-    return CachedModel(model, settings.cache, of.answered_before(settings.cache_from, model.parameters, of.name))
+    account = account_of(settings)
+    before = of.answered_before(settings.cache_from, model.parameters, account, of.name)
+    return CachedModel(model, settings.cache, before, account)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 import json
 import os
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
 from bench.common.bounds import BoundedTable, Many
 from bench.common.errors import ConfigError, EndpointError
 from bench.common.numbers import Price
 from bench.run.models.cached import CacheSettings
+from bench.run.openai.address import VERSION, EndpointAddress
 from bench.wire.blotting import SHORTEST, blotted
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -27,22 +30,6 @@ NEEDED = frozenset({"messages", "role", "content", "tool_calls", "tool_call_id",
 """Fields that `omit` may not name."""
 SECRETS = frozenset({"apikey", "accesstoken", "authorization", "authtoken", "bearer", "password", "secret", "token"})
 """Names, however spelt, that no field of `extra_body` may have."""
-
-
-def normal_url(url: str) -> str:
-    """Return one spelling for one endpoint, since calls are bounded per endpoint. Raises ValueError for an unusable address."""
-    parts = urlsplit(url.strip())
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("base_url must be an http:// or https:// address")
-    if "@" in parts.netloc or parts.query or parts.fragment:
-        problem = "base_url may hold no user, key, query or fragment"
-        raise ValueError(f"{problem}; keys come from the environment, and a version of Azure's API from api_version")
-    path = parts.path.rstrip("/")
-    if path.endswith("/chat/completions"):
-        raise ValueError("base_url must end before /chat/completions")
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    port = f":{parts.port}" if parts.port else ""
-    return f"{parts.scheme}://{host}{port}{path}"
 
 
 def own_fields_left_alone(extra: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -80,6 +67,12 @@ def _names_in(value: object) -> Iterator[str]:
             yield from _names_in(item)
 
 
+def _address(url: object, read: ValidatorFunctionWrapHandler) -> EndpointAddress:
+    """Return the address; what was read once is not read again, since its text lacks the secrets."""
+    return url if isinstance(url, EndpointAddress) else EndpointAddress(read(url))
+
+
+BaseUrl = Annotated[str, WrapValidator(_address)]
 ResponseFormat = Literal["json_schema", "json_object_schema", "json_object"]
 
 
@@ -88,11 +81,13 @@ class OpenAISettings(CacheSettings):
 
     model: str | None = None
     """Its name at the provider; by default its name in the config."""
-    base_url: Annotated[str, AfterValidator(normal_url)] = OPENAI_URL
-    """The endpoint's address, up to `/chat/completions`."""
+    base_url: BaseUrl = OPENAI_URL
+    """The endpoint's address, up to `/chat/completions`. A query goes with every request; its values are told and written down
+    nowhere, except a version."""
     api_version: str | None = None
     """The version of Azure's API, such as `2024-10-21`: the endpoint is then asked as Azure OpenAI. `base_url` is
-    `https://RESOURCE.openai.azure.com`, and `model` names the deployment."""
+    `https://RESOURCE.openai.azure.com`, and `model` names the deployment. A `base_url` that ends in
+    `/openai/deployments/NAME?api-version=VERSION` says the same."""
     organization: str | None = None
     """The organization at OpenAI that pays; by default the key's."""
     project: str | None = None
@@ -132,6 +127,17 @@ class OpenAISettings(CacheSettings):
     """Fields left out of every request, for an endpoint that refuses them: of the request (`seed`, or an agent's own such as
     `parallel_tool_calls`), of its messages and of their tool calls (`reasoning_content`)."""
 
+    @model_validator(mode="after")
+    def _one_version(self) -> OpenAISettings:
+        if self.api_version is not None and VERSION in self.address.query:
+            raise ValueError(f"api_version and the query of base_url both name a version; leave out {VERSION} there")
+        return self
+
+    @property
+    def address(self) -> EndpointAddress:
+        """`base_url`, with what is sent."""
+        return EndpointAddress(self.base_url)
+
 
 def is_loopback(url: str) -> bool:
     host = urlsplit(url).hostname or ""
@@ -155,8 +161,23 @@ def key_of(settings: OpenAISettings) -> str:
     """Return the key, or "" if a loopback endpoint needs none. Raises EndpointError, which names the variable, never its
     value."""
     key = os.environ.get(settings.api_key_env, "").strip()
-    if not key and not is_loopback(settings.base_url):
+    if not key and not settings.address.secrets and not is_loopback(settings.base_url):
         raise EndpointError(f"no key for {settings.base_url}: set the environment variable {settings.api_key_env}")
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise EndpointError(f"the key in {settings.api_key_env} holds characters that no key has: copy it again")
     return key
+
+
+def account_of(settings: OpenAISettings) -> str:
+    """Return what tells the account that is asked from another one behind the same address: the name of its key's variable, and
+    a mark of the key and of the secrets in the address; "" if there are none."""
+    key = os.environ.get(settings.api_key_env, "").strip()
+    secrets = settings.address.secrets
+    name = settings.api_key_env if key else "base_url"
+    return f"{name} {_mark(chr(0).join((key, *secrets)), settings.address.path)}" if key or secrets else ""
+
+
+@lru_cache(maxsize=64)
+def _mark(secret: str, address: str) -> str:
+    """Return a mark of a secret: slow to make, and too short to find the secret by."""
+    return hashlib.scrypt(secret.encode(), salt=address.encode(), n=2**14, r=8, p=1, dklen=3).hex()

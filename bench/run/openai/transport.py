@@ -11,6 +11,7 @@ own transport the client took 2.0 ms.
 from __future__ import annotations
 
 import asyncio
+import functools
 import io
 import socket
 from collections.abc import Mapping
@@ -22,6 +23,7 @@ from weakref import WeakValueDictionary
 
 import aiohttp
 import httpx2
+from multidict import CIMultiDict
 
 from bench.run.openai.bodies import ACCEPTED, text_in, whole
 from bench.run.openai.proxies import Proxy, proxy_to
@@ -64,6 +66,7 @@ class Transport(httpx2.AsyncBaseTransport):
     def __init__(self, settings: OpenAISettings):
         self.proxy = proxy_to(settings.base_url)
         self._through = _through(settings.base_url, self.proxy)
+        self._secrets = (*settings.address.secrets, *([self.proxy.password] if self.proxy else []))
         self._sockets: WeakValueDictionary[int, TimedSocket] = WeakValueDictionary()
         connector = aiohttp.TCPConnector(
             limit=0,  # the caller's slots bound the calls in flight
@@ -98,9 +101,10 @@ class Transport(httpx2.AsyncBaseTransport):
             is_error = not 200 <= answer.status < 300
             content = await whole(answer.content.iter_any(), answer.headers.get("Content-Encoding", ""), is_error=is_error)
             assert isinstance(answer, _Response)
-            text = blotted(text_in(content), self.proxy.password if self.proxy else "")
+            text = self._without_secrets(text_in(content))
             if is_error:
-                raise ErrorStatus(answer.status, answer.headers, text, answer.flight)
+                told = CIMultiDict((name, self._without_secrets(value)) for name, value in answer.headers.items())
+                raise ErrorStatus(answer.status, told, text, answer.flight)
             return httpx2.Response(answer.status, extensions={ANSWER: RawAnswer(text, answer.flight)})
 
     async def aclose(self) -> None:
@@ -113,6 +117,10 @@ class Transport(httpx2.AsyncBaseTransport):
             if not self._open_sockets():
                 break
             await asyncio.sleep(0)
+
+    def _without_secrets(self, text: str) -> str:
+        """Return what the endpoint sent without the secrets of its address and of the proxy."""
+        return functools.reduce(blotted, self._secrets, text)
 
     def _open_sockets(self) -> list[TimedSocket]:
         return [made for made in self._sockets.values() if made.fileno() >= 0]

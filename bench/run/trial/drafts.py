@@ -3,7 +3,8 @@
 A draft ends with the last closing tag. Its opening tag can be missing, since chat templates often put that into the prompt. A
 closing tag inside a JSON object that can be read, or in which the reply breaks off, is text of the answer and ends no draft;
 nor does a tag inside a code block, if answers have blocks. A draft that is opened after that tag, or at the beginning of a
-reply without one, and never closed takes the whole rest of the reply.
+reply without one, and never closed takes the whole rest of the reply. A draft that is opened after an object, and that nothing
+follows, is a note on the answer and ends no draft.
 """
 
 from __future__ import annotations
@@ -18,7 +19,28 @@ from bench.run.trial.decoding import Extracted, Objects, end_of, ran_out
 
 Tags = tuple[tuple[str, str], ...]
 """Pairs of the tags that open and close a draft."""
-THINK: Tags = (("<think>", "</think>"),)
+KNOWN: Tags = (
+    ("<think>", "</think>"),  # DeepSeek, Qwen, GLM, MiniMax M2, Nemotron
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),
+    ("<reason>", "</reason>"),
+    ("<reasoning>", "</reasoning>"),
+    ("<scratchpad>", "</scratchpad>"),
+    ("[THINK]", "[/THINK]"),  # Mistral
+    ("◁think▷", "◁/think▷"),  # Kimi
+    ("<mm:think>", "</mm:think>"),  # MiniMax M3
+    ("<seed:think>", "</seed:think>"),  # Seed
+    ("<longcat_think>", "</longcat_think>"),  # LongCat
+    ("<|START_THINKING|>", "<|END_THINKING|>"),  # Command A
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),  # OpenThinker, Sky-T1
+    ("<|channel>thought", "<channel|>"),  # Gemma 4
+    ("<|channel|>analysis", "<|channel|>final<|message|>"),  # gpt-oss
+    ("<|channel|>analysis", "<|channel|>final"),  # the same, where a format is named before the message
+    ("assistantfinal", "assistantfinal"),  # the same, by a server that leaves out special tokens
+    ("[BEGIN FINAL RESPONSE]", "[BEGIN FINAL RESPONSE]"),  # Apriel
+)
+"""The pairs that are looked for in the replies of every model. Where both are equal, words that can begin any reply open the
+draft, so only its end is looked for."""
 MOST_SHOWN = 16
 """How often each character may be shown to the decoder, on average, before reading costs too much."""
 LONG, KEPT = 2**13, 8
@@ -37,7 +59,7 @@ class Draft:
 NO_DRAFT = Draft()
 
 
-def draft_of(text: str, tags: Sequence[tuple[str, str]] = THINK, in_blocks: bool = False) -> Draft:
+def draft_of(text: str, tags: Sequence[tuple[str, str]] = KNOWN, in_blocks: bool = False) -> Draft:
     """Return the draft by the rule above, in time linear in the text. Never raises.
 
     in_blocks   whether the answer has its code in code blocks
@@ -49,7 +71,7 @@ def draft_of(text: str, tags: Sequence[tuple[str, str]] = THINK, in_blocks: bool
 def _draft(text: str, tags: Tags, in_blocks: bool) -> Draft:
     if not any([opening in text or closing in text for opening, closing in tags]):  # noqa: C419  a list is quicker
         return NO_DRAFT
-    end = _last_end(text, _closing(tags), FenceLines(text) if in_blocks else None)
+    end = _last_end(text, tags, FenceLines(text) if in_blocks else None)
     first = _blanks.match(text, end)
     if first and any(text.startswith(opening, first.end()) for opening, _ in tags):
         return Draft(len(text), is_open=True)
@@ -60,18 +82,22 @@ _draft_once = lru_cache(maxsize=KEPT)(_draft)
 
 
 @lru_cache(maxsize=64)
-def _closing(tags: Tags) -> re.Pattern[str]:
-    return re.compile("|".join(re.escape(closing) for _, closing in tags))
+def _patterns(tags: Tags) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return what finds opening tags, and closing ones."""
+    opening, closing = ("|".join(map(re.escape, side)) for side in zip(*tags, strict=True))
+    return re.compile(opening), re.compile(closing)
 
 
-def _last_end(text: str, closing: re.Pattern[str], fences: FenceLines | None) -> int:
-    """Return where the last closing tag ends that is no text of an answer; 0 if there is none.
+def _last_end(text: str, tags: Tags, fences: FenceLines | None) -> int:
+    """Return where the last closing tag ends that is no text of an answer and ends no note on it; 0 if there is none.
 
     Each object before a tag is read once. After a malformed one, reading continues where it stopped, or after the last tag that
     it passed. Once reading costs too much, each remaining tag ends a draft.
     """
+    opening, closing = _patterns(tags)
     tag, objects = closing.search(text), Objects(text)
     end = at = 0
+    answer, answer_end = -1, 0
     last = end_of(text)
     while tag:
         brace = _begins.search(text, at, tag.start()) if objects.shown <= MOST_SHOWN * len(text) else None
@@ -80,6 +106,7 @@ def _last_end(text: str, closing: re.Pattern[str], fences: FenceLines | None) ->
             read = objects.read(brace.start())
             if isinstance(read, Extracted):
                 at = read.end
+                answer, answer_end = (end, at) if answer < end else (answer, answer_end)
                 tag = tag if at <= tag.start() else closing.search(text, at)
                 continue
             if fences is None and ran_out(text, read, last):
@@ -95,4 +122,5 @@ def _last_end(text: str, closing: re.Pattern[str], fences: FenceLines | None) ->
                 if fences:
                     fences.close()
         tag = closing.search(text, at)
-    return end
+    noted = closing.search(text, answer_end) if 0 <= answer < end and last <= end else None
+    return answer if noted and opening.search(text, answer_end, noted.start()) else end

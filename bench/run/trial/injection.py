@@ -9,7 +9,7 @@ from dataclasses import replace
 from bench.common.values import dataclass
 from bench.record.formats import DEFAULT, AnswerFormat
 from bench.run.models.base import Reply, RequestContext
-from bench.run.trial.drafts import THINK, Tags
+from bench.run.trial.drafts import KNOWN, Tags
 from bench.run.trial.effects import Target, TextEffect, effect_at
 from bench.run.trial.faults import Due, FaultSchedule, OpenReceipt
 from bench.run.trial.largeness import too_large
@@ -43,7 +43,7 @@ class Injection:
         schedule: FaultSchedule,
         wrong_outputs: Mapping[str, Sequence[Json]],
         answer_format: AnswerFormat = DEFAULT,
-        tags: Tags = THINK,
+        tags: Tags = KNOWN,
     ):
         self._state, self._schedule, self._wrong_outputs = state, schedule, wrong_outputs
         self._format, self._tags = answer_format, tags

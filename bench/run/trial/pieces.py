@@ -9,7 +9,7 @@ from bench.record.formats import DEFAULT, AnswerFormat
 from bench.run.answers.fenced import written
 from bench.run.answers.places import Schema
 from bench.run.trial.decoding import Extracted
-from bench.run.trial.drafts import THINK, Tags
+from bench.run.trial.drafts import KNOWN, Tags
 from bench.run.trial.effects import dump
 from bench.run.trial.reading import draft_in, is_fenced, read
 from bench.run.trial.reply import ReplyPart
@@ -19,7 +19,7 @@ from bench.scenario import Json, Subtask
 
 
 def pieces_of(
-    text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = THINK
+    text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = KNOWN
 ) -> Pieces:
     """Return the pieces of a reply's answer. The draft before it is no piece, and stays unchanged."""
     extracted, draft = read(text, finish, subtasks, answer_format, tags), draft_in(text, subtasks, answer_format, tags)

@@ -16,7 +16,7 @@ from bench.record.formats import DEFAULT, AnswerFormat
 from bench.run.answers import fenced
 from bench.run.answers.places import Schema, holds_code, is_all_code
 from bench.run.trial.decoding import Extracted
-from bench.run.trial.drafts import LONG, THINK, Draft, Tags, draft_of
+from bench.run.trial.drafts import KNOWN, LONG, Draft, Tags, draft_of
 from bench.run.trial.schema import answer_schema
 from bench.run.trial.verification import Unreadable, extract
 from bench.scenario import Json, Subtask
@@ -26,7 +26,7 @@ FENCE, MOST_FENCES = "```", 1000
 
 
 def read(
-    text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = THINK
+    text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = KNOWN
 ) -> Extracted | Unreadable:
     """Return the answer to a call, with its code in its places. Never raises.
 

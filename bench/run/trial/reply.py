@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bench.common.values import dataclass
 from bench.record.formats import DEFAULT, AnswerFormat
 from bench.run.trial.decoding import Extracted
-from bench.run.trial.drafts import NO_DRAFT, THINK, Tags
+from bench.run.trial.drafts import KNOWN, NO_DRAFT, Tags
 from bench.run.trial.effects import dump
 from bench.run.trial.reading import draft_in, read
 from bench.run.trial.verification import Unreadable, extract
@@ -23,7 +23,7 @@ class ReplyPart:
 
 
 def parts_of(
-    text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = THINK
+    text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = KNOWN
 ) -> dict[str, ReplyPart]:
     """Read the parts of a reply by the boundary's rule.
 
@@ -62,7 +62,7 @@ def reads_as(
     subtask: Subtask,
     among: Sequence[Subtask],
     answer_format: AnswerFormat = DEFAULT,
-    tags: Tags = THINK,
+    tags: Tags = KNOWN,
 ) -> bool:
     """Return whether a reply reads as this subtask's output, good or bad, and not as something else, such as an agent's plan.
 

@@ -25,7 +25,7 @@ from bench.run.trial.cases import Cases
 from bench.run.trial.causes import CallPurpose, Causes
 from bench.run.trial.checks import Checks, Reference, unknown
 from bench.run.trial.clock import TrialClock
-from bench.run.trial.drafts import THINK, Tags
+from bench.run.trial.drafts import KNOWN, Tags
 from bench.run.trial.effects import WORLD_POINTS
 from bench.run.trial.faults import FaultPlan, FaultSchedule
 from bench.run.trial.injection import Corrupted, Injection
@@ -58,7 +58,7 @@ class Settings:
     max_attempts: int = 3
     repair: Repair = "reason"
     answer_format: AnswerFormat = DEFAULT
-    tags: Tags = THINK
+    tags: Tags = KNOWN
 
 
 class Surroundings:

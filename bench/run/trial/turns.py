@@ -12,7 +12,7 @@ from bench.record.formats import DEFAULT, AnswerFormat
 from bench.run.trial.call import Received
 from bench.run.trial.causes import CallPurpose
 from bench.run.trial.decoding import Extracted
-from bench.run.trial.drafts import LONG, THINK, Tags
+from bench.run.trial.drafts import KNOWN, LONG, Tags
 from bench.run.trial.judging import Verifier
 from bench.run.trial.proposal import Proposal
 from bench.run.trial.reading import read
@@ -38,7 +38,7 @@ class Turn:
 class Turns:
     """The calls that one proposer made so far, by subtask."""
 
-    def __init__(self, state: State, verifier: Verifier, answer_format: AnswerFormat = DEFAULT, tags: Tags = THINK):
+    def __init__(self, state: State, verifier: Verifier, answer_format: AnswerFormat = DEFAULT, tags: Tags = KNOWN):
         self._state, self._verifier, self._format, self._tags = state, verifier, answer_format, tags
         self._of: dict[str, list[Turn]] = {}
         self._by_call: dict[int, Turn] = {}

@@ -296,6 +296,22 @@ def test_hosts_that_are_allowed_are_those_of_the_web_or_have_a_port_and_commands
         ("2001:db8::1", 7),
         ("localhost", 9000),
     )
+    pytest.importorskip("cryptography")
+    boxed = ProbeSettings(Path("probe.toml"), {}, boxed=True)
+    assert boxed.subject.hosts == ("api.example.com",) and ("api.example.com", 443) not in boxed.subject.passes
+    assert boxed.probed(False, ()).doors["api.example.com"] == "http"
+
+
+@pytest.mark.usefixtures("here")
+def test_a_host_that_something_declares_is_no_door_of_its_own() -> None:
+    hosts = 'remote = ["shop.example", "db.example", "mcp.example", "other.example"]\n'
+    Path("tools.json").write_text('{"mcpServers": {"far": {"url": "https://mcp.example/mcp"}}}')
+    text = hosts + BASE.replace("agent.py", "agent.py {mcp}").replace("[[store]]", 'mcp = "tools.json"\n[[store]]')
+    text += '[[store]]\npostgres = "$DB"\n[[service]]\nname = "shop"\nurl = "$SHOP"\n'
+    Path("probe.toml").write_text(text)
+    pytest.importorskip("cryptography")
+    variables = {"DB": "postgresql://me@db.example/bank", "SHOP": "https://shop.example/v1"}
+    assert ProbeSettings(Path("probe.toml"), variables, boxed=True).subject.hosts == ("other.example",)
 
 
 @pytest.mark.usefixtures("here")

@@ -184,7 +184,7 @@ def test_the_ratio_is_over_the_pairs_that_have_both_rounds(tmp_path: Path) -> No
     assert pair.ratio("runtime_structured") is None
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("unmade")
 def test_the_tables_stand_first_and_each_is_a_latex_document_that_reads_no_other_file(run: Run) -> None:
     report = report_of(run)
     page, document = (report.files[name].decode() for name in ("report.md", "tables/table2.tex"))

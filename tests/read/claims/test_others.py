@@ -119,7 +119,7 @@ def test_a_simulated_model_is_judged_by_nothing_and_a_missing_plan_is_named(base
     assert judged(lacking, EARLY).reason == "the run has no fault plan missing_field_last"
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("unmade")
 def test_a_source_stands_only_in_reports_of_its_pack_under_its_faults(base: Run, tmp_path: Path) -> None:
     chosen = where(base, lambda _, plan, n: plan == FAULT_FREE or n == N)
     report = report_of(chosen)

@@ -80,7 +80,7 @@ def test_a_replay_says_what_its_recording_went_through(tmp_path: Path) -> None:
     assert facts["Framework time, replay"].startswith("0.2500 to 0.2500 s a trial, 0.75 s in all")
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("unmade")
 def test_the_report_itself_says_so_and_lists_the_replays_own_session(tmp_path: Path) -> None:
     text = report_of(replay(tmp_path, recording())).files["report.md"].decode()
     assert "- Recording: live, digest d1: 3 sessions" in text and "- Framework time, live: m (recorded:live)" in text
@@ -180,7 +180,7 @@ def test_what_was_done_about_a_missing_guard_is_said(tmp_path: Path, kept: dict[
     assert sandbox_said(with_manifest(run, **{"sandbox": {"TCP": "missing: why"}, **kept})) == words
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("unmade")
 def test_a_new_run_says_its_guards_and_an_older_one_has_no_such_line(tmp_path: Path) -> None:
     run = replay(tmp_path)
     newer = with_manifest(run, sandbox={"one": "in force"})

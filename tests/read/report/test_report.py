@@ -107,7 +107,7 @@ def test_no_path_of_the_results_is_in_the_report(plain: Mapping[str, bytes], tmp
         assert str(tmp_path.parent) not in text, name
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("unmade")
 def test_an_interruption_leaves_no_half_written_file_and_no_page_without_its_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,7 +128,7 @@ def test_an_interruption_leaves_no_half_written_file_and_no_page_without_its_par
     assert not {"report.md", "report.html"} & set(visible)
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("unmade")
 def test_a_folder_that_cannot_be_written_is_said_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file is in the way")
     with pytest.raises(ResultsError, match="cannot be written"):
@@ -162,7 +162,7 @@ def test_the_report_begins_with_a_summary_and_ends_with_what_it_is_of(plain: Map
         assert text in closing
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("unmade")
 def test_a_dirty_checkout_and_missing_trials_are_said(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", experiment())
     edit_manifest(folder, code={"commit": "abc", "dirty": True}, config={**config_in(folder), "repetitions": 5})
@@ -179,7 +179,7 @@ def test_simulated_is_said_in_every_table_with_numbers_of_it_and_in_every_figure
     assert captions and all("SIMULATED" in caption for caption in captions)
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("unmade")
 def test_a_real_models_numbers_are_not_marked_but_named(tmp_path: Path) -> None:
     texts = texts_of(run_of(tmp_path / "run", real(experiment())))
     assert not any("SIMULATED" in text for text in texts.values())
@@ -280,6 +280,7 @@ def test_each_comparison_tells_the_score_of_keyword_rules_without_a_model(plain:
     assert all(b"keyword rules without any model score 0.125 and solve 0 of 1" in text for text in tables)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_single_repetition_has_means_but_no_intervals(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", experiment(repetitions=1))
     table = table_of(run, "comparison-demo-m-paper")
@@ -287,7 +288,7 @@ def test_a_single_repetition_has_means_but_no_intervals(tmp_path: Path) -> None:
     assert pictures_of(run)
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("unmade")
 def test_a_variant_says_what_it_is_one_of_and_its_own_settings(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", experiment(("static", "mute")))
     config = config_in(folder)
@@ -296,7 +297,7 @@ def test_a_variant_says_what_it_is_one_of_and_its_own_settings(tmp_path: Path) -
     assert "- Architectures: static, mute (static, repair none)\n" in texts_of(bench.load_run(folder))["report.md"]
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("unmade")
 def test_replies_taken_over_from_an_earlier_run_are_said_to_be_its(tmp_path: Path) -> None:
     record = trial(events=[replace(event, reused=True) if isinstance(event, Called) else event for event in smooth()])
     folder = write_run(tmp_path / "run", [record])
@@ -305,12 +306,13 @@ def test_replies_taken_over_from_an_earlier_run_are_said_to_be_its(tmp_path: Pat
     assert "reused its reply and seconds; some of these trials belong to before\n" in page
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("unmade")
 def test_without_a_fault_free_plan_there_is_no_paired_excess(tmp_path: Path) -> None:
     texts = texts_of(run_of(tmp_path / "run", experiment(plans=("paper",))))
     assert "excess" not in texts["report.md"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_without_a_fault_at_all_there_is_a_report(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", experiment(plans=("none",)))
     assert "| static |" not in table_of(run, "receipts")
@@ -329,7 +331,7 @@ def test_names_nobody_foresaw_pass_through_every_form(tmp_path: Path) -> None:
         assert re.fullmatch(r"[A-Za-z0-9._-]+", path.name), path.name
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("unmade")
 def test_names_that_are_the_same_as_file_names_keep_their_files_apart(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", [trial(scenario="s:1"), trial(scenario="s/1")])
     names = [name for name in texts_of(run) if name.startswith("tables/comparison") and name.endswith(".csv")]
@@ -396,7 +398,7 @@ def test_every_figure_the_pages_name_is_written(plain: Mapping[str, bytes]) -> N
     assert named and set(named) == {name for name in plain if name.endswith(".png")}
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("unmade")
 @pytest.mark.parametrize(
     ("scenario", "architectures", "plan"),
     [
@@ -415,6 +417,7 @@ def test_a_run_that_is_not_about_the_paper_says_nothing_of_it(
     assert "## Verdicts" not in page and "paper's" not in page and "The paper" not in page and "claim" not in page.lower()
 
 
+@pytest.mark.usefixtures("unmade")
 def test_a_run_of_a_task_of_the_papers_with_its_architectures_and_its_failure_is_judged(tmp_path: Path) -> None:
     names = ("monolithic", "static", "runtime_structured")
     run = run_of(tmp_path / "run", [trial(name, plan, scenario="k8s_oomkill") for name in names for plan in ("none", "paper")])
@@ -435,7 +438,7 @@ def test_a_fault_plan_is_told_by_whom_it_strikes_and_when(tmp_path: Path) -> Non
     )
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("unmade")
 @pytest.mark.parametrize("link", ["report.html", "tables"])
 def test_no_link_in_a_reports_folder_is_written_through(tmp_path: Path, link: str) -> None:
     other, out = tmp_path / "other", tmp_path / "out"

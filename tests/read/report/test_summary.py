@@ -188,7 +188,7 @@ def test_in_a_world_the_damage_is_told_first_and_stands_in_the_terminal(tmp_path
     assert "damage was done in 0 of 1 trials of agent and 1 of 1 trials of other" in " ".join(summary.lines())
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("unmade")
 def test_the_page_begins_with_it_and_each_sentence_leads_to_a_table_that_is_there(tmp_path: Path) -> None:
     report = report_of(run_of(tmp_path / "run", trials()))
     page, html = report.files["report.md"].decode(), report.files["report.html"].decode()

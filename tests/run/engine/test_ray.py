@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from commands import Ended, bench_anew, start_anew, workplace
+from commands import Ended, bench, bench_anew, start_anew, workplace
 from equal_runs import assert_equal
 from experiment_runs import sessions_of
 from reliability.listening import LOOPBACK, listening_at
@@ -37,15 +37,14 @@ def on_ray(folder: Path, *words: str) -> Ended:
 def test_a_mixture_of_models_is_refused_before_anything_is_begun(tmp_path: Path) -> None:
     live = '[model.live]\nkind = "openai"\nbase_url = "http://127.0.0.1:9/v1"\n'
     workplace(tmp_path, model='live", "simulated', tables=live)
-    code, _, err = on_ray(tmp_path)
-    assert code == 2 and "--engine ray: 'live' is live and 'simulated' is not" in err
-    assert not (tmp_path / "results").exists()
     for words, message in (
+        (("--engine", "ray"), "--engine ray: 'live' is live and 'simulated' is not"),
         (("--engine", "dask"), "--engine dask: is not an engine; give ray, or a cluster's address, ray://HOST:PORT"),
         (("--workers", "2"), "--workers: no agent of this config is a command, and only --engine ray has workers for others"),
     ):
-        code, _, err = bench_anew(tmp_path, "run", "configs/small.toml", *words)
+        code, _, err = bench(tmp_path, "run", "configs/small.toml", *words)
         assert code == 2 and message in err
+    assert not (tmp_path / "results").exists()
 
 
 def test_each_trial_is_in_one_task_and_a_task_is_as_long_as_its_trials_take_but_shorter_at_the_end() -> None:

@@ -179,6 +179,33 @@ def test_what_a_model_of_other_settings_answered_is_asked_for_again_and_the_line
     assert line == f"'small' takes over no reply; none of {read_manifest(folder).name}, where {words}."
 
 
+def asked_by(key: str, address: str, folder: Path, earlier: Path | None = None) -> tuple[str, set[bool]]:
+    """What a run with the key in `ACCOUNT_KEY` says of the earlier one's replies, and whether its own were reused."""
+    entry = {"kind": "openai", "base_url": address, "cache": True, "api_key_env": key}
+    asked = config({**entry, "cache_from": [str(earlier)] if earlier else []}, plans=["none"], repetitions=1)
+    lines = list(whose_replies(build_matrix(asked, ROOTS, "code")))
+    return "".join(lines), {call.reused for call in calls_of(run(asked, folder))[:1]}
+
+
+def test_two_accounts_behind_one_address_share_no_reply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = {"FIRST_KEY": "key-of-the-first-account", "SAME_KEY": "key-of-the-first-account", "OTHER_KEY": "another-key"}
+    for name, value in keys.items():
+        monkeypatch.setenv(name, value)
+    with ScriptedServer(Talkative()) as server:
+        first = tmp_path / "first"
+        asked_by("FIRST_KEY", server.base_url, first)
+        line, reused = asked_by("OTHER_KEY", server.base_url, tmp_path / "other", first)
+        assert re.search(r"where account is FIRST_KEY [0-9a-f]{6} and here OTHER_KEY [0-9a-f]{6}\.$", line) and reused == {
+            False
+        }
+        line, reused = asked_by("SAME_KEY", server.base_url, tmp_path / "same", first)
+        assert line.startswith("'small' takes over the replies of ") and reused == {True}
+        without(first / TRIALS, lambda line: line["kind"] == "trial")
+        assert asked_by("OTHER_KEY", server.base_url, first)[1] == {False}, "nor where one run goes on with another key"
+    written = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+    assert not [value for value in keys.values() if value.encode() in written]
+
+
 def test_a_model_that_runs_itself_and_behind_a_routed_one_is_introduced_once(folder: Path) -> None:
     [model] = read_manifest(folder).models.values()
     entry = {"kind": "openai", "base_url": model.base_url, "cache": True, "cache_from": [str(folder)]}

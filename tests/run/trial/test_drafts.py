@@ -14,7 +14,7 @@ from trials import TINY
 
 from bench.run.answers.fenced import written
 from bench.run.trial.decoding import Extracted
-from bench.run.trial.drafts import THINK, Draft, Tags, draft_of
+from bench.run.trial.drafts import KNOWN, Draft, Tags, draft_of
 from bench.run.trial.reading import read
 from bench.run.trial.reply import reread
 from bench.run.trial.schema import answer_schema
@@ -22,18 +22,18 @@ from bench.run.trial.verification import Unreadable, extract
 from bench.scenario import Json, Subtask
 
 TOTAL = TINY.task.subtask("total")
-CHANNELS: Tags = (*THINK, ("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"), ("[THINK]", "[/THINK]"))
-CLOSING = [closing for _, closing in CHANNELS]
+OWN: Tags = (*KNOWN, ("<musing>", "</musing>"), ("((", "))"))
+CLOSING = [closing for _, closing in OWN]
 WORDS = ["{", "}", '{"a": ', '{"a": {"b": 1}}', "'", ",", "[", "\n```python\n", "\n```\n", "\\", "1e", "NaN", "I'm sorry", "{}"]
-NOTES = st.lists(
-    st.sampled_from([*WORDS, *CLOSING, *(opening for opening, _ in CHANNELS)]) | st.text(max_size=5), max_size=12
-).map("".join)
+NOTES = st.lists(st.sampled_from([*WORDS, *CLOSING, *(opening for opening, _ in OWN)]) | st.text(max_size=5), max_size=12).map(
+    "".join
+)
 TEXTS = st.lists(st.sampled_from([*CLOSING, "<think>", "x", '"', "{", "}", "\n```\n"]), max_size=4).map("".join)
 ANSWERS = st.fixed_dictionaries({"total": st.integers(), "unit": TEXTS})
 CODED = st.fixed_dictionaries({"plan": TEXTS, "code": TEXTS})
 
 
-def value_of(text: str, tags: Tags = THINK) -> Json:
+def value_of(text: str, tags: Tags = KNOWN) -> Json:
     reading = read(text, "stop", [TOTAL], tags=tags)
     assert isinstance(reading, Extracted), reading
     return reading.value
@@ -65,15 +65,15 @@ def test_the_first_object_behind_the_last_draft_is_the_answer(text: str) -> None
     assert extract(text) == read(text, "stop", [TOTAL])
 
 
-@pytest.mark.parametrize(("opening", "closing"), CHANNELS)
+@pytest.mark.parametrize(("opening", "closing"), OWN[len(KNOWN) :])
 def test_a_draft_stands_in_the_tags_that_are_named(opening: str, closing: str) -> None:
-    assert value_of(f'{opening}{{"a": 1}}{closing}{{"a": 2}}', CHANNELS) == {"a": 2}
-    assert value_of(f'{{"a": [1, {closing}{{"a": 2}}', CHANNELS) == {"a": 2}
-    assert draft_of(f'{opening}{{"a": 1}}', CHANNELS).is_open
+    assert value_of(f'{opening}{{"a": 1}}{closing}{{"a": 2}}', OWN) == {"a": 2}
+    assert value_of(f'{{"a": [1, {closing}{{"a": 2}}', OWN) == {"a": 2}
+    assert draft_of(f'{opening}{{"a": 1}}', OWN).is_open
 
 
 def test_tags_that_nobody_named_are_text() -> None:
-    assert value_of('<reasoning>{"a": 1}</reasoning>{"a": 2}') == {"a": 1}
+    assert value_of('<musing>{"a": 1}</musing>{"a": 2}') == {"a": 1}
 
 
 @pytest.mark.parametrize(
@@ -100,6 +100,50 @@ def test_nothing_in_a_draft_is_taken_where_no_answer_follows(text: str, reason: 
     assert why(text) == (reason, detail)
 
 
+@pytest.mark.parametrize(("opening", "closing"), KNOWN)
+def test_the_tags_of_models_that_are_in_use_are_known(opening: str, closing: str) -> None:
+    answer, opened = {"a": 2}, "" if opening == closing else opening
+    for before in (opened, ""):
+        assert value_of(f'{before}Perhaps {{"a": 1}}?\n{closing}{json.dumps(answer)}') == answer
+        assert why(f'{before}{{"a": 1}}{closing}') == ("empty", "nothing follows the draft")
+    if opened:
+        assert why(f'{opening}{{"a": 1}}')[0] == "cut_off"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<|channel|>analysis<|message|>{"a": 1}<|end|><|start|>assistant<|channel|>final<|message|>{"a": 2}<|return|>',
+        '<|channel|>analysis<|message|>{"a": 1}<|end|><|start|>assistant<|channel|>final <|constrain|>json<|message|>{"a": 2}',
+        'analysisPerhaps {"a": 1}.assistantfinal{"a": 2}',
+        '<|channel>thought\nPerhaps {"a": 1}.\n<channel|>{"a": 2}',
+        'Here are my reasoning steps:\n{"a": 1}\n[BEGIN FINAL RESPONSE]\n{"a": 2}\n[END FINAL RESPONSE]',
+        '<think>\n{"a": 1}\n</think>\n<answer>\n{"a": 2}\n</answer>',
+        '<|START_THINKING|>{"a": 1}<|END_THINKING|><|START_RESPONSE|>{"a": 2}<|END_RESPONSE|>',
+        '<think>{"a": 1}</think><reasoning>{"a": 3}</reasoning>{"a": 2}',
+    ],
+)
+def test_whole_replies_as_servers_without_a_parser_give_them_are_read(text: str) -> None:
+    assert value_of(text) == {"a": 2}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": 2}\n<reasoning>It is not {"a": 1}.</reasoning>',
+        '```json\n{"a": 2}\n```\n<thinking>Right.</thinking>\n<reason>So.</reason>\n',
+        '<think>{"a": 1}</think>{"a": 2}<think>Good.</think>',
+    ],
+)
+def test_a_note_behind_the_answer_ends_no_draft(text: str) -> None:
+    assert value_of(text) == {"a": 2}
+
+
+@pytest.mark.parametrize("text", ['<think>{"a": 1}</think> <reasoning>No.</reasoning>', '{"a": 1}</think><think>No.</think>'])
+def test_two_drafts_and_nothing_behind_them_are_no_answer_and_a_note(text: str) -> None:
+    assert why(text) == ("empty", "nothing follows the draft")
+
+
 def test_a_provider_that_refuses_has_refused_also_in_mid_draft() -> None:
     assert why("<think>First", "content_filter")[0] == "refusal"
 
@@ -112,13 +156,13 @@ def test_a_closing_tag_inside_the_answer_ends_no_draft() -> None:
         assert why('{"a": "behind </think> it' + end)[0] == "cut_off"
 
 
-@given(NOTES, ANSWERS, st.sampled_from(CHANNELS), st.booleans())
+@given(NOTES, ANSWERS, st.sampled_from(OWN), st.booleans())
 def test_whatever_a_draft_holds_the_answer_behind_it_is_read(
     notes: str, answer: dict[str, Any], tags: tuple[str, str], opened: bool
 ) -> None:
     opening, closing = tags
     text = f"{opening if opened else ''}{notes}{closing}\nSo:\n{json.dumps(answer)}"
-    assert value_of(text, CHANNELS) == answer
+    assert value_of(text, OWN) == answer
 
 
 @given(st.lists(st.sampled_from(["x = 1\n", "s.split('</think>')\n", "{'a': '</think>'}\n", "# </think>\n"])).map("".join))
@@ -138,12 +182,12 @@ def test_so_is_code_in_longer_fences_and_in_the_json_itself(notes: str, value: d
 
 @given(NOTES.filter(lambda text: not any(closing in text for closing in CLOSING) and not text.startswith("<think>")))
 def test_a_reply_without_a_closing_tag_has_no_draft(text: str) -> None:
-    assert draft_of("So: " + text, CHANNELS) == Draft()
+    assert draft_of("So: " + text, OWN) == Draft()
 
 
 @given(st.text(), st.sampled_from([TOTAL, FUNCTION, CODE_ALONE]), st.sampled_from(["json", "fenced"]))
 def test_any_text_is_read_or_refused(text: str, subtask: Subtask, answer_format: Any) -> None:
-    read(text, "stop", [subtask], answer_format, CHANNELS)
+    read(text, "stop", [subtask], answer_format, OWN)
 
 
 def test_what_stands_in_the_state_is_no_reply() -> None:
@@ -163,5 +207,5 @@ def test_a_draft_is_found_in_time_that_grows_as_the_text_does(part: str) -> None
     text = part * (100_000 // len(part))
     with processor_time(at_most=0.8):
         for fenced in (False, True):
-            draft_of(text, CHANNELS, fenced)
-            draft_of(f"{text}</think>{text}", CHANNELS, fenced)
+            draft_of(text, OWN, fenced)
+            draft_of(f"{text}</think>{text}", OWN, fenced)

@@ -115,6 +115,10 @@ class PostgresStore:
             assert self._session
             return self._session.execute(query.encode(), (session,)).fetchone() == (True,)
 
+    def addresses(self) -> tuple[str, str]:
+        """Return the owner's address, and that of the copy on the server itself. Call it after `make`."""
+        return self._dsn, dsn_of(self._dsn, self._copy)
+
     def use_box(self) -> None:
         """Have a relay lead to the copy, in a box. Call it before `make`."""
         self._is_boxed = True

@@ -106,6 +106,9 @@ class OnServer(Protocol):
         """Return where the server listens, and the names that the owner's database and the copy have there. Call it after
         `make`."""
 
+    def addresses(self) -> tuple[str, str]:
+        """Return the owner's address, and that of the copy on the server itself. Call it after `make`."""
+
     def use_box(self) -> None:
         """Have a door lead to the copy at the server's own socket, in a box. Call it before `make`."""
 

@@ -120,6 +120,11 @@ class Stores:
                 servers.setdefault(store.server_and_names()[0], []).append(store)
         return servers
 
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        """The addresses of the owner's databases -> those of their copies on the servers themselves."""
+        return dict(store.addresses() for store in self._stores if isinstance(store, OnServer))
+
     def enter(self, box: StoresBox) -> None:
         """Have the copies, which are made for a box, in this one.
 
