@@ -81,7 +81,7 @@ def probe(
         Path | None, typer.Option("--markdown", help="Write probe.md to this path too, for a comment on a pull request.")
     ] = None,
     clean: Annotated[
-        bool, typer.Option("--clean", help="Remove what a killed probe left; restore what it used in place.")
+        bool, typer.Option("--clean", help="Remove what a killed probe left; restore a store that changed.")
     ] = False,
 ) -> None:
     """Find out whether your own agent does damage when a call fails.
