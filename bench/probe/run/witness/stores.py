@@ -41,6 +41,7 @@ class Stores:
         most: The most differing rows that a reading holds.
 
     is_boxed    whether copies of files and folders stand at the paths of the owner's, in a box
+    beside      paths that are no stores, of which the box has copies too
     """
 
     def __init__(self, stores: Sequence[StoreCopy], settle: float, encoding: Encoding, most: int = MOST) -> None:
@@ -49,6 +50,7 @@ class Stores:
         """The stores that were found changed."""
         self._stores, self.settle, self._encoding, self._most = tuple(stores), settle, encoding, most
         self.is_boxed = False
+        self.beside: Sequence[Path] = ()
         self._box: StoresBox | None = None
         self._last = dict[str, tuple[Hashable, StoreReading]]()
         """The last reading of each store, with the stamp that the store had before it."""
