@@ -36,9 +36,12 @@ from bench.probe.run.gateway.gate import CallGate
 from bench.probe.run.gateway.http import Desk
 from bench.probe.run.gateway.listener import AgentListener
 from bench.probe.run.gateway.mcp import KnownServer
+from bench.probe.run.gateway.model import OPEN
+from bench.probe.run.gateway.outbox_doors import MailDoor, WebhookDoor
 from bench.probe.run.gateway.server_errors import ServerErrors
 from bench.probe.run.gateway.stdio import StdioRelay
 from bench.probe.run.gateway.subject import CommandWords, McpConfig, McpServer, Service, Subject
+from bench.probe.run.witness.outbox import OutboxStore
 from bench.probe.run.witness.store import DatabaseServer
 from bench.wire.json_rpc import Pipe
 from bench.wire.processes.agent_process import CANNOT_START, AgentProcess
@@ -48,6 +51,8 @@ LARGEST_HEADER = 2**23
 """Bytes of what a shim says of its server. The kernel lets words and variables have 2 MiB."""
 HEADER_TIME, GRACE = 10.0, 2.0
 """Seconds: for a shim's header, and for a server to end after its agent has left it."""
+MAIL_TLS = 465
+"""The port at which a mail server begins with TLS."""
 NO_FILE = Path()
 """The path of a config that is no file: the servers' commands stand in the agent's command."""
 LONGEST_LINE = 10_000
@@ -65,6 +70,8 @@ class Gateway:
     life    in which process of the agent calls come, from 1
     functions   the door of tools in the agent's own process
     calls   how many calls have arrived, over all doors; set it to 0 for a new journal
+    outboxes  the stores of what the agent sends; set them before the agent's box is made
+    roots   variables by which programs in the box know the authority that ends TLS there
     networks  in which it answers, if the agent runs in a box: that of the agent, and that of the services
     box     the agent's, if it has one: a config's copy stands there in the place of the owner's, and servers are started there
     databases  the ways to the copies of databases; a session of the agent's is served by the one of its server
@@ -72,6 +79,7 @@ class Gateway:
 
     gate: CallGate
     box: Box | None = None
+    outboxes: Sequence[OutboxStore] = ()
 
     def __init__(
         self,
@@ -88,8 +96,8 @@ class Gateway:
         self.life, self.calls = 1, 0
         self._doors = [{server.name: KnownServer(server.name, "mcp_stdio") for server in c.servers} for c in subject.configs]
         self._listener = AgentListener(lambda: self.gate, self.number, lambda: self.life)
-        desk = Desk(lambda: self.gate, self.number, lambda: self.life)
-        self.functions = FunctionDoor(desk, subject.functions or (), watched=subject.watched)
+        self._desk = Desk(lambda: self.gate, self.number, lambda: self.life)
+        self.functions = FunctionDoor(self._desk, subject.functions or (), watched=subject.watched)
         self._addresses: dict[str, str] = {}
         """Variables of the agent -> addresses of the gateway."""
         self._urls: list[dict[str, str]] = [{} for _ in subject.configs]
@@ -99,8 +107,7 @@ class Gateway:
         self._failed: BaseException | None = None
         self.networks: Sequence[ClosedNetwork] = ()
         self._authority: Authority | None = None
-        self._roots: Mapping[str, str] = {}
-        """Variables by which the agent knows the authority."""
+        self.roots: Mapping[str, str] = {}
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as exits:
@@ -127,10 +134,10 @@ class Gateway:
     def certify(self, environment: Mapping[str, str], packages: Iterable[Path]) -> tuple[tuple[Path, bytes], ...]:
         """Make the authority that ends TLS in a box, if a server has TLS. Return the files of roots that stand there in the
         place of the machine's, with their content. `packages` are folders of Python's packages."""
-        if not ends_tls() or not (self._subject.hosts or self._listener.has_tls):
+        if not ends_tls() or not (self._subject.hosts or self.outboxes or self._listener.has_tls):
             return ()
         self._authority = Authority()
-        self._roots = self._authority.write(self._folder, environment)
+        self.roots = self._authority.write(self._folder, environment)
         return tuple(self._authority.bundles(packages))
 
     async def enter(self, box: Box) -> None:
@@ -145,6 +152,8 @@ class Gateway:
         for host in self._subject.hosts:
             self._listener.add_service(Service(host, "", f"https://{host}"))
             self._listener.add_service(Service(f"{host}:80", "", f"http://{host}"))
+        for outbox in self.outboxes:
+            await self._catch(outbox, agents, servers)
         addresses_of_servers = await self._listener.stand_in(agents, servers, self._authority)
         await self.functions.stand_in(agents)
         for addresses in (self._addresses, *self._urls):
@@ -158,6 +167,21 @@ class Gateway:
                 if port and not network.leads(host, port):
                     await network.lead(host, port, relay_to(host, port))
         self.networks = (agents, servers)
+
+    async def _catch(self, outbox: OutboxStore, agents: ClosedNetwork, servers: ClosedNetwork) -> None:
+        """Have what is sent to a place of the owner's kept: by the agent as a call, by a service as a part of another call."""
+        place, desk = outbox.place, self._desk
+        tls = self._authority.context(place.host) if self._authority else None
+        if outbox.kind == "webhook":
+            door = WebhookDoor(outbox, desk)
+            self._listener.add_webhook(door)
+            await servers.lead(place.host, place.ports[0], door.take, "webhook", tls=tls if door.origin.tls else None)
+            return
+        for network, gate in ((agents, desk), (servers, Desk(lambda: OPEN, lambda: 0, lambda: 1))):
+            mails = MailDoor(outbox, gate, tls)
+            for port in place.ports:
+                ends = tls if port == MAIL_TLS else None
+                await network.lead(place.host, port, partial(mails.serve, has_tls=ends is not None), "mail", tls=ends)
 
     def begin(self) -> None:
         """Forget what was reached for in the box's networks until now."""
@@ -209,7 +233,7 @@ class Gateway:
         return listening
 
     def _remove_files(self) -> None:
-        roots = [Path(path) for path in self._roots.values() if Path(path).is_relative_to(self._folder)]
+        roots = [Path(path) for path in self.roots.values() if Path(path).is_relative_to(self._folder)]
         ours = (*roots, self._folder / "gateway", *self._by_socket, *map(self._copy, range(len(self._subject.configs))))
         for path in ours:
             path.unlink(missing_ok=True)
@@ -240,7 +264,7 @@ class Gateway:
         """
         replaced, variables = self.replaced(words, environment)
         variables = without_proxies(variables) if self.box else variables
-        changed, variables = list(replaced), variables | self._addresses | dict(self._roots)
+        changed, variables = list(replaced), variables | self._addresses | dict(self.roots)
         if self._subject.functions is not None:
             variables |= self.functions.variables(variables)
         for index, config in enumerate(self._subject.configs):
@@ -335,7 +359,7 @@ class Gateway:
         """Return the exit code of the server."""
         (program, *words), environment = self.replaced(header["words"], header["environment"])
         environment.pop(VARIABLE, None)  # a server's functions are no tools of the agent
-        environment |= {**self._roots, **(OFFLINE if self.box and loader_of([program]) else {})}
+        environment |= {**self.roots, **(OFFLINE if self.box and loader_of([program]) else {})}
         cwd = Path(self._replaces(header["cwd"]))
         located = shutil.which(program, path=environment.get("PATH")) if os.sep not in program else str(cwd / program)
         their_input, our_output = os.pipe()
