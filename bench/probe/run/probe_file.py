@@ -66,6 +66,10 @@ UNREAD = (
     "they did, and `agent` must begin by loading the same data into {0}. (3) Or a package of yours reads it: docs/own_parts.md"
 )
 """What a user can do whose store no witness reads."""
+NOT_IN_PLACE = (
+    "the probe works on copies alone: in a box the copy stands at the path of the store; without one, let your code take the "
+    "path from its command or a `variable`"
+)
 MODEL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
 PLACES = "sqlite = FILE, postgres = ADDRESS, folder = PATH, file = FILE, memory = PATH, mail = HOST, webhook = ADDRESS"
 OURS = ("sqlite", "postgres", "folder", "file", "memory")
@@ -98,9 +102,6 @@ class StoreEntry(ConfigEntry):
     """Its name in the verdicts; by default that of the file, the folder or the database."""
     variable: VariableName = ""
     """A variable that gets the path or address of the copy, besides."""
-    in_place: bool = False
-    """Whether the probe works on the store itself, instead of a copy. It makes a backup first, tests that it can be restored,
-    and restores it at the end. Only `sqlite` and `folder` take it. In a box it is a copy all the same."""
     others: Lookup[str, str] = Field(default_factory=dict, exclude_if=lambda others: not others)
     """Instead: the place of a store of a kind that another package brings. Write `KIND = ADDRESS`, as for ours."""
 
@@ -338,6 +339,8 @@ def read_probe_file(path: Path) -> ProbeFile:
             raise ConfigError(f"{path}: {first.line}") from error
         known = _keys_beside(first.place)
         *_, table, _, key = ("", "", *first.place.split("."))
+        if key == "in_place":
+            raise ConfigError(f"{path}: {first.place}: {NOT_IN_PLACE}") from error
         if table == "store" and not get_close_matches(key.lower(), known):
             raise ConfigError(f"{path}: {first.place}: {UNREAD.format(key)}") from error
         raise ConfigError(f"{path}: unknown key '{first.place}'; {nearest(first.place.rpartition('.')[2], known)}") from error
@@ -435,7 +438,7 @@ class ProbeSettings:
         return Probed(
             subject=self._digest(),
             doors=doors,
-            stores={store.name: ProbedStore(kind=store.kind, in_place=store.in_place) for store in self.stores},
+            stores={store.name: ProbedStore(kind=store.kind) for store in self.stores},
             settle=subject.settle,
             patience=subject.patience,
             limit=subject.agent.limit,
@@ -542,11 +545,11 @@ class ProbeSettings:
             if kind.needs_box and not self.is_boxed:
                 raise ConfigError(f"{self._path}: store {name}: {kind.name} is caught in a box alone; leave --unboxed out")
             variables = {entry.variable: "{store}"} if entry.variable else {}
-            in_place, ignored = entry.in_place and not self.is_boxed, list(entry.ignore)
+            ignored = list(entry.ignore)
             for config in self.subject.configs if self.is_boxed and entry.kind == "folder" else ():
                 with suppress(ValueError):  # the agent's copy of a config that lies in the folder is the probe's doing
                     ignored.append(escape(str(config.path.resolve().relative_to(Path(where).expanduser().resolve()))))
-            yield StoreSettings(name, entry.kind, where, variables, in_place, tuple(ignored))
+            yield StoreSettings(name, entry.kind, where, variables, tuple(ignored))
 
     def _addresses(self) -> Iterator[Address]:
         """Yield where servers, services, databases and the model are."""
@@ -606,20 +609,18 @@ class ProbeSettings:
             yield Copied("", config.path, put, frozenset((config.variable,)) - {""})
         for store in self.stores:
             path = Path(store.where)
-            if not is_address(store) and not store.in_place and not agent.folder.resolve().is_relative_to(path.resolve()):
+            if not is_address(store) and not agent.folder.resolve().is_relative_to(path.resolve()):
                 put = replacement(dict.fromkeys(map(str, (path, path.absolute(), path.resolve())), "\0"))
                 yield Copied(store.name, path, put, frozenset(store.variables))
 
     def _check_copies_are_named(self) -> None:
         """Raise ConfigError for a copy of a file or folder of which the agent cannot hear: it would work on the owner's own."""
         texts = [text for each in self.programs() for text in (*each.words, *each.variables.values())]
-        in_place = {store.name for store in self.stores if "in_place" in STORE_KINDS[store.kind].takes}
         for copied in () if self.is_boxed else self._copied():
             if copied.store and not copied.variables and not any(map(copied.stands_in, texts)):
                 raise ConfigError(
                     f"{self._path}: store {copied.store}: no command, MCP config or variable has the path {copied.path}, so "
                     f"the agent would work on the store itself; write the path there, or name a `variable`"
-                    f"{', or say in_place = true' if copied.store in in_place else ''}"
                 )
 
     def _check_doors(self) -> None:

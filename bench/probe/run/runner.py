@@ -125,7 +125,8 @@ class Worker:
         packages = package_folders([subject.agent.folder / each for each in located], [subject.agent.folder, home])
         files = self._gateway.certify(variables, packages)
         folder, sockets = subject.agent.folder, self._gateway.sockets
-        plan = box_plan(folder, layers, gateway, owners, words, places, variables, sockets, files)
+        beside = self._stores.beside
+        plan = box_plan(folder, layers, gateway, owners, words, places, variables, sockets, files, beside)
         await self._load(plan, variables)
         box = Box(plan)
         self._exits.callback(box.close)
