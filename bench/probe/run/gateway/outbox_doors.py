@@ -17,7 +17,7 @@ from bench.probe.run.gateway.bodies import LARGEST_PARSED, Body, BodyTooLarge, p
 from bench.probe.run.gateway.gate import LiveCall, WaitEnd
 from bench.probe.run.gateway.http import Desk, HttpDoor, ServiceRequest
 from bench.probe.run.gateway.http_wire import BadMessage, Head, Wire, framing_of, made_head
-from bench.probe.run.witness.outbox import OutboxStore, SentMessage, mail_of, posted
+from bench.probe.run.witness.outbox import OutboxMessage, OutboxStore, mail_of, posted
 
 LARGEST_MAIL, LONGEST_LINE, MOST_RECIPIENTS = 2**24, 2**16, 1000
 OK, FAILED = b"250 2.0.0 kept by the probe\r\n", b"451 4.3.0 the service is not available\r\n"
@@ -62,7 +62,7 @@ class WebhookDoor(HttpDoor):
         wire.close()
 
 
-async def _message_in(wire: Wire, head: Head, own_path: str) -> SentMessage:
+async def _message_in(wire: Wire, head: Head, own_path: str) -> OutboxMessage:
     body, framing = Body(LARGEST_PARSED), framing_of(head)
     try:
         while piece := await wire.piece(framing):

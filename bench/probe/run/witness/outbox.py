@@ -9,6 +9,7 @@ the agent's box, and nothing is sent on. Each message is a row.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,7 +22,6 @@ from pydantic import JsonValue
 from bench.common.digests import digest_of
 from bench.common.errors import ConfigError
 from bench.probe.run.addresses import place_of
-from bench.probe.run.gateway.journal import text_of
 from bench.probe.run.witness.kinds import StoreKind, StoreSettings
 from bench.probe.run.witness.rows import Encoding
 from bench.record.probe.rows import StoreReading
@@ -30,7 +30,7 @@ MAIL_PORTS = (25, 465, 587)
 LEFT_OUT = frozenset(("date", "message-id", "mime-version", "content-type", "content-transfer-encoding", "received"))
 """What programs that send mails make anew for each, or what says nothing of it."""
 
-SentMessage = Mapping[str, JsonValue]
+OutboxMessage = Mapping[str, JsonValue]
 """What was sent: columns -> values."""
 
 
@@ -54,9 +54,9 @@ class OutboxStore:
         self.name, self.kind, self.place, self._encoding = name, kind, place, encoding
         self.environment = {each: text.replace("{store}", place.url or place.host) for each, text in variables.items()}
         self.replaces: Mapping[str, str] = {}
-        self._sent, self._resets = list[SentMessage](), 0
+        self._sent, self._resets = list[OutboxMessage](), 0
 
-    def add(self, message: SentMessage) -> None:
+    def add(self, message: OutboxMessage) -> None:
         """Take a message."""
         self._sent.append(message)
 
@@ -76,7 +76,7 @@ class OutboxStore:
             )
             for message in sent
         ]
-        digest = digest_of(text_of(sorted(row.key for row in rows)))
+        digest = digest_of(_as_json(sorted(row.key for row in rows)))
         return StoreReading(digest, tuple(rows[:most]), max(0, len(rows) - most))
 
     def snapshot(self, most: int) -> Callable[[], StoreReading]:
@@ -105,23 +105,23 @@ class OutboxStore:
         self.reset()
 
 
-def mail_of(sender: str, recipients: list[str], raw: bytes) -> SentMessage:
+def mail_of(sender: str, recipients: list[str], raw: bytes) -> OutboxMessage:
     """Return a mail in columns: the addresses to which it goes, its headers, its text, and digests of what is attached. A mail
     that is no MIME is one text."""
     message = message_from_bytes(raw, policy=default)
-    columns: dict[str, JsonValue] = {"sender": sender, "recipients": text_of(sorted(recipients))}
+    columns: dict[str, JsonValue] = {"sender": sender, "recipients": _as_json(sorted(recipients))}
     try:
         columns |= {name.lower(): str(value) for name, value in message.items() if name.lower() not in LEFT_OUT}
         body = message.get_body(("plain", "html"))
         columns["text"] = body.get_content().replace("\r\n", "\n").strip() if body else ""
         if attached := [f"{part.get_filename()} {digest_of(str(part.get_payload()))}" for part in message.iter_attachments()]:
-            columns["attached"] = text_of(attached)
+            columns["attached"] = _as_json(attached)
     except (LookupError, ValueError, TypeError, AttributeError):  # what mails of programs can be is endless
         columns["text"] = raw.decode("utf-8", "replace")
     return columns
 
 
-def posted(method: str, path: str, body: JsonValue) -> SentMessage:
+def posted(method: str, path: str, body: JsonValue) -> OutboxMessage:
     """Return a message to a webhook in columns: the members of an object in JSON, or the body as a text. `path` is "" for that
     of the webhook."""
     columns: dict[str, JsonValue] = {"path": path} if path else {}
@@ -129,8 +129,12 @@ def posted(method: str, path: str, body: JsonValue) -> SentMessage:
     return columns | body if isinstance(body, dict) else columns | {"body": body}
 
 
+def _as_json(value: object) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
 def _cell(value: JsonValue) -> object:
-    return text_of(value) if isinstance(value, dict | list) else value
+    return _as_json(value) if isinstance(value, dict | list) else value
 
 
 def _mail(store: StoreSettings, folder: Path, encoding: Encoding) -> OutboxStore:

@@ -39,13 +39,13 @@ def test_the_same_message_twice_is_two_rows_and_a_reset_forgets_both() -> None:
 
 
 def test_the_order_of_messages_changes_no_digest_and_what_is_hidden_is_not_shown() -> None:
-    one, other = store(hide=frozenset(("text",))), store(hide=frozenset(("text",)))
+    first, second = store(hide=frozenset(("text",))), store(hide=frozenset(("text",)))
     messages = [{"text": "a secret"}, {"text": "another"}]
-    for outbox, order in ((one, messages), (other, messages[::-1])):
+    for outbox, order in ((first, messages), (second, messages[::-1])):
         for message in order:
             outbox.add(dict(message))
-    assert one.read(10).digest == other.read(10).digest
-    assert "a secret" not in repr(one.read(10))
+    assert first.read(10).digest == second.read(10).digest
+    assert "a secret" not in repr(first.read(10))
 
 
 @given(HEADERS, st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")), max_size=200))
