@@ -165,3 +165,29 @@ def test_what_changed_no_store_is_no_read_by_that_alone(clerk: Written) -> None:
 def test_a_host_that_was_refused_is_told_with_what_to_write(clerk: Written) -> None:
     assert 'remote = ["far.invalid"]' in clerk.why('# "far.invalid:443"')
     assert clerk.run.course.refused == ("far.invalid:443",)
+
+
+INSERTS = """
+import os
+import psycopg
+with psycopg.connect(os.environ["DATABASE_URL"]) as shop:
+    shop.execute("INSERT INTO payments VALUES (1)")
+"""
+
+
+def test_a_database_on_a_server_is_watched_in_a_copy(tmp_path: Path, server: str) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    address = f"postgresql://tester@/watched?host={server.split()[0].removeprefix('host=')}"
+    with psycopg.connect(f"{server} dbname=postgres", autocommit=True) as made:
+        made.execute("CREATE DATABASE watched")
+    with psycopg.connect(address) as shop:
+        shop.execute("CREATE TABLE payments (id integer PRIMARY KEY)")
+    (tmp_path / "agent.py").write_text(INSERTS)
+    environment = {**os.environ, "DATABASE_URL": address}
+    draft = draft_of(tmp_path, environment, tmp_path, (sys.executable, "agent.py"))
+    run = watched(draft, environment)
+    text = write_probe_file(tmp_path / "probe.toml", watched_tables(draft, run), run.summary)
+    assert run.is_whole and not run.changed, run.summary
+    assert tomllib.loads(text)["store"] == [{"postgres": "$DATABASE_URL"}] and "its rows changed" in text
+    with psycopg.connect(address) as shop:
+        assert shop.execute("SELECT count(*) FROM payments").fetchone() == (0,)
