@@ -210,7 +210,7 @@ def _of_group(draft: AgentDraft, group: Sequence[WatchedFile], known: Sequence[P
     alone = len(group) == 1 or any(path.is_relative_to(base) for path in known)
     if alone and all(file.was and file.is_now for file in group):
         return [_Store("file", file.path, "it changed; its lines or values are compared") for file in group], []
-    if base in (draft.folder.resolve(), draft.home.resolve()) or any(path.is_relative_to(base) for path in known):
+    if not base.is_relative_to(at) or any(path.is_relative_to(base) for path in known):
         names = ", ".join(draft.shown(file.path) for file in group[:SHOWN])
         what = "made or removed in a folder that holds more than data: let the agent write into one of its own, and name that"
         return [], [FileLine(f"# [[store]] folder = {quoted('FOLDER')}", f"{names}: {what}")]

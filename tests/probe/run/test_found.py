@@ -137,7 +137,7 @@ def test_what_frameworks_keep_is_memory(clerk: Written) -> None:
 def test_what_no_store_can_be_is_a_comment_that_says_why(clerk: Written) -> None:
     assert "makes this database itself" in clerk.why('# [[store]] sqlite = "made.db"')
     assert "did not change" in clerk.why('# [[store]] sqlite = "read.db"')
-    assert "report.txt" in clerk.text and '"~/.cache/page.html"' in clerk.text and "~/.clerk/known.txt" in clerk.text
+    assert "report.txt" in clerk.text and '"~/.cache/page.html"' in clerk.text and "~/.clerk/state/known.txt" in clerk.text
 
 
 def test_servers_services_and_the_model_are_told_with_their_calls(clerk: Written) -> None:
@@ -177,7 +177,7 @@ with psycopg.connect(os.environ["DATABASE_URL"]) as shop:
 
 def test_a_database_on_a_server_is_watched_in_a_copy(tmp_path: Path, server: str) -> None:
     psycopg = pytest.importorskip("psycopg")
-    address = f"postgresql://tester@/watched?host={server.split()[0].removeprefix('host=')}"
+    address = f"postgresql://tester@/watched?host={server.split(maxsplit=1)[0].removeprefix('host=')}"
     with psycopg.connect(f"{server} dbname=postgres", autocommit=True) as made:
         made.execute("CREATE DATABASE watched")
     with psycopg.connect(address) as shop:
