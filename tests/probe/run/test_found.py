@@ -18,12 +18,15 @@ from typing import Any
 import pytest
 from till import HERE, till
 
+from bench.probe.points import DoorKind
 from bench.probe.run.box.box import NoBox
+from bench.probe.run.course import AgentCourse
 from bench.probe.run.found import watched_tables
 from bench.probe.run.init import AgentDraft, draft_of, write_probe_file
 from bench.probe.run.probe_file import ProbeFile
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.watch import WatchedRun, watch
+from bench.record.probe.events import GatewayCall
 
 SESSIONS = """
     CREATE TABLE agent_sessions (session_id TEXT); CREATE TABLE agent_messages (message_data TEXT);
@@ -191,3 +194,77 @@ def test_a_database_on_a_server_is_watched_in_a_copy(tmp_path: Path, server: str
     assert tomllib.loads(text)["store"] == [{"postgres": "$DATABASE_URL"}] and "its rows changed" in text
     with psycopg.connect(address) as shop:
         assert shop.execute("SELECT count(*) FROM payments").fetchone() == (0,)
+
+
+def course(**times: tuple[float, float]) -> AgentCourse:
+    """A course with functions that begin and end at these seconds, and with a service named `shop`."""
+    calls = []
+    for number, (name, (arrived, answered)) in enumerate(times.items(), 1):
+        door, tool = ("SHOP_URL", "POST /payments") if name == "shop" else ("function", name)
+        kind: DoorKind = "http" if name == "shop" else "function"
+        calls.append(
+            GatewayCall(number, "", door, kind, tool, "unseen", None, "", None, 1, "", arrived, arrived, answered, answered)
+        )
+    return AgentCourse(tuple(calls), ("",) * len(calls), ())
+
+
+def test_a_function_that_only_calls_a_service_is_none_of_the_agents_own(tmp_path: Path) -> None:
+    draft = draft_of(tmp_path, {"SHOP_URL": "http://127.0.0.1:9"}, tmp_path, ("python", "agent.py"))
+    run = WatchedRun(course(look=(1.0, 2.0), pay=(3.0, 5.0), shop=(4.0, 4.5)), [])
+    text = write_probe_file(tmp_path / "look.toml", watched_tables(draft, run))
+    assert tomllib.loads(text)["functions"] == [] and "function.pay" not in text and '"function.look"' in text
+    run = WatchedRun(course(pay=(3.0, 5.0), shop=(4.0, 4.5)), [])
+    assert "functions" not in tomllib.loads(write_probe_file(tmp_path / "pay.toml", watched_tables(draft, run)))
+
+
+ACTS = """
+import asyncio, sqlite3, threading
+from desk import Desk
+db = sqlite3.connect("bank.db", isolation_level=None, check_same_thread=False)
+def insert(cents): db.execute("INSERT INTO payment VALUES (?)", (cents,))
+def pay(cents):
+    look()
+    insert(cents)
+    look()
+def look(): return db.execute("SELECT sum(cents) FROM payment").fetchone()
+def log(): open("run.log", "a").write("paid")
+async def refund():
+    await asyncio.sleep(0)
+    db.execute("DELETE FROM payment WHERE cents = 7")
+def main():
+    pay(7)
+    asyncio.run(refund())
+    thread = threading.Thread(target=fees)
+    thread.start()
+    thread.join()
+    Desk().note("Ada")
+    log()
+def fees(): insert(1)
+main()
+"""
+DESK = """
+from pathlib import Path
+class Desk:
+    def note(self, text): Path("notes.txt").write_text(text)
+"""
+
+
+def functions_line(folder: Path, code: str) -> list[str]:
+    """Return the lines on functions that a watched run of this code leads to."""
+    (folder / "agent.py").write_text(code)
+    (folder / "desk.py").write_text(DESK)
+    (folder / "notes.txt").write_text("")
+    database(folder / "bank.db", "CREATE TABLE payment (cents INTEGER)")
+    draft = draft_of(folder, {**os.environ}, folder / "home", (sys.executable, "agent.py"))
+    text = write_probe_file(folder / "probe.toml", watched_tables(draft, watched(draft, {**os.environ})), "")
+    return [line.partition("  # ")[0] for line in text.splitlines() if "functions = " in line]
+
+
+def test_the_agents_own_functions_during_which_a_store_changes_are_named_and_no_others(tmp_path: Path) -> None:
+    named = 'functions = ["__main__:insert", "__main__:refund", "desk:Desk.note"]'
+    assert functions_line(tmp_path, ACTS) == [named]
+
+
+def test_a_script_that_acts_outside_of_functions_is_told_to_put_that_into_one(tmp_path: Path) -> None:
+    code = 'import sqlite3\ndb = sqlite3.connect("bank.db")\nwith db: db.execute("INSERT INTO payment VALUES (1)")\n'
+    assert functions_line(tmp_path, code) == ['# functions = ["MODULE:FUNCTION"]']
