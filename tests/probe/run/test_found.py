@@ -180,7 +180,8 @@ with psycopg.connect(os.environ["DATABASE_URL"]) as shop:
 
 def test_a_database_on_a_server_is_watched_in_a_copy(tmp_path: Path, server: str) -> None:
     psycopg = pytest.importorskip("psycopg")
-    address = f"postgresql://tester@/watched?host={server.split(maxsplit=1)[0].removeprefix('host=')}"
+    words = dict(word.split("=") for word in server.split())
+    address = f"postgresql://tester@/watched?host={words['host']}&port={words.get('port', '5432')}"
     with psycopg.connect(f"{server} dbname=postgres", autocommit=True) as made:
         made.execute("CREATE DATABASE watched")
     with psycopg.connect(address) as shop:
