@@ -165,7 +165,7 @@ def objection(course: AgentCourse, number: int, checked: bool) -> str:
     """
     text = course.texts.get(course.printed or "", "")
     run, printed = f"clean run {number}", last_line(text) or "nothing"
-    printed += "".join(f". {todo}" for said, todo in ADVICE if said.search(text, max(0, len(text) - MOST_SEARCHED)))
+    printed += "".join(f". {todo}" for pattern, todo in ADVICE if pattern.search(text, max(0, len(text) - MOST_SEARCHED)))
     notices = [event for event in of_kind(course.lives, GatewayNoticed) if event.door]
     servers = [
         f"{event.what}; " if event.door == NETWORK else f"the server {event.door}: {event.what}; "
