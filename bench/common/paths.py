@@ -32,6 +32,12 @@ def state_folder() -> Path:
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "recovery-bench"
 
 
+def cache_folder(kind: str) -> Path:
+    """Return the user's cache folder for one kind of data kept about runs. Raises RuntimeError if the user has no home.
+    https://specifications.freedesktop.org/basedir-spec/latest/"""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "recovery-bench" / kind
+
+
 def expanded_path(written: str) -> Path:
     """Return a path, `~` in front as the user's home. A home that nobody has stays as it is written."""
     return Path(os.path.expanduser(written))  # noqa: PTH111  Path.expanduser raises there

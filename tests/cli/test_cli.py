@@ -389,7 +389,7 @@ def test_where_there_are_no_packs_the_list_says_how_to_get_some(tmp_path: Path) 
     assert "  none in scenarios/; begin one with `bench new scenario NAME`, or name a folder of packs with --scenarios\n" in out
 
 
-def test_packs_that_came_with_the_package_are_found_where_the_folder_has_none(
+def test_packs_that_came_with_the_package_are_found_beside_those_of_the_folder_which_count_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     new_scenario("brought", tmp_path / "package")
@@ -398,8 +398,10 @@ def test_packs_that_came_with_the_package_are_found_where_the_folder_has_none(
     monkeypatch.chdir(tmp_path)
     assert list(find_packs(PACKS)) == ["brought"]
     assert list(find_packs([Path("elsewhere")])) == ["mine"]
-    (tmp_path / "scenarios").mkdir()
-    assert list(find_packs(PACKS)) == []
+    for name in ("mine", "brought"):
+        new_scenario(name, tmp_path / "scenarios")
+        assert find_packs(PACKS)[name] == Path("scenarios", name)
+        assert sorted(find_packs(PACKS)) == ["brought", "mine"]
 
 
 def test_an_option_that_takes_one_value_is_refused_twice_and_a_flag_is_not(tmp_path: Path) -> None:

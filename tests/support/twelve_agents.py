@@ -162,7 +162,7 @@ def _by_npx(folder: Path, _: str) -> tuple[str, str]:
             item = tarfile.TarInfo(f"package/{name}")
             item.size, item.mode = len(text.encode()), 0o755
             file.addfile(item, BytesIO(text.encode()))
-    return _till(folder, {"command": "npx", "args": ["--yes", "--offline", str(package)]})
+    return _till(folder, {"command": "npx", "args": ["--yes", "--offline", "--package", str(package), "till"]})
 
 
 def _by_uvx(folder: Path, _: str) -> tuple[str, str]:

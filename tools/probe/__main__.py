@@ -1,12 +1,14 @@
 """Probe servers and agents of others, as a user would, and show what came of each pair: `nox -s probe`.
 
 python -m probe [--only AGENT-SERVER ...] [--minutes N] [--budget SECONDS] [--workers N] [--folder FOLDER] [--record FOLDER]
+                [--unboxed]
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -130,15 +132,18 @@ def lay_out(agent: Agent, foreign: Foreign, folder: Path, installed: Parts) -> P
     return path
 
 
-def probe(path: Path, budget: float) -> int:
+def probe(path: Path, budget: float, options: Sequence[str] = ()) -> int:
     """Run `bench probe` on a subject, as a user would, print how it ended, and return its exit code."""
-    words, output = ["bench", "probe", path.name, "--yes", "--budget", f"{budget:g}s"], path.parent / "output.txt"
+    words, output = ["bench", "probe", path.name, "--yes", "--budget", f"{budget:g}s", *options], path.parent / "output.txt"
     began = time.monotonic()
-    done = subprocess.run(words, cwd=path.parent, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    output.write_text(done.stdout, encoding="utf-8")
-    how = f"{path.parent.name}: exit {done.returncode} after {time.monotonic() - began:.0f} s"
-    print(how, *done.stdout.splitlines()[-10:], sep="\n    ", flush=True)
-    return done.returncode
+    with output.open("wb") as file, subprocess.Popen(words, cwd=path.parent, stdout=file, stderr=file) as process:
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    seconds, processor = time.monotonic() - began, used.ru_utime + used.ru_stime
+    runs = sum(1 for trials in path.parent.glob("results/*/trials.jsonl") for _ in trials.open("rb"))
+    how = f"{path.parent.name}: exit {process.returncode} after {seconds:.0f} s, {runs} runs, {processor:.1f} s of processor"
+    print(how, *output.read_text(encoding="utf-8").splitlines()[-10:], sep="\n    ", flush=True)
+    return process.returncode
 
 
 def found_in(agent: str, server: str, folder: Path) -> Iterator[Pair]:
@@ -158,6 +163,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--only", nargs="*", default=())
     parser.add_argument("--minutes", type=float, default=14.0, help="within which all pairs end")
     parser.add_argument("--budget", type=float, default=25.0, help="seconds of a pair at most, beside its clean runs")
+    parser.add_argument("--unboxed", action="store_true", help="without the agent's box, to compare what it costs")
     parser.add_argument("--workers", type=int, default=2, help="pairs at a time")
     parser.add_argument("--folder", type=Path, default=Path("build", "probe"))
     parser.add_argument("--record", type=Path, default=ROOT / "reports" / "probe")
@@ -182,7 +188,7 @@ def main(words: Sequence[str]) -> int:
             if not (budget := bound.budget()):
                 print(f"{name}: left out: the session's {asked.minutes:g} minutes are over", flush=True)
                 return None
-            return probe(lay_out(*of, folder / "subjects" / name, installed), budget)
+            return probe(lay_out(*of, folder / "subjects" / name, installed), budget, ["--unboxed"] if asked.unboxed else [])
 
         with ThreadPoolExecutor(asked.workers) as pool:
             codes = [code for code in pool.map(ended, chosen) if code is not None]

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
+from bench.cli.shown import KeptShown, RunsShown, RunsTable
 from bench.cli.terminal import Terminal
 from bench.common.errors import ResultsError
-from bench.common.paths import REPORTS, RESULTS
+from bench.common.paths import REPORTS, RESULTS, cache_folder
 from bench.record.archive import SUFFIX
 
 if TYPE_CHECKING:
@@ -36,40 +37,60 @@ def runs(
 
     For example: bench runs --tag prompt-2
     """
+    if not results.is_dir():
+        raise ResultsError(f"{results}: is not a folder of runs; name another, or run: bench run configs/smoke.toml --report")
+    tracked = _tracked(results)
+    kept = KeptShown(results, REPORTS / "index.html", ["tags", *(tag or ()), "tracked", *sorted(tracked)])
+    shown = kept.read()
+    if shown is None:
+        shown = _read(results, tag or (), tracked)
+        kept.keep(shown)
+    for group in shown.tables:
+        table = Table(box=None, pad_edge=False)
+        for title in group.titles:
+            table.add_column(title, overflow="fold", no_wrap=title in ("started", "trials", "tokens", "dollars"))
+        for row in group.rows:
+            table.add_row(*row)
+        out.show(table)
+        out.print(f"{group.line}\n")
+    for line in shown.unread:
+        err.print(f"not read: {line}")
+    out.print(shown.last)
+
+
+def _read(results: Path, tags: Sequence[str], tracked: frozenset[str]) -> RunsShown:
+    """Read the runs, write the page, and return what is printed."""
     # Here, because these import pandas, and no other command should wait for that.
-    from bench.read.analysis.kept import cache_folder  # noqa: PLC0415
     from bench.read.overview.runs import index_of, index_page, spent  # noqa: PLC0415
     from bench.record.files import write_files  # noqa: PLC0415
 
-    if not results.is_dir():
-        raise ResultsError(f"{results}: is not a folder of runs; name another, or run: bench run configs/smoke.toml --report")
     with err.showing_progress() as show:
-        index = index_of(results, REPORTS, cache_folder("runs"), _tracked(results), show).tagged(tag or ())
+        index = index_of(results, REPORTS, cache_folder("runs"), tracked, show).tagged(tags)
+    tables = []
     for whose, listed in index.groups.items():
         total = spent(listed)
-        out.show(_table(listed, total))
-        out.print(f"{whose}: {len(listed)} run{'' if len(listed) == 1 else 's'}, {total.text}\n")
-    for line in index.unread:
-        err.print(f"not read: {line}")
+        line = f"{whose}: {len(listed)} run{'' if len(listed) == 1 else 's'}, {total.text}"
+        tables.append(_table(listed, total, line))
     [page] = write_files(REPORTS, {"index.html": index_page(index).encode()})
     count = f"{len(index.runs)} run{'' if len(index.runs) == 1 else 's'}"
-    out.print(f"{count}; for prices, verdicts, history and rankings open {page}")
+    last = f"{count}; for prices, verdicts, history and rankings open {page}"
+    return RunsShown(tables=tuple(tables), unread=index.unread, last=last)
 
 
-def _table(runs: Sequence[ListedRun], total: SpentInRuns) -> Table:
+def _table(runs: Sequence[ListedRun], total: SpentInRuns, line: str) -> RunsTable:
     """Return a row for each run, and their sums."""
     from bench.read.overview.runs import solved_said, spent  # noqa: PLC0415
 
-    table, labelled = Table(box=None, pad_edge=False), any(run.tags or run.run.manifest.note for run in runs)
-    for title in ("started", "run", "trials", "solved by an arm", "tokens", "dollars", *(["tags, note"] if labelled else [])):
-        table.add_column(title, overflow="fold", no_wrap=title in ("started", "trials", "tokens", "dollars"))
+    labelled = any(run.tags or run.run.manifest.note for run in runs)
+    rows = []
     for run in runs:
         first, took = run.arms[0], spent([run])
         labels = "; ".join(filter(None, (", ".join(run.tags), run.run.manifest.note)))
         cells = (first.started[:10], first.name, run.trials, solved_said(run.arms, named=False), f"{took.tokens:,}", took.cost)
-        table.add_row(*cells, *([labels] if labelled else []))
-    table.add_row("all", "", f"{total.trials:,}", "", f"{total.tokens:,}", total.cost)
-    return table
+        rows.append((*cells, *([labels] if labelled else [])))
+    rows.append(("all", "", f"{total.trials:,}", "", f"{total.tokens:,}", total.cost))
+    titles = ("started", "run", "trials", "solved by an arm", "tokens", "dollars", *(["tags, note"] if labelled else []))
+    return RunsTable(titles=titles, rows=tuple(rows), line=line)
 
 
 def _tracked(results: Path) -> frozenset[str]:

@@ -32,6 +32,7 @@ class StartedProgram:
     words      its words; `variables` are set for it
     folder     where it starts
     sets       the names of the variables that the owner's files set for it
+    is_server  whether it is an MCP server over stdio
     """
 
     who: str
@@ -39,6 +40,7 @@ class StartedProgram:
     variables: Mapping[str, str]
     folder: Path
     sets: tuple[str, ...] = ()
+    is_server: bool = False
 
     @cached_property
     def files(self) -> frozenset[Path]:

@@ -97,16 +97,21 @@ def _top(draft: AgentDraft, run: WatchedRun, acted: dict[str, bool | None]) -> I
 
 def _functions(draft: AgentDraft, run: WatchedRun, executed: Counter[str], has_doors: bool) -> Iterator[FileLine]:
     """Yield the line on tools in the agent's own process."""
-    outer = {call.tool for call in run.course.calls if call.door_kind == "mcp_stdio" or call.door_kind == "mcp_http"}
+    adapted = _served(run)
     loaded = ", ".join(run.seen.get("framework", ()))
-    if tools := [tool for tool in executed if tool not in outer]:
+    if tools := [tool for tool in executed if tool not in adapted]:
         what = f"{loaded} executed {', '.join(tools)} in its own process"
         yield FileLine("functions = []", what) if has_doors else FileLine("# functions = []", f"{what}: no line is needed")
-    elif named := list(_named(draft, _offered(run) - outer)):
+    elif named := list(_named(draft, _offered(run) - adapted)):
         what = f"its model is offered {', '.join(each.partition(':')[2] for each in named)}, which its code defines"
         yield FileLine(f"functions = {json.dumps(named)}", what)
     elif not has_doors:
         yield FileLine('# functions = ["MODULE:FUNCTION"]', "no tool of a known framework was executed: name what acts")
+
+
+def _served(run: WatchedRun) -> set[str]:
+    """Return the names of the tools of MCP servers, which a framework can call as functions of its own."""
+    return {call.tool for call in run.course.calls if call.door_kind in ("mcp_stdio", "mcp_http")}
 
 
 def _offered(run: WatchedRun) -> set[str]:
@@ -138,9 +143,9 @@ def _acted(draft: AgentDraft, run: WatchedRun, stores: Sequence[_Store]) -> dict
     """Return for each tool whether a store changed in the time of its calls; None if it says itself that it reads."""
     paths = [store.path for store in stores if store.kind != "memory"]
     files = {file.path for file in run.files if any(file.path.is_relative_to(path) for path in paths)}
-    acted = dict[str, bool | None]()
+    acted, adapted = dict[str, bool | None](), _served(run)
     for call, changed in run.acting(files):
-        if not (call.door in draft.addresses and api_of(call.tool)):
+        if not (call.door in draft.addresses and api_of(call.tool)) and not (call.door == FUNCTION and call.tool in adapted):
             tool = f"{_service_name(call.door) if call.door in draft.addresses else call.door}.{call.tool}"
             known = acted.get(tool)
             acted[tool] = True if changed or known else None if call.reads else False

@@ -13,6 +13,7 @@ from bench.common.wording import plural
 from bench.probe.points import point_of, points_of
 from bench.probe.read.run import CELLS_AGAIN, CLEAN_RUNS
 from bench.probe.run.addresses import Address, is_here
+from bench.probe.run.box.loading import loader_of
 from bench.probe.run.clean import FEWEST
 from bench.probe.run.probe import CONTROL_EVERY
 from bench.probe.run.probe_file import ProbeSettings
@@ -43,10 +44,7 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
     yield "copied:"
     for store in settings.stores:
         where = f" {store.where}{_size(Path(store.where))}" if not is_address(store) else ""
-        if store.in_place:
-            yield f"  store {store.name} ({store.kind}):{where} is used IN PLACE, after a backup whose restore is tested"
-        else:
-            yield f"  store {store.name} ({store.kind}):{where} is copied; if the store itself changes, the probe ends"
+        yield f"  store {store.name} ({store.kind}):{where} is copied; if the store itself changes, the probe ends"
     yield from (f"  {config.path}: the agent gets a rewritten copy, which is removed at the end" for config in subject.configs)
     yield f"started, in {subject.agent.folder.resolve()}:"
     if settings.is_boxed:
@@ -54,9 +52,7 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
         yield "  all else is read-only, and by the network they reach what is called below, and nothing else"
     else:
         yield f"  WITHOUT A BOX ({settings.unboxable or '--unboxed'}): what they open by a path of their own is REAL"
-    for program in settings.programs():
-        names = f", with the variables {', '.join(program.sets)}" if program.sets else ""
-        yield f"  {program.who}: {shlex.join(program.words)}{names}"
+    yield from _program_lines(settings)
     given = json.dumps(subject.agent.answers.decode()) if subject.agent.answers else "nothing"
     yield f"  the agent reads on its standard input what `answers` says: {given}"
     if queries := [check for check in subject.checks if check.sql]:
@@ -81,11 +77,23 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
         yield f"hidden in all output: {', '.join(hidden)}"
 
 
+def _program_lines(settings: ProbeSettings) -> Iterator[str]:
+    for program in settings.programs():
+        names = f", with the variables {', '.join(program.sets)}" if program.sets else ""
+        yield f"  {program.who}: {shlex.join(program.words)}{names}"
+        if settings.is_boxed and (loader := loader_of(program.words)):
+            once = "it is started once more before the runs, with the REAL network; " if program.is_server else ""
+            yield f"    {once}what {loader} loads stays until the probe ends, in no folder of yours"
+
+
 def _called(settings: ProbeSettings) -> Iterator[str]:
-    passes = [f"{host}:{port}" for host, port in settings.subject.passes] if settings.is_boxed else []
-    if settings.addresses or passes:
+    hosts, passes = settings.subject.hosts, []
+    if settings.is_boxed:
+        passes = [f"{host}:{port}" for host, port in settings.subject.passes]
+    if settings.addresses or hosts or passes:
         yield "called:"
     yield from (f"  {_address_line(address)}" for address in settings.addresses)
+    yield from (f"  the host {host}: each call of each run is made there FOR REAL" for host in hosts)
     if passes:
         yield f"  passed on as it is, FOR REAL, and no call is seen there: {', '.join(passes)}"
 

@@ -9,6 +9,7 @@ import shlex
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property, partial
 from glob import escape
@@ -27,6 +28,7 @@ from bench.common.toml import read_toml
 from bench.common.wording import first_violation
 from bench.probe.run.addresses import Address, host_of, is_here, place_of, places_of
 from bench.probe.run.agent_code import CODE, Copied, StartedProgram, code_in, fixed_names, places_in
+from bench.probe.run.box.authority import ends_tls
 from bench.probe.run.box.box import outside_by
 from bench.probe.run.gateway.agent_config import expanded, read_config
 from bench.probe.run.gateway.functions import FUNCTION
@@ -64,6 +66,10 @@ UNREAD = (
     "they did, and `agent` must begin by loading the same data into {0}. (3) Or a package of yours reads it: docs/own_parts.md"
 )
 """What a user can do whose store no witness reads."""
+NOT_IN_PLACE = (
+    "the probe works on copies alone: in a box the copy stands at the path of the store; without one, let your code take the "
+    "path from its command or a `variable`"
+)
 MODEL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
 PLACES = "sqlite = FILE, postgres = ADDRESS, folder = PATH, file = FILE, memory = PATH"
 OURS = ("sqlite", "postgres", "folder", "file", "memory")
@@ -94,9 +100,6 @@ class StoreEntry(ConfigEntry):
     """Its name in the verdicts; by default that of the file, the folder or the database."""
     variable: VariableName = ""
     """A variable that gets the path or address of the copy, besides."""
-    in_place: bool = False
-    """Whether the probe works on the store itself, instead of a copy. It makes a backup first, tests that it can be restored,
-    and restores it at the end. Only `sqlite` and `folder` take it. In a box it is a copy all the same."""
     others: Lookup[str, str] = Field(default_factory=dict, exclude_if=lambda others: not others)
     """Instead: the place of a store of a kind that another package brings. Write `KIND = ADDRESS`, as for ours."""
 
@@ -271,8 +274,8 @@ class ProbeFile(ConfigEntry):
     """Columns and arguments whose values are in no output."""
     remote: Many[str] = ()
     """Hosts, other than this machine, that the probe may strike: those of MCP servers with a URL, of services, of databases.
-    What is done there is done for real, in each run. In a box also what the agent reaches besides, on the ports 80 and 443, or
-    as `HOST:PORT` on another: no call is seen there."""
+    What is done there is done for real, in each run. In a box also hosts of the web that the agent calls besides: its calls
+    there are seen and struck. To a `HOST:PORT` bytes are passed on as they are, and no call is seen."""
 
     @field_validator("remote")
     @classmethod
@@ -334,6 +337,8 @@ def read_probe_file(path: Path) -> ProbeFile:
             raise ConfigError(f"{path}: {first.line}") from error
         known = _keys_beside(first.place)
         *_, table, _, key = ("", "", *first.place.split("."))
+        if key == "in_place":
+            raise ConfigError(f"{path}: {first.place}: {NOT_IN_PLACE}") from error
         if table == "store" and not get_close_matches(key.lower(), known):
             raise ConfigError(f"{path}: {first.place}: {UNREAD.format(key)}") from error
         raise ConfigError(f"{path}: unknown key '{first.place}'; {nearest(first.place.rpartition('.')[2], known)}") from error
@@ -384,6 +389,7 @@ class ProbeSettings:
                 OthersStep(entry.store or self._name_of(file.store[0]), entry.sql, entry.call) for entry in file.meanwhile
             ),
             takes_sql=frozenset(self._name_of(entry) for entry in file.store if STORE_KINDS[entry.kind].takes_sql),
+            hosts=self._hosts(configs),
             passes=self._passes(configs),
             functions=file.functions if file.mcp or file.service else file.functions or (),
             checks=tuple(
@@ -423,12 +429,13 @@ class ProbeSettings:
         servers = [server for config in subject.configs for server in config.servers]
         doors = {server.name: "mcp_http" if server.url else "mcp_stdio" for server in servers}
         doors |= dict.fromkeys((service.name for service in subject.services), "http")
+        doors |= {name: "http" for host in subject.hosts for name in (host, f"{host}:80")}
         doors |= {FUNCTION: "function"} if subject.functions is not None else {}
         doors |= {"model": "model"} if subject.model else {}
         return Probed(
             subject=self._digest(),
             doors=doors,
-            stores={store.name: ProbedStore(kind=store.kind, in_place=store.in_place) for store in self.stores},
+            stores={store.name: ProbedStore(kind=store.kind) for store in self.stores},
             settle=subject.settle,
             patience=subject.patience,
             limit=subject.agent.limit,
@@ -466,7 +473,7 @@ class ProbeSettings:
         programs += [program("a check", check.command, agent.environment) for check in self.subject.checks if check.command]
         for server in (server for config in self.subject.configs for server in config.servers if server.command):
             sets = {**agent.environment, **server.environment}
-            programs.append(program(f"the MCP server {server.name}", server.command, sets))
+            programs.append(replace(program(f"the MCP server {server.name}", server.command, sets), is_server=True))
         for service in (service for service in self.subject.services if service.command):
             programs.append(program(f"the service {service.name}", service.command, {}))
         if model and model.script:
@@ -511,7 +518,8 @@ class ProbeSettings:
         family = "ANTHROPIC" if entry.dialect == "anthropic" else "OPENAI"
         owners = [PROVIDERS[entry.dialect], *(self._environment.get(f"{family}_{end}", "") for end in ("BASE_URL", "API_BASE"))]
         trusted = bool(url) and _origin(url) in map(_origin, owners)
-        return ModelSource(entry.variables, entry.suffix, url, script, entry.dialect, trusted)
+        stands_for = PROVIDERS[entry.dialect] if script else ""
+        return ModelSource(entry.variables, entry.suffix, url, script, entry.dialect, trusted, stands_for)
 
     def _name_of(self, entry: StoreEntry) -> str:
         """Return the name of a store, whether or not it is there."""
@@ -532,11 +540,11 @@ class ProbeSettings:
                 raise ConfigError(f"{self._path}: store: two are called '{name}'; give each a name")
             names.add(name)
             variables = {entry.variable: "{store}"} if entry.variable else {}
-            in_place, ignored = entry.in_place and not self.is_boxed, list(entry.ignore)
+            ignored = list(entry.ignore)
             for config in self.subject.configs if self.is_boxed and entry.kind == "folder" else ():
                 with suppress(ValueError):  # the agent's copy of a config that lies in the folder is the probe's doing
                     ignored.append(escape(str(config.path.resolve().relative_to(Path(where).expanduser().resolve()))))
-            yield StoreSettings(name, entry.kind, where, variables, in_place, tuple(ignored))
+            yield StoreSettings(name, entry.kind, where, variables, tuple(ignored))
 
     def _addresses(self) -> Iterator[Address]:
         """Yield where servers, services, databases and the model are."""
@@ -556,12 +564,26 @@ class ProbeSettings:
             url = self._file.model.url if self._file.model else ""
             yield Address("the model", url, (host_of(model.url),), is_struck=False)
 
+    def _hosts(self, configs: Sequence[McpConfig]) -> tuple[str, ...]:
+        """Return the hosts that the file allows without a port, and that nothing else declares, if TLS can be ended."""
+        if not (self.is_boxed and ends_tls()):
+            return ()
+        urls = [server.url for config in configs for server in config.servers if server.url]
+        urls += [*_urls_in(configs), *(entry.url for entry in self._file.service)]
+        urls += [self._file.model.url] if self._file.model else []
+        known = {host_of(expanded(REFERENCE.sub(r"${\1\2}", url), self._environment)) for url in urls}
+        for entry in self._file.store:
+            if STORE_KINDS[entry.kind].is_address and not self._is_taped:
+                where = self._filled(f"store.{entry.kind}", entry.place)
+                known |= {*STORE_KINDS[entry.kind].hosts(where, self._environment)}
+        return tuple(dict.fromkeys(host for host in self._file.remote if ":" not in host and host not in known))
+
     def _passes(self, configs: Sequence[McpConfig]) -> tuple[tuple[str, int], ...]:
-        """Return the hosts and ports that the file allows, and those in commands of MCP servers."""
-        servers = [] if self._is_taped else [server for config in configs for server in config.servers]
-        words = [word for server in servers for word in server.command if re.match(r"https?://", word)]
-        places = [*places_of(() if self._is_taped else self._file.remote), *map(place_of, words)]
-        return tuple(dict.fromkeys(place for place in places if all(place)))
+        """Return the hosts and ports to which bytes are passed on: those that the file allows, if no call is seen there, and
+        those in commands of MCP servers."""
+        remote = [host for host in self._file.remote if ":" in host or not (self.is_boxed and ends_tls())]
+        places = [*places_of(remote), *map(place_of, _urls_in(configs))]
+        return () if self._is_taped else tuple(dict.fromkeys(place for place in places if all(place)))
 
     def _check_hosts(self) -> None:
         """Raise ConfigError for a host that is not this machine, and that the file does not allow."""
@@ -582,20 +604,18 @@ class ProbeSettings:
             yield Copied("", config.path, put, frozenset((config.variable,)) - {""})
         for store in self.stores:
             path = Path(store.where)
-            if not is_address(store) and not store.in_place and not agent.folder.resolve().is_relative_to(path.resolve()):
+            if not is_address(store) and not agent.folder.resolve().is_relative_to(path.resolve()):
                 put = replacement(dict.fromkeys(map(str, (path, path.absolute(), path.resolve())), "\0"))
                 yield Copied(store.name, path, put, frozenset(store.variables))
 
     def _check_copies_are_named(self) -> None:
         """Raise ConfigError for a copy of a file or folder of which the agent cannot hear: it would work on the owner's own."""
         texts = [text for each in self.programs() for text in (*each.words, *each.variables.values())]
-        in_place = {store.name for store in self.stores if "in_place" in STORE_KINDS[store.kind].takes}
         for copied in () if self.is_boxed else self._copied():
             if copied.store and not copied.variables and not any(map(copied.stands_in, texts)):
                 raise ConfigError(
                     f"{self._path}: store {copied.store}: no command, MCP config or variable has the path {copied.path}, so "
                     f"the agent would work on the store itself; write the path there, or name a `variable`"
-                    f"{', or say in_place = true' if copied.store in in_place else ''}"
                 )
 
     def _check_doors(self) -> None:
@@ -683,6 +703,12 @@ class ProbeSettings:
         if not (path.is_dir() if is_folder else path.is_file()):
             raise ConfigError(f"{self._path}: {key}: {path} is no {'folder' if is_folder else 'file'} here; name another")
         return path
+
+
+def _urls_in(configs: Sequence[McpConfig]) -> list[str]:
+    """Return the URLs in commands of MCP servers."""
+    words = (word for config in configs for server in config.servers for word in server.command)
+    return [word for word in words if re.match(r"https?://", word)]
 
 
 def _origin(url: str) -> tuple[str, str]:

@@ -25,12 +25,16 @@ from pydantic import JsonValue
 from bench.common.digests import Texts, digest_of
 from bench.common.errors import ConfigError, one_line
 from bench.probe.points import point_of
-from bench.probe.run.box.box import Box, box_plan
+from bench.probe.run.box.authority import package_folders
+from bench.probe.run.box.box import Box, box_plan, with_names_of_machine
 from bench.probe.run.box.closed_network import without_proxies
+from bench.probe.run.box.inside import BoxPlan
+from bench.probe.run.box.loading import load_server, loader_of
 from bench.probe.run.box.refusals import NETWORK
 from bench.probe.run.course import AgentCourse
+from bench.probe.run.gateway.agent_config import expanded
 from bench.probe.run.gateway.functions import FUNCTION
-from bench.probe.run.gateway.gateway import NO_FILE, Gateway
+from bench.probe.run.gateway.gateway import NO_FILE, Gateway, replacement
 from bench.probe.run.gateway.journal import Journal, JournaledCall
 from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.striker import CellStrike, Striker
@@ -115,10 +119,38 @@ class Worker:
         programs += [server.command for config in subject.configs for server in config.servers]
         programs += [subject.model.script] if subject.model else []
         owners, words = (*paths, *configs), [each for each in programs if each]
-        box = Box(box_plan(subject.agent.folder, layers, gateway, owners, words, places, variables, self._gateway.sockets))
+        located = [shutil.which(each[0], path=variables.get("PATH")) or each[0] for each in words]
+        home = Path(variables.get("HOME", ""))
+        packages = package_folders([subject.agent.folder / each for each in located], [subject.agent.folder, home])
+        files = self._gateway.certify(variables, packages)
+        folder, sockets = subject.agent.folder, self._gateway.sockets
+        beside = self._stores.beside
+        plan = box_plan(folder, layers, gateway, owners, words, places, variables, sockets, files, beside)
+        await self._load(plan, variables)
+        box = Box(plan)
         self._exits.callback(box.close)
         await asyncio.to_thread(box.open)
         return box
+
+    async def _load(self, plan: BoxPlan, variables: Mapping[str, str]) -> None:
+        """Have each MCP server loaded that a program such as npx starts, in a box of its own whose layers keep what was loaded.
+        Raises ConfigError."""
+        servers = [server for config in self._subject.configs for server in config.servers if loader_of(server.command)]
+        if not servers:
+            return
+        box, copies = Box(with_names_of_machine(plan)), replacement(self._stores.addresses)
+        try:
+            await asyncio.to_thread(box.open)
+            for server in servers:
+                given = {**variables, **{name: expanded(value, variables) for name, value in server.environment.items()}}
+                given = {name: copies(value) for name, value in given.items()}
+                words = [copies(expanded(word, variables)) for word in server.command]
+                if (program := shutil.which(words[0], path=given.get("PATH"))) is None:
+                    raise ConfigError(f"the MCP server {server.name}: there is no program {words[0]!r}; install it")
+                inside, folder = box.loaders_namespaces, self._subject.agent.folder
+                await load_server(server.name, (program, *words[1:]), folder, given, inside)
+        finally:
+            await asyncio.to_thread(box.close)
 
     async def run(
         self,

@@ -141,11 +141,11 @@ class LayerWitness:
 class _WatchedStores(Stores):
     """What is written in the box, and copies of databases on servers."""
 
-    def __init__(self, databases: Sequence[StoreSettings], settle: float):
+    def __init__(self, databases: Sequence[StoreSettings], settle: float, beside: Sequence[Path]):
         encoding, self.layer = Encoding(), LayerWitness()
         copies = [STORE_KINDS[each.kind].make(each, work_folder(), encoding) for each in databases]
         super().__init__([self.layer, *copies], settle, encoding)
-        self.is_boxed = True
+        self.is_boxed, self.beside = True, beside
 
     def enter(self, box: StoresBox) -> None:
         """Have what is written in this box."""
@@ -155,13 +155,18 @@ class _WatchedStores(Stores):
 
 
 async def watch(
-    subject: Subject, databases: Sequence[StoreSettings], secrets: Secrets, environment: Mapping[str, str] = os.environ
+    subject: Subject,
+    databases: Sequence[StoreSettings],
+    beside: Sequence[Path],
+    secrets: Secrets,
+    environment: Mapping[str, str] = os.environ,
 ) -> WatchedRun:
     """Run the agent once, in a box, and return what was seen.
 
     Args:
         subject: The agent, with all through which it may act.
         databases: Databases on servers, of which it gets copies.
+        beside: Paths of which it sees copies, beside its folder and its home.
         secrets: What nothing that is kept may contain.
         environment: The owner's variables.
 
@@ -169,7 +174,7 @@ async def watch(
         NoBox: There is no box here.
         ConfigError: The agent cannot be started, or a database cannot be copied.
     """
-    stores = _WatchedStores(databases, subject.settle)
+    stores = _WatchedStores(databases, subject.settle, beside)
     worker = Worker(subject, stores, Place(work_folder(), "watched"), secrets, environment)
     async with worker:
         course = await worker.run(Masks(), name="the watched run")

@@ -28,6 +28,7 @@ from pydantic import TypeAdapter
 from bench.common.bounds import Many
 from bench.common.digests import digest_of_file
 from bench.common.files import new_file, opened
+from bench.common.paths import cache_folder
 from bench.common.registry import Registry
 from bench.common.values import kept
 from bench.read.analysis.blocks import dtype_of
@@ -38,7 +39,6 @@ from bench.record.record import SessionRecord
 
 PACKAGE = Path(__file__).parents[2]
 COMPUTING = ("numpy", "pandas", "pydantic", "scipy")
-CACHE = "recovery-bench"
 WORTH_KEEPING = 2**22
 """Bytes of the files of the smallest run that is kept; it is read in a quarter of a second."""
 MOST = 2**30
@@ -132,14 +132,6 @@ def new_kept_file(path: Path) -> Iterator[IO[bytes]]:
         digest = digest_of_file(file).encode()
         file.seek(0)
         file.write(digest)
-
-
-def cache_folder(kind: str) -> Path:
-    """Return the user's cache folder for one kind of data kept about runs.
-
-    https://specifications.freedesktop.org/basedir-spec/latest/
-    """
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / CACHE / kind
 
 
 def named_by_path(run: Path) -> str:

@@ -101,12 +101,11 @@ class Pack:
 
 
 def find_packs(roots: Iterable[Path]) -> dict[str, Path]:
-    """Return name -> folder of every pack under the roots. If the default root does not exist, the packs in the package count
-    instead. Beside the default root stand the packs of installed packages, unless it has packs of their names. Raises PackError
-    if two packs share a name."""
+    """Return name -> folder of every pack under the roots. Beside the default root stand the packs in the package and those of
+    installed packages, unless it has packs of their names. Raises PackError if two packs under the roots share a name."""
     roots = list(roots)
-    folders = _packs_in([SHIPPED] if roots == PACKS and not PACKS[0].is_dir() else roots)
-    return _packs_in([part.folder for part in PACKAGED]) | folders if roots == PACKS else folders
+    folders = _packs_in(roots)
+    return _packs_in([part.folder for part in PACKAGED]) | _packs_in([SHIPPED]) | folders if roots == PACKS else folders
 
 
 def _packs_in(roots: Iterable[Path]) -> dict[str, Path]:

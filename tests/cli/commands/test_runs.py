@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -73,3 +74,26 @@ def test_a_folder_that_is_not_there_and_one_without_runs_are_one_line(tmp_path: 
         "0 runs; for prices, verdicts, history and rankings open reports/index.html\n",
     )
     assert "There are 0 runs" in (tmp_path / "reports" / "index.html").read_text()
+
+
+def test_as_long_as_nothing_has_changed_no_run_is_read_and_no_page_written(tmp_path: Path) -> None:
+    mine, page = write_run(tmp_path / "results" / "mine", experiment()), tmp_path / "reports" / "index.html"
+
+    def printed(is_read: bool) -> str:
+        before = page.stat().st_mtime_ns if page.exists() else 0
+        code, out, _ = bench(tmp_path, "runs")
+        assert code == 0 and (page.stat().st_mtime_ns != before) == is_read
+        return out
+
+    first = printed(is_read=True)
+    assert printed(is_read=False) == first
+    page.write_text("another's")
+    assert printed(is_read=True) == first and "another's" not in page.read_text()
+    trials, size = mine / "trials.jsonl", (mine / "trials.jsonl").stat()
+    trials.write_bytes(trials.read_bytes().replace(b"solved", b"folved"))
+    os.utime(trials, ns=(size.st_atime_ns, size.st_mtime_ns))
+    assert printed(is_read=True) != first
+    [kept] = (tmp_path / "cache" / "recovery-bench" / "shown").iterdir()
+    kept.write_text("{")
+    printed(is_read=True)
+    printed(is_read=False)

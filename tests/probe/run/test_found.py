@@ -48,12 +48,13 @@ class Answers(BaseHTTPRequestHandler):
 
 @dataclass(frozen=True)
 class Written:
-    """A file that `--init` wrote: its text and values, and the folder."""
+    """A file that `--init` wrote: its text and values; the run, the address of its servers, and a database elsewhere."""
 
-    folder: Path
     text: str
     values: dict[str, Any]
     run: WatchedRun
+    url: str
+    elsewhere: str
 
     def why(self, begins: str) -> str:
         """The comment of the line that begins so."""
@@ -64,7 +65,7 @@ class Written:
 def watched(draft: AgentDraft, environment: dict[str, str]) -> WatchedRun:
     subject, databases = draft.watched(unasked=True)
     try:
-        return asyncio.run(watch(subject, databases, Secrets(()), environment))
+        return asyncio.run(watch(subject, databases, draft.beside, Secrets(()), environment))
     except NoBox as error:
         pytest.skip(f"there is no box here: {error}")
 
@@ -89,7 +90,8 @@ def clerk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
     for name, text in (("notes/ledger.txt", "rent 800\n"), ("desk/draft.txt", "Dear Ada")):
         (folder / name).parent.mkdir()
         (folder / name).write_text(text)
-    before = content(folder)
+    database(elsewhere := tmp_path_factory.mktemp("elsewhere") / "far.db", "CREATE TABLE bills (cents INTEGER)")
+    before = {**content(folder), **content(elsewhere.parent)}
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
     Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}"
@@ -97,19 +99,20 @@ def clerk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
     environment = {**os.environ, "HOME": str(home), "SHOP_URL": url}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(home))
-        draft = draft_of(folder, environment, home, (sys.executable, "clerk.py", ".mcp.json"))
+        draft = draft_of(folder, environment, home, (sys.executable, "clerk.py", ".mcp.json", str(elsewhere)))
         run = watched(draft, environment)
     server.shutdown()
     server.server_close()
-    assert {**content(folder)} == {**before, str(folder / ".env"): (folder / ".env").read_bytes()}, "it worked on copies"
+    (folder / ".env").unlink()
+    assert {**content(folder), **content(elsewhere.parent)} == before, "it worked on copies"
     assert [*home.iterdir()] == []
     text = write_probe_file(folder / "probe.toml", watched_tables(draft, run), run.summary)
-    yield Written(folder, text, tomllib.loads(text), run)
+    yield Written(text, tomllib.loads(text), run, url, str(elsewhere))
 
 
 def test_the_run_came_to_its_end_and_the_file_is_one(clerk: Written) -> None:
     assert clerk.run.is_whole, clerk.run.summary
-    assert ProbeFile.model_validate(clerk.values).agent == f"{sys.executable} clerk.py .mcp.json"
+    assert ProbeFile.model_validate(clerk.values).agent == f"{sys.executable} clerk.py .mcp.json {clerk.elsewhere}"
 
 
 def test_the_stores_are_what_changed_each_by_its_kind(clerk: Written) -> None:
@@ -120,6 +123,7 @@ def test_the_stores_are_what_changed_each_by_its_kind(clerk: Written) -> None:
             {"sqlite": "mixed.db", "ignore": ["agent_messages", "agent_sessions"]},
             {"file": "notes/ledger.txt"},
             {"folder": "desk"},
+            {"sqlite": clerk.elsewhere},
         ],
         key=str,
     )
@@ -139,9 +143,13 @@ def test_what_no_store_can_be_is_a_comment_that_says_why(clerk: Written) -> None
 def test_servers_services_and_the_model_are_told_with_their_calls(clerk: Written) -> None:
     assert clerk.values["mcp"] == ".mcp.json" and "till got 3 calls" in clerk.why("mcp = ")
     assert clerk.values["service"] == [{"name": "shop", "variable": "SHOP_URL", "url": "$SHOP_URL"}]
-    url = (clerk.folder / ".env").read_text().split('"')[1]
-    assert clerk.values["model"] == {"variables": ["OPENAI_BASE_URL"], "url": url, "dialect": "responses"}
+    assert clerk.values["model"] == {"variables": ["OPENAI_BASE_URL"], "url": f"{clerk.url}/v1", "dialect": "responses"}
     assert "1 request to /responses at 127.0.0.1" in clerk.why("variables = ")
+
+
+def test_a_server_that_the_agents_code_starts_is_told_and_no_other_program(clerk: Written) -> None:
+    (line,) = clerk.run.seen["served"]
+    assert "a server of its own" in line and line in clerk.why('# mcp = "FILE"')
 
 
 def test_a_tool_that_the_model_is_offered_and_the_code_defines_is_a_function(clerk: Written) -> None:

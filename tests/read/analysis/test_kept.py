@@ -17,6 +17,7 @@ from records import edit_manifest, experiment, trial, write_run
 
 import bench
 from bench.common.errors import ResultsError
+from bench.common.paths import cache_folder
 from bench.read.analysis import kept
 from bench.read.analysis.blocks import dtype_of
 from bench.read.analysis.frames import Run
@@ -59,7 +60,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def files() -> list[Path]:
-    return sorted(kept.cache_folder("frames").iterdir())
+    return sorted(cache_folder("frames").iterdir())
 
 
 def assert_equal(run: Run, other: Run) -> None:
@@ -151,7 +152,7 @@ def test_after_a_flip_of_any_bit_of_the_kept_file_the_records_are_parsed_anew(fo
 
 def test_the_kept_file_is_its_owners_alone_and_stands_alone(folder: Path) -> None:
     bench.load_run(folder)
-    assert [path.stat().st_mode & 0o777 for path in (kept.cache_folder("frames"), *files())] == [0o700, 0o600]
+    assert [path.stat().st_mode & 0o777 for path in (cache_folder("frames"), *files())] == [0o700, 0o600]
 
 
 @pytest.mark.parametrize("error", [RecursionError, MemoryError, IndexError])
@@ -201,14 +202,14 @@ def test_a_run_that_was_checked_is_not_checked_again_while_it_is_the_same(parsed
 def test_a_small_run_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "WORTH_KEEPING", 2**22)
     bench.load_run(folder)
-    assert not kept.cache_folder("frames").exists()
+    assert not cache_folder("frames").exists()
 
 
 def test_nothing_is_kept_if_a_metric_of_another_package_computes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     foreign = OURS[0].__class__("foreign", "int64", lambda _: 1, package="others 1.0")
     monkeypatch.setattr(kept, "METRICS", (*OURS, foreign))
     bench.load_run(folder)
-    assert not kept.cache_folder("frames").exists()
+    assert not cache_folder("frames").exists()
 
 
 def test_a_run_that_grows_while_it_is_read_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,7 +219,7 @@ def test_a_run_that_grows_while_it_is_read_is_not_kept(folder: Path, monkeypatch
 
     monkeypatch.setattr("bench.read.analysis.frames.read_records", growing)
     bench.load_run(folder)
-    assert not kept.cache_folder("frames").exists()
+    assert not cache_folder("frames").exists()
 
 
 def test_a_folder_that_cannot_be_written_keeps_nothing_and_is_no_error(
@@ -233,7 +234,7 @@ def test_the_runs_kept_first_are_removed_first(tmp_path: Path, folder: Path, mon
     folders = [folder, *(write_run(tmp_path / name, experiment()) for name in ("second", "third"))]
     for number, run in enumerate(folders[:2]):
         bench.load_run(run)
-        path = kept.cache_folder("frames") / kept.named_by_path(run)
+        path = cache_folder("frames") / kept.named_by_path(run)
         os.utime(path, (number, number))
     size = sum(path.stat().st_size for path in files())
     monkeypatch.setattr(kept, "MOST", size)

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from os.path import normpath
 from pathlib import Path
 from threading import Lock
@@ -21,6 +22,7 @@ import bench
 from bench.common.errors import ConfigError, one_line
 from bench.probe.run.box.frameworks import FileForm
 from bench.probe.run.box.inside import BoxPlan, BoxSide
+from bench.probe.run.box.loading import LOADERS, loader_of
 from bench.probe.run.box.loopback import SocketPlace
 from bench.probe.run.box.written import WrittenFile
 
@@ -36,8 +38,6 @@ GRACE = 5.0
 """Seconds for the program that holds a box to end."""
 MOST_AT_ONCE, MOST_CALLERS = 200, 16
 """Sockets that are handed over at a time, of which the kernel takes 253 at most, and those that are kept to connect."""
-KEPT = {"npx": (".npm",), "uvx": (".cache/uv", ".local/share/uv")}
-"""Programs that load what they start, and where they keep it in the home: it stays from run to run."""
 OUTSIDE = frozenset(("docker", "podman", "nerdctl"))
 """Programs that hand a command over to a server, which starts it outside of any box."""
 OR = "or give --unboxed: then copies are handed over by path, and what your agent opens by its own path is real"
@@ -104,6 +104,11 @@ class Box:
     def namespaces(self) -> Sequence[int]:
         """Open files of the namespaces of the agent and its MCP servers, in the order in which they are entered."""
         return *self._files, self._networks["agent"]
+
+    @property
+    def loaders_namespaces(self) -> Sequence[int]:
+        """Open files of the namespaces of what loads a server before the runs: its network is the machine's."""
+        return tuple(self._files)
 
     @property
     def servers_namespaces(self) -> Sequence[int]:
@@ -253,6 +258,8 @@ def box_plan(
     places: Iterable[Path],
     variables: Mapping[str, str],
     sockets: Mapping[Path, Path] = {},
+    files: Sequence[tuple[Path, bytes]] = (),
+    beside: Iterable[Path] = (),
 ) -> BoxPlan:
     """Return what a box consists of.
 
@@ -264,21 +271,23 @@ def box_plan(
         programs: The commands that run in it.
         places: Folders with the first states of the stores.
         variables: The agent's.
+        files: Files that stand in the place of the machine's, with their content.
         sockets: Paths at which the agent finds a socket -> sockets of the gateway that stand there.
+        beside: Further paths of which the agent sees copies.
 
     Raises:
         ConfigError: What is to be copied cannot be.
     """
     folder, owners = folder.resolve(), tuple(path.resolve() for path in owners)
     homes = [Path(home).resolve() for home in (variables.get("HOME"), os.environ.get("HOME")) if home and Path(home).is_dir()]
-    roots = _outermost([folder, *homes, *(_root_of(path) for path in owners)])
+    roots = _outermost([folder, *homes, *(_root_of(path.resolve()) for path in (*owners, *beside))])
     for root in roots:
         _check_root(root, (folder, *owners))
     new = {Path(path).resolve() for path in (*HIDDEN, *(variables.get(name) for name in OWN)) if path and Path(path).is_dir()}
     hidden = [path for path in sorted(new) if not any(path.is_relative_to(root) for root in roots)]
 
-    started = {Path(words[0]).name for words in programs}
-    kept = [homes[0] / place for program, caches in KEPT.items() if program in started and homes for place in caches]
+    caches = [place for words in programs for place in LOADERS.get(loader_of(words), ())]
+    kept = dict.fromkeys(homes[0] / place for place in caches if homes)
     needed = [Path(sys.prefix), Path(sys.base_prefix), Path(bench.__path__[0])]
     for words in programs:
         program = shutil.which(words[0], path=variables.get("PATH"))
@@ -290,8 +299,14 @@ def box_plan(
             shown.append(above[-1] / path.relative_to(above[-1]).parts[0])
     stand = tuple((place.resolve(), ours) for place, ours in sockets.items())
     hosts = f"127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.1.1 {socket.gethostname()}\n".encode()
-    files = ((RESOLVER, b"nameserver 127.0.0.1\n"), (HOSTS, hosts))
+    files = ((RESOLVER, b"nameserver 127.0.0.1\n"), (HOSTS, hosts), *files)
     return BoxPlan(layers, gateway, roots, tuple(hidden), _outermost(shown), owners, tuple(places), tuple(kept), stand, files)
+
+
+def with_names_of_machine(plan: BoxPlan) -> BoxPlan:
+    """Return a box in which names are looked up as on this machine."""
+    files = tuple((path, path.read_bytes()) for path in (RESOLVER, HOSTS) if path.is_file())
+    return replace(plan, files=files)
 
 
 def outside_by(words: Sequence[str]) -> str:

@@ -10,13 +10,14 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
-from ssl import SSLContext
+from ssl import SSLContext, SSLError
 from time import monotonic
 from typing import Self
 
 from bench.common.errors import ConfigError
+from bench.probe.run.box.authority import offered
 from bench.probe.run.box.box import Box
 from bench.probe.run.box.inside import BoxSide
 from bench.probe.run.box.loopback import SocketPlace
@@ -32,6 +33,7 @@ LONGEST_PACKET, AT_A_TIME = 256, 2**16
 """Bytes of a packet that are looked at, and bytes that are passed on at a time."""
 LONGEST_QUESTION, OUTGOING = 4096, 4
 MOST_REACHED = 1000
+UNTRUSTED = "its client trusts fixed certificates alone: a pin, or roots that are compiled in"
 SECONDS_TO_CONNECT = 30.0
 
 
@@ -42,13 +44,15 @@ class ReachedPlace:
     name     the host by which it was asked for; the address as digits if no name was asked for
     address  as digits
     port     of TCP or UDP
-    kind     what it speaks, as far as that is known: "http", "tls", "tcp"; "" of what was refused, since nothing was said
+    kind     what it speaks, as far as that is known: "http", "tls", "tcp"; "" of what was refused
+    why      why it was refused, where that is not that nobody is declared there
     """
 
     name: str
     address: str
     port: int
     kind: str = ""
+    why: str = ""
 
     @property
     def place(self) -> str:
@@ -92,8 +96,10 @@ class ClosedNetwork:
         """Return whether somebody answers at a host and port."""
         return (self.addresses_of(host)[0], port) in self._led
 
-    async def lead(self, host: str, port: int, serve: Serve, kind: str = "tcp", limit: int = AT_A_TIME) -> None:
-        """Have connections to this host and port answered. Raises ConfigError."""
+    async def lead(
+        self, host: str, port: int, serve: Serve, kind: str = "tcp", limit: int = AT_A_TIME, tls: SSLContext | None = None
+    ) -> None:
+        """Have connections to this host and port answered, with `tls` after a handshake. Raises ConfigError."""
 
         def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Awaitable[None] | None:
             self._note(ReachedPlace(host, str(writer.get_extra_info("sockname")[0]), port, kind))
@@ -101,7 +107,10 @@ class ClosedNetwork:
 
         for address in self.addresses_of(host):
             try:
-                await self._listen(address, port, answer, limit)
+                if tls:
+                    self._listen_to_tls(host, address, port, answer, tls)
+                else:
+                    await self._listen(address, port, answer, limit)
             except ConfigError:
                 if address != "::1":  # there can be no IPv6
                     raise
@@ -146,6 +155,53 @@ class ClosedNetwork:
         server = await asyncio.start_server(serve, sock=listening, limit=limit)
         self._exits.callback(server.close)
 
+    def _listen_to_tls(self, host: str, address: str, port: int, serve: Serve, tls: SSLContext) -> None:
+        [listening] = self._sockets(("listener", address, port))
+        loop, handshakes = asyncio.get_running_loop(), set[asyncio.Task[None]]()
+
+        def accept() -> None:
+            with suppress(OSError):  # nobody waits any more
+                while True:
+                    handshake = loop.create_task(
+                        self._shake_hands(listening.accept()[0], ReachedPlace(host, address, port), serve, tls)
+                    )
+                    handshakes.add(handshake)
+                    handshake.add_done_callback(handshakes.discard)
+
+        async def end() -> None:
+            loop.remove_reader(listening)
+            listening.close()
+            for handshake in handshakes:
+                handshake.cancel()
+            await asyncio.gather(*handshakes, return_exceptions=True)
+
+        listening.setblocking(False)
+        loop.add_reader(listening, accept)
+        self._exits.push_async_callback(end)
+
+    async def _shake_hands(self, accepted: socket.socket, place: ReachedPlace, serve: Serve, tls: SSLContext) -> None:
+        """End TLS, and serve the connection; or note why this client can't be served."""
+        loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(AT_A_TIME)
+        protocol = asyncio.StreamReaderProtocol(reader)
+        try:
+            accepted.setblocking(False)
+            async with asyncio.timeout(SECONDS_TO_CONNECT):
+                hello = await _first_bytes(accepted)
+                if (offer := offered(hello)) and offer[1] and "http/1.1" not in offer[1]:
+                    self._note(replace(place, why=f"its client speaks {' and '.join(offer[1])} alone, as gRPC does"))
+                    accepted.close()
+                    return
+                transport, _ = await loop.connect_accepted_socket(lambda: protocol, accepted, ssl=tls)
+        except SSLError as error:
+            accepted.close()
+            self._note(replace(place, why=UNTRUSTED if hello and offer else f"what it said is no TLS ({error.reason})"))
+        except (OSError, TimeoutError):
+            accepted.close()
+        else:
+            served = serve(reader, asyncio.StreamWriter(transport, protocol, reader, loop))
+            if served:
+                await served
+
     def _answer(self, questions: socket.socket) -> None:
         """Answer what came to the resolver, from the address at which it was asked."""
         with suppress(OSError):
@@ -161,6 +217,17 @@ class ClosedNetwork:
                 writer.write(len(answer).to_bytes(2) + answer)
                 await writer.drain()
         writer.close()
+
+
+async def _first_bytes(accepted: socket.socket) -> bytes:
+    """Return what a client said first, and leave it to be read."""
+    readable, loop = asyncio.Event(), asyncio.get_running_loop()
+    loop.add_reader(accepted, readable.set)
+    try:
+        await readable.wait()
+        return accepted.recv(AT_A_TIME, socket.MSG_PEEK)
+    finally:
+        loop.remove_reader(accepted)
 
 
 def relay_to(host: str, port: int) -> Serve:

@@ -118,7 +118,8 @@ class Inside:
         kernel.unshare(kernel.NEW_MOUNTS)
         kernel.bind(plan.layers, plan.layers)
         self._layers = self._open(plan.layers)
-        self._upper.mkdir(exist_ok=True)
+        remove_tree(self._upper)  # what an earlier box of these layers left
+        self._upper.mkdir()
         kept = filter(Path.is_dir, plan.kept)
         sources = {path: self._open(path) for path in (*plan.roots, plan.gateway, *plan.shown, *plan.places, *kept)}
         devices = {path: path.stat().st_dev for path in plan.roots}

@@ -11,7 +11,7 @@ import shlex
 import shutil
 import socket
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, chdir, suppress
 from dataclasses import replace
 from functools import partial
@@ -22,9 +22,11 @@ from typing import Any, Self
 from bench.common.errors import ConfigError
 from bench.common.files import new_file
 from bench.common.wording import plural
-from bench.probe.run.addresses import place_of
+from bench.probe.run.addresses import WEB, place_of
+from bench.probe.run.box.authority import Authority, ends_tls
 from bench.probe.run.box.box import Box
 from bench.probe.run.box.closed_network import ClosedNetwork, relay_to, without_proxies
+from bench.probe.run.box.loading import OFFLINE, loader_of
 from bench.probe.run.box.names import NameTable
 from bench.probe.run.box.refusals import advice
 from bench.probe.run.gateway.agent_config import expanded, rewritten
@@ -36,7 +38,7 @@ from bench.probe.run.gateway.listener import AgentListener
 from bench.probe.run.gateway.mcp import KnownServer
 from bench.probe.run.gateway.server_errors import ServerErrors
 from bench.probe.run.gateway.stdio import StdioRelay
-from bench.probe.run.gateway.subject import CommandWords, McpConfig, McpServer, Subject
+from bench.probe.run.gateway.subject import CommandWords, McpConfig, McpServer, Service, Subject
 from bench.probe.run.witness.store import DatabaseServer
 from bench.wire.json_rpc import Pipe
 from bench.wire.processes.agent_process import CANNOT_START, AgentProcess
@@ -96,6 +98,9 @@ class Gateway:
         self._running: dict[StdioRelay, tuple[AgentProcess, asyncio.Task[None]]] = {}
         self._failed: BaseException | None = None
         self.networks: Sequence[ClosedNetwork] = ()
+        self._authority: Authority | None = None
+        self._roots: Mapping[str, str] = {}
+        """Variables by which the agent knows the authority."""
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as exits:
@@ -119,6 +124,15 @@ class Gateway:
     async def __aexit__(self, *_: object) -> None:
         await self._exits.aclose()
 
+    def certify(self, environment: Mapping[str, str], packages: Iterable[Path]) -> tuple[tuple[Path, bytes], ...]:
+        """Make the authority that ends TLS in a box, if a server has TLS. Return the files of roots that stand there in the
+        place of the machine's, with their content. `packages` are folders of Python's packages."""
+        if not ends_tls() or not (self._subject.hosts or self._listener.has_tls):
+            return ()
+        self._authority = Authority()
+        self._roots = self._authority.write(self._folder, environment)
+        return tuple(self._authority.bundles(packages))
+
     async def enter(self, box: Box) -> None:
         """Answer in the networks of the agent's box, until the gateway ends. Raises ConfigError."""
         self.box = box
@@ -128,14 +142,18 @@ class Gateway:
         real = [place_of(url) for url, command in servers_of if not command]
         agents = await self._exits.enter_async_context(ClosedNetwork(box, "agent", names))
         servers = await self._exits.enter_async_context(ClosedNetwork(box, "servers", names, started))
-        addresses_of_servers = await self._listener.stand_in(agents, servers)
+        for host in self._subject.hosts:
+            self._listener.add_service(Service(host, "", f"https://{host}"))
+            self._listener.add_service(Service(f"{host}:80", "", f"http://{host}"))
+        addresses_of_servers = await self._listener.stand_in(agents, servers, self._authority)
         await self.functions.stand_in(agents)
         for addresses in (self._addresses, *self._urls):
             addresses.update({name: addresses_of_servers.get(address, address) for name, address in addresses.items()})
         for database in (relay for relay in self.databases if not relay.server.socket):
             for network in (agents, servers):
                 await network.lead(database.server.host, database.server.port, database.serve, "postgres")
-        for network, places in ((agents, self._subject.passes), (servers, (*self._subject.passes, *real))):
+        web = [(host, port) for host in self._subject.hosts for port in WEB]
+        for network, places in ((agents, self._subject.passes), (servers, (*self._subject.passes, *web, *real))):
             for host, port in places:
                 if port and not network.leads(host, port):
                     await network.lead(host, port, relay_to(host, port))
@@ -153,8 +171,9 @@ class Gateway:
             network.look()
             for place, at in network.reached.items():
                 if not place.kind:
-                    line = f"{who} reached for {place.place}, and was refused; {advice(place.name, place.port)}"
-                    yield place.place, line, at
+                    unread = f'if it may be used for real, unread: remote = ["{place.place}"]'
+                    why = f": {place.why}; {unread}" if place.why else f"; {advice(place.name, place.port)}"
+                    yield place.place, f"{who} reached for {place.place}, and was refused{why}", at
 
     def _add_doors(self) -> None:
         """Open the doors of services, of MCP servers with a URL, and of the model. Raises ConfigError."""
@@ -190,7 +209,8 @@ class Gateway:
         return listening
 
     def _remove_files(self) -> None:
-        ours = (self._folder / "gateway", *self._by_socket, *map(self._copy, range(len(self._subject.configs))))
+        roots = [Path(path) for path in self._roots.values() if Path(path).is_relative_to(self._folder)]
+        ours = (*roots, self._folder / "gateway", *self._by_socket, *map(self._copy, range(len(self._subject.configs))))
         for path in ours:
             path.unlink(missing_ok=True)
 
@@ -220,7 +240,7 @@ class Gateway:
         """
         replaced, variables = self.replaced(words, environment)
         variables = without_proxies(variables) if self.box else variables
-        changed, variables = list(replaced), variables | self._addresses
+        changed, variables = list(replaced), variables | self._addresses | dict(self._roots)
         if self._subject.functions is not None:
             variables |= self.functions.variables(variables)
         for index, config in enumerate(self._subject.configs):
@@ -315,6 +335,7 @@ class Gateway:
         """Return the exit code of the server."""
         (program, *words), environment = self.replaced(header["words"], header["environment"])
         environment.pop(VARIABLE, None)  # a server's functions are no tools of the agent
+        environment |= {**self._roots, **(OFFLINE if self.box and loader_of([program]) else {})}
         cwd = Path(self._replaces(header["cwd"]))
         located = shutil.which(program, path=environment.get("PATH")) if os.sep not in program else str(cwd / program)
         their_input, our_output = os.pipe()

@@ -253,6 +253,8 @@ class HttpDoor:
         self.origin = Origin(url, name)
         self._silent = dict[LiveCall, asyncio.Future[WaitEnd]]()
         self.root, self.prefix = "", ""
+        self.places = [(self.origin.host, self.origin.port, self.origin.tls is not None)]
+        """The hosts and ports at which the agent finds it in a box, and whether with TLS."""
 
     def listens(self, root: str, prefix: str) -> str:
         """Store the address at which the gateway listens, and return the address for the agent."""

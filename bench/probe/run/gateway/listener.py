@@ -14,6 +14,7 @@ from typing import Self
 from urllib.parse import quote
 
 from bench.common.errors import ConfigError
+from bench.probe.run.box.authority import Authority
 from bench.probe.run.box.closed_network import ClosedNetwork
 from bench.probe.run.gateway.gate import CallGate
 from bench.probe.run.gateway.http import AgentWire, Desk, HttpDoor
@@ -75,22 +76,30 @@ class AgentListener:
         """Return the address at which the agent finds its model, with the source's suffix. Raises ConfigError."""
         return self._add(ModelDoor(MODEL, source, self._desk), bool(source.script))
 
-    async def stand_in(self, agents: ClosedNetwork, servers: ClosedNetwork) -> Mapping[str, str]:
-        """Have the agent, in a box, find each server at the server's own host and port, and servers that the probe starts be
-        found in their network. Return the addresses that `add` methods gave -> the servers' own. Raises ConfigError."""
+    async def stand_in(self, agents: ClosedNetwork, servers: ClosedNetwork, authority: Authority | None) -> Mapping[str, str]:
+        """Have the agent, in a box, find each server at its own host and port: those with TLS if there is an authority.
+        Servers that the probe starts are called in their network. Return the addresses that the `add` methods gave -> the
+        servers' own. Raises ConfigError."""
         await agents.lead(LOOPBACK, self.port, self.serve, "http")
         for door in self._started:
             door.origin.reach = servers.connect
-        places, instead = dict[tuple[str, int], list[HttpDoor]](), dict[str, str]()
+        places, instead = dict[tuple[str, int], tuple[str, bool, list[HttpDoor]]](), dict[str, str]()
         for address, door in self._addresses.items():
-            beside = places.setdefault((agents.addresses_of(door.origin.host)[0], door.origin.port), [])
-            if not door.origin.tls and all(other.origin.path != door.origin.path for other in beside):
-                beside.append(door)
-                instead[address] = door.stands_in()
-        for (_, port), doors in places.items():
+            for host, port, has_tls in door.places:
+                beside = places.setdefault((agents.addresses_of(host)[0], port), (host, has_tls, []))[2]
+                if (authority or not has_tls) and all(other.origin.path != door.origin.path for other in beside):
+                    beside.append(door)
+                    instead[address] = door.stands_in()
+        for (_, port), (host, has_tls, doors) in places.items():
             if doors:
-                await agents.lead(doors[0].origin.host, port, partial(self.serve, doors=doors), "http")
+                tls = authority.context(host) if authority and has_tls else None
+                await agents.lead(host, port, partial(self.serve, doors=doors), "https" if tls else "http", tls=tls)
         return instead
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether a server is called with TLS."""
+        return any(has_tls for door in self._addresses.values() for _, _, has_tls in door.places)
 
     @property
     def port(self) -> int:

@@ -46,6 +46,8 @@ class ModelDoor(HttpDoor):
         super().__init__(name, source.url, desk)
         self._suffix, self._path = source.suffix.rstrip("/").encode(), self.origin.path.rstrip("/").encode()
         self._family = "ANTHROPIC" if source.dialect == "anthropic" else "OPENAI"
+        if source.stands_for:
+            self.places += HttpDoor(name, source.stands_for, desk).places
         self._trusted, self._is_script = source.trusted, bool(source.script)
 
     def listens(self, root: str, prefix: str) -> str:

@@ -80,6 +80,7 @@ class ModelSource:
     url         the provider's address; "" for a script
     script      a command that serves a model at `{port}`, such as a script of the owner's
     dialect     which API it speaks
+    stands_for  the provider's address, for which a script stands in a box; "" for none
     trusted     whether the owner's keys may go to `url`: it is the provider's own, or the owner's own variable names it
     """
 
@@ -89,6 +90,7 @@ class ModelSource:
     script: CommandWords = ()
     dialect: Literal["chat", "responses", "anthropic"] = "chat"
     trusted: bool = False
+    stands_for: str = ""
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,7 @@ class Subject:
     meanwhile  what another writer does right before calls, as the owner says
     takes_sql  the names of the stores that take SQL
     remembers  whether one of its stores is the agent's memory
+    hosts      further hosts of the web that the owner allows: in a box what the agent calls there is seen, and struck
     passes     hosts and ports to which bytes are passed on from the box's network, and no call is seen
     functions  `MODULE:FUNCTION` of tools in the agent's own process, besides those of frameworks; None: none are sought
     watched    whether the agent's Pythons tell which MCP servers they start
@@ -151,6 +154,7 @@ class Subject:
     takes_sql: frozenset[str] = frozenset()
     remembers: bool = False
     functions: tuple[str, ...] | None = None
+    hosts: tuple[str, ...] = ()
     passes: tuple[tuple[str, int], ...] = ()
     watched: bool = False
 

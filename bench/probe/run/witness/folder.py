@@ -50,7 +50,7 @@ class FolderStore(PathStore):
     """A folder, or a file, that the owner named.
 
     A link that leads into the folder leads into the copy there; no link may lead out, to what can be written. Pipes, sockets
-    and devices are left out, and so are times and owners of files. Only a folder can be worked on in place.
+    and devices are left out, and so are times and owners of files.
 
     `encoding` shows its texts. `ignores`: whether a path, or a place in a file of JSON, is not read.
     """
@@ -62,10 +62,9 @@ class FolderStore(PathStore):
         folder: Path,
         encoding: Encoding,
         variables: Mapping[str, str],
-        in_place: bool = False,
         ignores: Ignored = NOTHING,
     ) -> None:
-        super().__init__(name, path, folder, variables, in_place)
+        super().__init__(name, path, folder, variables)
         self._encoding, self._ignores = encoding, ignores
         self._stood: dict[str, _Entry] = {}
         self._known: dict[tuple[int, ...], tuple[int, str]] = {}
@@ -79,15 +78,11 @@ class FolderStore(PathStore):
         """The paths that were touched since the last reading, and how often any were."""
 
     def _check(self, path: Path) -> None:
-        if not path.is_dir() and (self._in_place or not path.is_file()):
+        if not path.is_dir() and not path.is_file():
             raise ConfigError(f"store {self.name!r}: {self._path} is no folder")
-        if not self._in_place and self._parent.resolve().is_relative_to(path):
+        if self._parent.resolve().is_relative_to(path):
             raise ConfigError(
                 f"store {self.name!r}: its copies would be made in itself, in {self._parent}; name another folder"
-            )
-        if self._in_place and Path.cwd().is_relative_to(path):
-            raise ConfigError(
-                f"store {self.name!r}: the probe writes its results there, so it cannot be used in place; name a smaller folder"
             )
         check_links(self.name, path)
 
@@ -98,28 +93,17 @@ class FolderStore(PathStore):
         else:
             restore(path, self._first, path, path)
         self._stood = self._entries(self._first, path)
-        if self._box:
-            return
-        if not self._in_place:
+        if not self._box:
             self._root.parent.mkdir(exist_ok=True)
             self.reset()
-            return
-        scratch = self._made.folder / "scratch"
-        restore(self._first, scratch, path, path)
-        if self._entries(scratch, path) != self._stood:
-            raise self._differed()
-        remove_tree(scratch)
 
     def reset(self) -> None:
         """Bring the copy back to its first state. Only what differs is written."""
         with self._one_line("cannot be reset"):
-            self._restore()
-
-    def _restore(self) -> None:
-        if self._alone:
-            restore_file(self._first / self._copy.name, self._copy)
-        else:
-            restore(self._first, self._root, self._path if self._box else self._path.resolve(), self._root)
+            if self._alone:
+                restore_file(self._first / self._copy.name, self._copy)
+            else:
+                restore(self._first, self._root, self._path if self._box else self._path.resolve(), self._root)
 
     def read(self, most: int) -> StoreReading:
         """Return the digest of its content, and the paths that differ from the first state, at most `most`."""
@@ -142,7 +126,7 @@ class FolderStore(PathStore):
             return self._times if self._watch else None
 
     def remove(self) -> None:
-        """Remove the copy, or restore what the owner named. This can be called again."""
+        """Remove the copy. This can be called again."""
         self._end_watch()
         super().remove()
 
@@ -448,10 +432,10 @@ def _opened(path: Path) -> Iterator[int]:
 
 def _of(store: StoreSettings, folder: Path, encoding: Encoding) -> FolderStore:
     where, ignores = expanded_path(store.where), Ignored(store.ignore)
-    return FolderStore(store.name, where, folder, encoding, store.variables, store.in_place, ignores)
+    return FolderStore(store.name, where, folder, encoding, store.variables, ignores)
 
 
 KINDS = (
-    StoreKind("folder", _of, frozenset(("ignore", "in_place")), must_be="folder"),
+    StoreKind("folder", _of, frozenset(("ignore",)), must_be="folder"),
     StoreKind("file", _of, frozenset(("ignore",)), must_be="file"),
 )

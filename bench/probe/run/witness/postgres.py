@@ -85,6 +85,10 @@ class PostgresStore:
         assert self._session
         return DatabaseServer(self._session.info.host, self._session.info.port), (_database_of(self._dsn), self._copy)
 
+    def addresses(self) -> tuple[str, str]:
+        """Return the owner's address, and that of the copy on the server itself. Call it after `make`."""
+        return self._dsn, dsn_of(self._dsn, self._copy)
+
     def use_box(self) -> None:
         """Have a relay lead to the copy, in a box. Call it before `make`."""
         self._is_boxed = True

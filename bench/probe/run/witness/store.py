@@ -54,7 +54,7 @@ class StoreCopy(Protocol):
 
     def has_changed(self, *, surely: bool = False) -> bool:
         """Return whether the owner's store holds something else than when it was copied, or cannot be read any more. If there
-        is no copy, or the probe works in place, the answer is False. `surely`: even if that takes long."""
+        is no copy, the answer is False. `surely`: even if that takes long."""
 
     def keep_backup(self) -> str:
         """Leave the first state where it is when the copy is removed. Return where that is, and how it is restored."""
@@ -70,7 +70,7 @@ class StoreCopy(Protocol):
         """Begin a reading, and return the function that ends it. What is written between both is not in it."""
 
     def remove(self) -> None:
-        """Remove the copy, or restore the owner's store if the copy stood in its place. This can be called again."""
+        """Remove the copy. This can be called again."""
 
 
 @runtime_checkable
@@ -91,6 +91,9 @@ class OnServer(Protocol):
     def server_and_names(self) -> tuple[DatabaseServer, tuple[str, str]]:
         """Return where the server listens, and the names that the owner's database and the copy have there. Call it after
         `make`."""
+
+    def addresses(self) -> tuple[str, str]:
+        """Return the owner's address, and that of the copy on the server itself. Call it after `make`."""
 
     def use_box(self) -> None:
         """Have a relay lead to the copy, in a box. Call it before `make`."""

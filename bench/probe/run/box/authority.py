@@ -1,0 +1,229 @@
+"""The probe's own certificate authority: with it the gateway ends TLS in a box, at hosts that the owner named and at no others.
+
+Its key is in memory alone. A host's key is in a private file while OpenSSL reads it. Nothing is written into a trust store of
+the owner's: the agent is told by variables, and the bundles of roots that it may read have one certificate more in its box.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+import tempfile
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.common.files import content_of, new_file
+
+if TYPE_CHECKING:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+
+NAME = "bench probe: an authority of this run alone"
+BEFORE, AFTER = timedelta(days=1), timedelta(days=90)
+"""How long its certificates hold, before and after now."""
+ROOT_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "AWS_CA_BUNDLE", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH")
+"""Variables that name a file with all roots; NODE_EXTRA_CA_CERTS names further ones."""
+BUNDLES = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/ssl/cert.pem",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+)
+"""Where systems have their roots."""
+IN_PACKAGES = ("*/cacert.pem", "pip/_vendor/certifi/cacert.pem", "*/data/ca-certificates.crt")
+"""Where packages of Python have theirs, in `site-packages`."""
+PASSWORD = "changeit"  # what Java's own has: it protects nothing, as there are only certificates
+LARGEST_BUNDLE = 2**22
+"""Bytes of a file of roots."""
+
+
+def ends_tls() -> bool:
+    """Return whether there can be an authority here: whether `cryptography` is installed."""
+    return find_spec("cryptography") is not None
+
+
+class Authority:
+    """An authority, made anew. Its certificate is known to nobody until it is handed over.
+
+    It needs the package `cryptography`.
+
+    pem   its certificate
+    """
+
+    def __init__(self) -> None:
+        from cryptography import x509  # noqa: PLC0415  an extra, and not needed without TLS
+
+        self._key, self._name = _new_key(), x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, NAME)])
+        usage = x509.KeyUsage(
+            digital_signature=False,
+            content_commitment=False,
+            key_encipherment=False,
+            data_encipherment=False,
+            key_agreement=False,
+            key_cert_sign=True,
+            crl_sign=True,
+            encipher_only=False,
+            decipher_only=False,
+        )
+        made = self._begun(self._name, self._key)
+        made = made.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True).add_extension(
+            usage, critical=True
+        )
+        self.pem = _pem_of(self._signed(made))
+        self._contexts = dict[str, ssl.SSLContext]()
+
+    def context(self, host: str) -> ssl.SSLContext:
+        """Return what ends TLS as this host, and speaks HTTP/1.1 alone."""
+        if host not in self._contexts:
+            self._contexts[host] = self._new_context(host)
+        return self._contexts[host]
+
+    def _new_context(self, host: str) -> ssl.SSLContext:
+        from cryptography import x509  # noqa: PLC0415  as above
+        from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
+
+        try:
+            name: x509.GeneralName = x509.IPAddress(ip_address(host))
+        except ValueError:
+            name = x509.DNSName(host.encode("idna").decode())
+        key = _new_key()
+        made = self._begun(x509.Name([]), key)
+        made = made.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        made = made.add_extension(x509.SubjectAlternativeName([name]), critical=True)
+        made = made.add_extension(x509.ExtendedKeyUsage([x509.oid.ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        text = _pem_of(self._signed(made)) + key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.set_alpn_protocols(["http/1.1"])
+        with tempfile.NamedTemporaryFile(dir=_in_memory()) as file:  # its mode is 0600
+            file.write(text)
+            file.flush()
+            context.load_cert_chain(file.name)
+        return context
+
+    def _begun(self, name: x509.Name, key: EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+        from cryptography import x509  # noqa: PLC0415  as above
+
+        now = datetime.now(UTC)
+        made = x509.CertificateBuilder(
+            self._name, name, key.public_key(), x509.random_serial_number(), now - BEFORE, now + AFTER
+        )
+        ours = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+        theirs = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+        return made.add_extension(ours, critical=False).add_extension(theirs, critical=False)
+
+    def _signed(self, made: x509.CertificateBuilder) -> x509.Certificate:
+        from cryptography.hazmat.primitives import hashes  # noqa: PLC0415  as above
+
+        return made.sign(self._key, hashes.SHA256())
+
+    def write(self, folder: Path, environment: Mapping[str, str]) -> Mapping[str, str]:
+        """Write the files by which programs know this authority, and return the variables that name the files.
+
+        Args:
+            folder: Where they are written. The agent sees it.
+            environment: The agent's variables. Roots that it names stay known.
+        """
+        named = [Path(environment[name]) for name in ROOT_VARIABLES if environment.get(name)]
+        roots = next(filter(None, map(_content_of, (*named, *map(Path, BUNDLES)))), b"")
+        files = {"authority.pem": self.pem, "roots.pem": self.added_to(roots), "roots.p12": _java_roots(self.added_to(roots))}
+        for name, content in files.items():
+            with new_file(folder / name, 0o600) as file:
+                file.write(content)
+        java = f"-Djavax.net.ssl.trustStore={folder / 'roots.p12'} -Djavax.net.ssl.trustStorePassword={PASSWORD}"
+        return {
+            **dict.fromkeys(ROOT_VARIABLES, str(folder / "roots.pem")),
+            "NODE_EXTRA_CA_CERTS": str(folder / "authority.pem"),
+            "JAVA_TOOL_OPTIONS": " ".join(filter(None, (environment.get("JAVA_TOOL_OPTIONS"), java))),
+        }
+
+    def added_to(self, roots: bytes) -> bytes:
+        """Return a file of roots that has this authority too."""
+        return roots + b"\n" * (not roots.endswith(b"\n")) + self.pem if roots else self.pem
+
+    def bundles(self, packages: Iterable[Path]) -> Iterator[tuple[Path, bytes]]:
+        """Yield the files of roots that programs bring or that the system has, each with what the agent finds there. `packages`
+        are folders of Python's packages."""
+        within = (path for folder in packages for pattern in IN_PACKAGES for path in folder.glob(pattern))
+        for path in dict.fromkeys(path.resolve() for path in (*map(Path, BUNDLES), *within)):
+            if roots := _content_of(path):
+                yield path, self.added_to(roots)
+
+
+def package_folders(programs: Iterable[Path], folders: Iterable[Path]) -> Iterator[Path]:
+    """Yield the folders of packages of the Pythons among these programs, and of environments in these folders."""
+    prefixes = [program.parent.parent for program in programs]
+    prefixes += [folder / name for folder in folders for name in (".venv", "venv", ".local")]
+    for prefix in dict.fromkeys(prefixes):
+        for pattern in ("lib/python3*/site-packages", "lib/python3*/dist-packages", "lib/python3/dist-packages"):
+            yield from prefix.glob(pattern)
+
+
+def offered(hello: bytes) -> tuple[str, tuple[str, ...]] | None:
+    """Return the host and the protocols that a client's first message of TLS names, as far as it is there; None if these bytes
+    begin no such message. https://www.rfc-editor.org/rfc/rfc8446#section-4.1.2"""
+    if len(hello) < 6 or hello[0] != 22 or hello[1] != 3 or hello[5] != 1:
+        return None
+    at, host, protocols = 43, "", list[str]()
+    with suppress(IndexError):
+        at += 1 + hello[at]  # the session's id
+        at += 2 + int.from_bytes(hello[at : at + 2])  # ciphers
+        at += 1 + hello[at] + 2  # compressions, and the length of what follows
+        while at + 4 <= len(hello):
+            kind, size = int.from_bytes(hello[at : at + 2]), int.from_bytes(hello[at + 2 : at + 4])
+            content, at = hello[at + 4 : at + 4 + size], at + 4 + size
+            if kind == 0:
+                host = content[5:].decode("latin-1")
+            elif kind == 16:
+                protocols += _protocols_in(content[2:])
+    return host, tuple(protocols)
+
+
+def _protocols_in(content: bytes) -> Iterator[str]:
+    while content:
+        yield content[1 : 1 + content[0]].decode("latin-1")
+        content = content[1 + content[0] :]
+
+
+def _new_key() -> EllipticCurvePrivateKey:
+    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415  as above
+
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def _pem_of(certificate: x509.Certificate) -> bytes:
+    from cryptography.hazmat.primitives.serialization import Encoding  # noqa: PLC0415  as above
+
+    return certificate.public_bytes(Encoding.PEM)
+
+
+def _java_roots(roots: bytes) -> bytes:
+    """Return roots as Java reads them. A root that is none in the eyes of `cryptography` is left out."""
+    from cryptography import x509  # noqa: PLC0415  as above
+    from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12  # noqa: PLC0415
+
+    certificates = list[pkcs12.PKCS12Certificate]()
+    for number, part in enumerate(roots.split(b"-----BEGIN CERTIFICATE-----")[1:]):
+        with suppress(ValueError), warnings.catch_warnings(action="ignore"):
+            root = x509.load_pem_x509_certificate(b"-----BEGIN CERTIFICATE-----" + part)
+            certificates.append(pkcs12.PKCS12Certificate(root, f"root{number}".encode()))
+    return pkcs12.serialize_java_truststore(certificates, BestAvailableEncryption(PASSWORD.encode()))
+
+
+def _content_of(path: Path) -> bytes:
+    """Return a file of roots; b"" if there is none."""
+    with suppress(OSError):
+        return content_of(path, LARGEST_BUNDLE)
+    return b""
+
+
+def _in_memory() -> str | None:
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
