@@ -75,9 +75,6 @@ def list_(
             printers[name]()
         else:
             out.print(f"{name}\n  {', '.join(_named(name))}")
-    if any(part.package for part in COMMANDS):
-        import bench.cli.main  # noqa: F401, PLC0415  it tries the commands of other packages
-
     tell_left_out(err, *(_registry(name) for name in kinds if name not in ENTRIES or written_names(name) is None), COMMANDS)
 
 
