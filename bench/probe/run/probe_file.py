@@ -7,11 +7,11 @@ import os
 import re
 import shlex
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
-from functools import cached_property, partial
+from functools import cached_property
 from glob import escape
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -27,12 +27,12 @@ from bench.common.paths import NAME, expanded_path
 from bench.common.toml import read_toml
 from bench.common.wording import first_violation
 from bench.probe.run.addresses import Address, host_of, is_here, place_of, places_of
-from bench.probe.run.agent_code import CODE, Copied, StartedProgram, code_in, fixed_names, places_in
+from bench.probe.run.agent_code import CODE, StartedProgram, code_in, places_in
 from bench.probe.run.box.authority import ends_tls
 from bench.probe.run.box.box import outside_by
 from bench.probe.run.gateway.agent_config import expanded, read_config
+from bench.probe.run.gateway.copied_paths import NOT_HANDED, with_copy
 from bench.probe.run.gateway.functions import FUNCTION
-from bench.probe.run.gateway.gateway import NOT_HANDED, replacement, with_copy
 from bench.probe.run.gateway.subject import (
     CommandWords,
     McpConfig,
@@ -43,6 +43,7 @@ from bench.probe.run.gateway.subject import (
     Service,
     Subject,
 )
+from bench.probe.run.unboxed import copies_of, fixed_names, unheard
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings, is_address
 from bench.probe.run.witness.originals import content_of
 from bench.record.entry import MOST, ConfigEntry
@@ -596,27 +597,13 @@ class ProbeSettings:
                         f"would call it for real; name a stand-in, or allow it by: remote = {json.dumps([host])}"
                     )
 
-    def _copied(self) -> Iterator[Copied]:
-        """Yield each config and store of which the agent gets a copy under another path."""
-        agent = self.subject.agent
-        for config in self.subject.configs:
-            put: Callable[[str], str] = partial(with_copy, config=config, folder=agent.folder, copy=Path("\0"))
-            yield Copied("", config.path, put, frozenset((config.variable,)) - {""})
-        for store in self.stores:
-            path = Path(store.where)
-            if not is_address(store) and not agent.folder.resolve().is_relative_to(path.resolve()):
-                put = replacement(dict.fromkeys(map(str, (path, path.absolute(), path.resolve())), "\0"))
-                yield Copied(store.name, path, put, frozenset(store.variables))
-
     def _check_copies_are_named(self) -> None:
         """Raise ConfigError for a copy of a file or folder of which the agent cannot hear: it would work on the owner's own."""
-        texts = [text for each in self.programs() for text in (*each.words, *each.variables.values())]
-        for copied in () if self.is_boxed else self._copied():
-            if copied.store and not copied.variables and not any(map(copied.stands_in, texts)):
-                raise ConfigError(
-                    f"{self._path}: store {copied.store}: no command, MCP config or variable has the path {copied.path}, so "
-                    f"the agent would work on the store itself; write the path there, or name a `variable`"
-                )
+        if copied := None if self.is_boxed else unheard(self.programs(), copies_of(self.subject, self.stores)):
+            raise ConfigError(
+                f"{self._path}: store {copied.store}: no command, MCP config or variable has the path {copied.path}, so the "
+                f"agent would work on the store itself; write the path there, or name a `variable`"
+            )
 
     def _check_doors(self) -> None:
         """Raise ConfigError for a server or a service whose name is another's: their calls could not be told apart."""
@@ -646,7 +633,7 @@ class ProbeSettings:
         """A line for each file of code that has the name of a config or store whose copy nothing hands over to it."""
         if self._file.takes_copies or self.is_boxed:
             return []
-        places = fixed_names(self.programs(), list(self._copied()))
+        places = fixed_names(self.programs(), list(copies_of(self.subject, self.stores)))
         return [f"{_shown(file)} names {path}, and nothing hands the copy over to it" for file, path in places]
 
     def check_unasked(self) -> None:

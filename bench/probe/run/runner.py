@@ -33,8 +33,9 @@ from bench.probe.run.box.loading import load_server, loader_of
 from bench.probe.run.box.refusals import NETWORK
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.agent_config import expanded
+from bench.probe.run.gateway.copied_paths import replacement
 from bench.probe.run.gateway.functions import FUNCTION
-from bench.probe.run.gateway.gateway import NO_FILE, Gateway, replacement
+from bench.probe.run.gateway.gateway import NO_FILE, Gateway
 from bench.probe.run.gateway.journal import Journal, JournaledCall
 from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.striker import CellStrike, Striker

@@ -165,3 +165,56 @@ def test_what_changed_no_store_is_no_read_by_that_alone(clerk: Written) -> None:
 def test_a_host_that_was_refused_is_told_with_what_to_write(clerk: Written) -> None:
     assert 'remote = ["far.invalid"]' in clerk.why('# "far.invalid:443"')
     assert clerk.run.course.refused == ("far.invalid:443",)
+
+
+ACTS = """
+import asyncio, sqlite3, threading
+from desk import Desk
+db = sqlite3.connect("bank.db", isolation_level=None, check_same_thread=False)
+def insert(cents): db.execute("INSERT INTO payment VALUES (?)", (cents,))
+def pay(cents):
+    look()
+    insert(cents)
+    look()
+def look(): return db.execute("SELECT sum(cents) FROM payment").fetchone()
+def log(): open("run.log", "a").write("paid")
+async def refund():
+    await asyncio.sleep(0)
+    db.execute("DELETE FROM payment WHERE cents = 7")
+def main():
+    pay(7)
+    asyncio.run(refund())
+    thread = threading.Thread(target=fees)
+    thread.start()
+    thread.join()
+    Desk().note("Ada")
+    log()
+def fees(): insert(1)
+main()
+"""
+DESK = """
+from pathlib import Path
+class Desk:
+    def note(self, text): Path("notes.txt").write_text(text)
+"""
+
+
+def functions_line(folder: Path, code: str) -> list[str]:
+    """Return the lines on functions that a watched run of this code leads to."""
+    (folder / "agent.py").write_text(code)
+    (folder / "desk.py").write_text(DESK)
+    (folder / "notes.txt").write_text("")
+    database(folder / "bank.db", "CREATE TABLE payment (cents INTEGER)")
+    draft = draft_of(folder, {**os.environ}, folder / "home", (sys.executable, "agent.py"))
+    text = write_probe_file(folder / "probe.toml", watched_tables(draft, watched(draft, {**os.environ})), "")
+    return [line.partition("  # ")[0] for line in text.splitlines() if "functions = " in line]
+
+
+def test_the_agents_own_functions_during_which_a_store_changes_are_named_and_no_others(tmp_path: Path) -> None:
+    named = 'functions = ["__main__:insert", "__main__:refund", "desk:Desk.note"]'
+    assert functions_line(tmp_path, ACTS) == [named]
+
+
+def test_a_script_that_acts_outside_of_functions_is_told_to_put_that_into_one(tmp_path: Path) -> None:
+    code = 'import sqlite3\ndb = sqlite3.connect("bank.db")\nwith db: db.execute("INSERT INTO payment VALUES (1)")\n'
+    assert functions_line(tmp_path, code) == ['# functions = ["MODULE:FUNCTION"]']

@@ -5,17 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import resource
 import shlex
 import shutil
 import socket
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, chdir, suppress
 from dataclasses import replace
 from functools import partial
-from os.path import normpath
 from pathlib import Path
 from typing import Any, Self
 
@@ -30,6 +28,7 @@ from bench.probe.run.box.loading import OFFLINE, loader_of
 from bench.probe.run.box.names import NameTable
 from bench.probe.run.box.refusals import advice
 from bench.probe.run.gateway.agent_config import expanded, rewritten
+from bench.probe.run.gateway.copied_paths import NOT_HANDED, replacement, with_copy
 from bench.probe.run.gateway.database import DatabaseRelay
 from bench.probe.run.gateway.functions import VARIABLE, FunctionDoor
 from bench.probe.run.gateway.gate import CallGate
@@ -38,7 +37,7 @@ from bench.probe.run.gateway.listener import AgentListener
 from bench.probe.run.gateway.mcp import KnownServer
 from bench.probe.run.gateway.server_errors import ServerErrors
 from bench.probe.run.gateway.stdio import StdioRelay
-from bench.probe.run.gateway.subject import CommandWords, McpConfig, McpServer, Service, Subject
+from bench.probe.run.gateway.subject import CommandWords, McpServer, Service, Subject
 from bench.probe.run.witness.store import DatabaseServer
 from bench.wire.json_rpc import Pipe
 from bench.wire.processes.agent_process import CANNOT_START, AgentProcess
@@ -52,10 +51,6 @@ NO_FILE = Path()
 """The path of a config that is no file: the servers' commands stand in the agent's command."""
 LONGEST_LINE = 10_000
 """Characters of a word that can hold a server's command."""
-NOT_HANDED = (
-    "no word of the agent's command hands it over; write {mcp} where your agent takes the config's path, or name a variable. "
-    "An agent that opens the file by a fixed name has to take its path from one of both"
-)
 
 
 class Gateway:
@@ -406,15 +401,6 @@ class Gateway:
         return CANNOT_START
 
 
-def with_copy(word: str, config: McpConfig, folder: Path, copy: Path) -> str:
-    """Return a word of the agent's command with the path of the copy in place of the config. The command starts in this
-    folder."""
-    head, equals, path = word.rpartition("=")
-    if path and normpath((folder / path).absolute()) == normpath(config.path.absolute()):
-        return f"{head}{equals}{copy}"
-    return word.replace("{mcp}", str(copy))
-
-
 def _with_words(words: Sequence[str], server: McpServer, new: CommandWords) -> list[str]:
     """Return an agent's command with other words where a server's command stands, as words or as a single word. Raises
     ConfigError if it stands nowhere."""
@@ -428,18 +414,6 @@ def _with_words(words: Sequence[str], server: McpServer, new: CommandWords) -> l
                 return [*words[:at], f"{head}={shlex.join(new)}" if head else shlex.join(new), *words[at + 1 :]]
     what = f"the agent's command does not hold the command of the server '{server.name}'"
     raise ConfigError(f"{what}; write it there as it stands in the probe's file: {shlex.join(server.command)}")
-
-
-def replacement(replaces: Mapping[str, str]) -> Callable[[str], str]:
-    """Return the function that replaces names of stores in a text. A name that is part of a longer name stays. A full stop ends
-    a name."""
-    names = {re.escape(name): name for name in sorted(replaces, key=len, reverse=True) if name}
-    if not names:
-        return lambda text: text
-    absolute, relative = r"(?<![\w.-])", r"(?:(?<![\w./-])(?:\./)?|(?<=:///))"
-    begins = [absolute if name.startswith("/") or ":" in name else relative for name in names.values()]
-    pattern = re.compile("|".join(f"{begin}({name})(?![\\w-]|\\.[\\w-])" for begin, name in zip(begins, names, strict=True)))
-    return lambda text: pattern.sub(lambda match: replaces[match[match.lastindex or 0]], text)
 
 
 async def _received(connection: socket.socket, files: list[int]) -> dict[str, Any]:

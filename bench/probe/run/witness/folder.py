@@ -26,7 +26,7 @@ from bench.probe.run.witness.kinds import StoreKind, StoreSettings
 from bench.probe.run.witness.path_store import PathStore
 from bench.probe.run.witness.place import PREFIX, remove_tree
 from bench.probe.run.witness.rows import LONGEST, Encoding, printable
-from bench.record.probe.rows import Cell, RowDifference, StoreReading
+from bench.record.probe.rows import IN_LIST, Cell, RowDifference, StoreReading
 
 _INSIDE = "{store}/"
 _PIECE = 2**20
@@ -69,6 +69,8 @@ class FolderStore(PathStore):
         self._stood: dict[str, _Entry] = {}
         self._known: dict[tuple[int, ...], tuple[int, str]] = {}
         self._objects: dict[str, Objects] = {}
+        self._partly = set[str]()
+        """The contents of files of JSON of which something is ignored."""
         self._is_file = path.is_file()
         self.kind = "file" if self._is_file else "folder"
         self._watch: FolderWatch | None = None
@@ -221,13 +223,17 @@ class FolderStore(PathStore):
         if objects is None:
             os.lseek(file, 0, os.SEEK_SET)
             return None
-        objects = without(objects, lambda place: self._ignores(f"{path.name}{place}"))
-        digest = self._encoding.digest(repr(sorted(objects.items())).encode("utf-8", "surrogatepass"))
-        self._objects[digest] = objects
+        read = without(objects, lambda place: self._ignores(f"{path.name}{place}"))
+        digest = self._encoding.digest(repr(sorted(read.items())).encode("utf-8", "surrogatepass"))
+        self._objects[digest] = read
+        if len(read) < len(objects):
+            self._partly.add(digest)
         return _AS_OBJECTS, digest
 
     def _differences(self, path: str, old: _Entry | None, new: _Entry | None) -> Iterator[RowDifference]:
         before, after = (self._objects.get(entry.content) if entry else None for entry in (old, new))
+        if old is None and new and new.content not in self._partly:  # its name can be another in each run
+            after = None
         if (before is None and after is None) or (before is None and old) or (after is None and new):
             yield self._difference(path, old, new)
             return
@@ -236,7 +242,9 @@ class FolderStore(PathStore):
             yield self._difference(path, old, new)
         for place in sorted(place for place in {*before, *after} if before.get(place) != after.get(place)):
             rows = [None if (item := objects.get(place)) is None else self._row_of(item) for objects in (before, after)]
-            yield RowDifference(self.name, printable(path), printable(place), *rows)
+            of_list = IN_LIST.fullmatch(place)
+            table = f"{path}{of_list[1].rstrip('/')}" if of_list else path
+            yield RowDifference(self.name, printable(table), printable(place), *rows)
 
     def _row_of(self, members: Mapping[str, object]) -> dict[str, Cell]:
         return self._encoding.row(list(members), list(members.values()))

@@ -34,6 +34,8 @@ SET TimeZone = 'UTC'; SET DateStyle = 'ISO, MDY'; SET IntervalStyle = 'postgres'
 SET extra_float_digits = 1; SET search_path = pg_catalog; SET row_security = off; SET statement_timeout = 0;
 SET lock_timeout = '10s'
 """
+_OWNERS = f"{_SETTINGS}; RESET search_path; RESET row_security"
+"""As the owner's own SQL finds its tables."""
 _CONNECTED = """
 SELECT count(*), string_agg(DISTINCT nullif(application_name, ''), ', ') FROM pg_stat_activity
 WHERE datname = %s AND backend_type IS DISTINCT FROM 'autovacuum worker'
@@ -147,13 +149,13 @@ class PostgresStore:
 
     def query(self, sql: str) -> list[tuple[object, ...]]:
         """Return the rows that a query of the owner's answers on the copy, which it cannot change."""
-        with self._one_line("did not answer the query of a check"), _connected(self._dsn, self._copy) as session:
+        with self._one_line("did not answer the query of a check"), _connected(self._dsn, self._copy, _OWNERS) as session:
             session.execute("SET default_transaction_read_only = on")
             return session.execute(sql.encode(), prepare=True).fetchall()  # one statement, and no further ones behind it
 
     def change(self, sql: str) -> None:
         """Change the copy by one statement, as another writer does."""
-        with self._one_line("could not be changed meanwhile"), _connected(self._dsn, self._copy) as session:
+        with self._one_line("could not be changed meanwhile"), _connected(self._dsn, self._copy, _OWNERS) as session:
             session.execute(sql.encode(), prepare=True)
 
     def has_changed(self, *, surely: bool = False) -> bool:
