@@ -101,6 +101,9 @@ class StoreEntry(ConfigEntry):
     """Its name in the verdicts; by default that of the file, the folder or the database."""
     variable: VariableName = ""
     """A variable that gets the path or address of the copy, besides."""
+    door: bool | None = None
+    """Whether the agent's own transactions are calls, which pass the gateway. Only `postgres` takes it. By default they are
+    where the file has neither `mcp` nor `service`."""
     others: Lookup[str, str] = Field(default_factory=dict, exclude_if=lambda others: not others)
     """Instead: the place of a store of a kind that another package brings. Write `KIND = ADDRESS`, as for ours."""
 
@@ -430,6 +433,7 @@ class ProbeSettings:
         servers = [server for config in subject.configs for server in config.servers]
         doors = {server.name: "mcp_http" if server.url else "mcp_stdio" for server in servers}
         doors |= dict.fromkeys((service.name for service in subject.services), "http")
+        doors |= {store.name: "database" for store in self.stores if store.is_door}
         doors |= {name: "http" for host in subject.hosts for name in (host, f"{host}:80")}
         doors |= {FUNCTION: "function"} if subject.functions is not None else {}
         doors |= {"model": "model"} if subject.model else {}
@@ -545,7 +549,9 @@ class ProbeSettings:
             for config in self.subject.configs if self.is_boxed and entry.kind == "folder" else ():
                 with suppress(ValueError):  # the agent's copy of a config that lies in the folder is the probe's doing
                     ignored.append(escape(str(config.path.resolve().relative_to(Path(where).expanduser().resolve()))))
-            yield StoreSettings(name, entry.kind, where, variables, tuple(ignored))
+            opens = not (self._file.mcp or self._file.service) if entry.door is None else entry.door
+            is_door = opens and "door" in kind.takes
+            yield StoreSettings(name, entry.kind, where, variables, tuple(ignored), is_door)
 
     def _addresses(self) -> Iterator[Address]:
         """Yield where servers, services, databases and the model are."""
@@ -609,14 +615,15 @@ class ProbeSettings:
         """Raise ConfigError for a server or a service whose name is another's: their calls could not be told apart."""
         servers = {server.name for config in self.subject.configs for server in config.servers}
         services = [service.name for service in self.subject.services]
+        databases = [store.name for store in self.stores if store.is_door]
         if nameless := [service.name for service in self.subject.services if not (service.variable or self.is_boxed)]:
             raise ConfigError(
                 f"{self._path}: service {nameless[0]}: without a box a variable hands its address over; name it by: variable"
             )
-        for name in dict.fromkeys((*servers, *services)):
+        for name in dict.fromkeys((*servers, *services, *databases)):
             if name in (FUNCTION, "model"):
                 raise ConfigError(f"{self._path}: {name!r} is the probe's own name; rename this server or service")
-            if services.count(name) + (name in servers) > 1:
+            if services.count(name) + (name in servers) + (name in databases) > 1:
                 raise ConfigError(f"{self._path}: two servers or services are named {name!r}; rename one")
 
     def _check_programs(self) -> None:

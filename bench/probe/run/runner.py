@@ -34,6 +34,7 @@ from bench.probe.run.box.refusals import NETWORK
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.agent_config import expanded
 from bench.probe.run.gateway.copied_paths import replacement
+from bench.probe.run.gateway.database import UNENTERED
 from bench.probe.run.gateway.functions import FUNCTION
 from bench.probe.run.gateway.gateway import NO_FILE, Gateway
 from bench.probe.run.gateway.journal import Journal, JournaledCall
@@ -315,6 +316,9 @@ class Worker:
             raise ConfigError(f"functions: {self._gateway.functions.refused[0]}")
         if self._subject.functions is not None and all(entry.call.kind == "model" for entry in journal.calls):
             journal.notice(FUNCTION, self._gateway.functions.unentered())
+        for store in (store for door in self._gateway.databases for store in door.stores if store.is_door):
+            if all(entry.call.kind == "model" for entry in journal.calls):
+                journal.notice(store.name, UNENTERED)
         for nth, (process, text) in enumerate(zip(processes, texts_shown, strict=True)):
             ended = process.ended.result()
             if ended.failed:

@@ -29,7 +29,7 @@ from bench.probe.run.box.names import NameTable
 from bench.probe.run.box.refusals import advice
 from bench.probe.run.gateway.agent_config import expanded, rewritten
 from bench.probe.run.gateway.copied_paths import NOT_HANDED, replacement, with_copy
-from bench.probe.run.gateway.database import DatabaseRelay
+from bench.probe.run.gateway.database import DatabaseDoor
 from bench.probe.run.gateway.functions import VARIABLE, FunctionDoor
 from bench.probe.run.gateway.gate import CallGate
 from bench.probe.run.gateway.http import Desk
@@ -38,13 +38,15 @@ from bench.probe.run.gateway.mcp import KnownServer
 from bench.probe.run.gateway.server_errors import ServerErrors
 from bench.probe.run.gateway.stdio import StdioRelay
 from bench.probe.run.gateway.subject import CommandWords, McpServer, Service, Subject
-from bench.probe.run.witness.store import DatabaseServer
+from bench.probe.run.witness.store import DatabaseServer, OnServer
 from bench.wire.json_rpc import Pipe
 from bench.wire.processes.agent_process import CANNOT_START, AgentProcess
 
 SHIM = Path(__file__).with_name("shim.py")
 LARGEST_HEADER = 2**23
 """Bytes of what a shim says of its server. The kernel lets words and variables have 2 MiB."""
+FIRST_PORT = 5432
+"""The number in the name of a database's first socket."""
 HEADER_TIME, GRACE = 10.0, 2.0
 """Seconds: for a shim's header, and for a server to end after its agent has left it."""
 NO_FILE = Path()
@@ -62,7 +64,7 @@ class Gateway:
     calls   how many calls have arrived, over all doors; set it to 0 for a new journal
     networks  in which it answers, if the agent runs in a box: that of the agent, and that of the services
     box     the agent's, if it has one: a config's copy stands there in the place of the owner's, and servers are started there
-    databases  the ways to the copies of databases; a session of the agent's is served by the one of its server
+    databases  the doors of databases, one for each server
     """
 
     gate: CallGate
@@ -73,17 +75,17 @@ class Gateway:
         subject: Subject,
         replaces: Mapping[str, str],
         folder: Path,
-        databases: Mapping[DatabaseServer, Mapping[str, str]] = {},
+        databases: Mapping[DatabaseServer, Sequence[OnServer]] = {},
     ):
         """`replaces` has what stands for the owner's stores -> what stands there for the copies. `folder` is private: sockets
         and the copies of configs lie in it, and no other user reaches them. `databases` has the servers of databases, each with
-        the names of the owner's -> the names of the copies."""
+        the copies there."""
         self._subject, self._folder, self._replaces = subject, folder, replacement(replaces)
-        self.databases = [DatabaseRelay(server, copies) for server, copies in databases.items()]
+        desk = Desk(lambda: self.gate, self.number, lambda: self.life)
+        self.databases = [DatabaseDoor(server, copies, desk, subject.hide) for server, copies in databases.items()]
         self.life, self.calls = 1, 0
         self._doors = [{server.name: KnownServer(server.name, "mcp_stdio") for server in c.servers} for c in subject.configs]
         self._listener = AgentListener(lambda: self.gate, self.number, lambda: self.life)
-        desk = Desk(lambda: self.gate, self.number, lambda: self.life)
         self.functions = FunctionDoor(desk, subject.functions or (), watched=subject.watched)
         self._addresses: dict[str, str] = {}
         """Variables of the agent -> addresses of the gateway."""
@@ -106,9 +108,10 @@ class Gateway:
             self._add_doors()
             self._socket = exits.enter_context(self._listening("gateway"))
             self._socket.setblocking(False)
-            for place, relay in self._by_socket.items():
-                server = await asyncio.start_unix_server(relay.serve, sock=self._listening(place.name))
-                exits.callback(server.close)
+            for number, door in enumerate(self.databases):
+                name = f".s.PGSQL.{FIRST_PORT + number}"
+                listening = self._listening(name) if door.server.socket else None
+                await exits.enter_async_context(door.open(self._folder / name, listening))
             exits.push_async_callback(self.end_servers)
             loop = asyncio.get_running_loop()
             loop.add_reader(self._socket, self._accept)
@@ -144,9 +147,9 @@ class Gateway:
         await self.functions.stand_in(agents)
         for addresses in (self._addresses, *self._urls):
             addresses.update({name: addresses_of_servers.get(address, address) for name, address in addresses.items()})
-        for database in (relay for relay in self.databases if not relay.server.socket):
-            for network in (agents, servers):
-                await network.lead(database.server.host, database.server.port, database.serve, "postgres")
+        for door in (door for door in self.databases if not door.server.socket):
+            for network, serve in ((agents, door.serve), (servers, door.relay)):
+                await network.lead(door.server.host, door.server.port, serve, "postgres")
         web = [(host, port) for host in self._subject.hosts for port in WEB]
         for network, places in ((agents, self._subject.passes), (servers, (*self._subject.passes, *web, *real))):
             for host, port in places:
@@ -189,11 +192,7 @@ class Gateway:
     @property
     def sockets(self) -> Mapping[Path, Path]:
         """The paths at which the agent finds a database's socket -> the sockets that stand there in a box."""
-        return {Path(relay.server.socket): place for place, relay in self._by_socket.items()}
-
-    @property
-    def _by_socket(self) -> Mapping[Path, DatabaseRelay]:
-        return {self._folder / f"database-{n}": relay for n, relay in enumerate(self.databases) if relay.server.socket}
+        return {Path(door.server.socket): door.path for door in self.databases if door.path}
 
     def _listening(self, name: str) -> socket.socket:
         (self._folder / name).unlink(missing_ok=True)
@@ -205,8 +204,8 @@ class Gateway:
 
     def _remove_files(self) -> None:
         roots = [Path(path) for path in self._roots.values() if Path(path).is_relative_to(self._folder)]
-        ours = (*roots, self._folder / "gateway", *self._by_socket, *map(self._copy, range(len(self._subject.configs))))
-        for path in ours:
+        copies = map(self._copy, range(len(self._subject.configs)))
+        for path in (*roots, self._folder / "gateway", *self.sockets.values(), *copies):
             path.unlink(missing_ok=True)
 
     @property
@@ -236,6 +235,10 @@ class Gateway:
         replaced, variables = self.replaced(words, environment)
         variables = without_proxies(variables) if self.box else variables
         changed, variables = list(replaced), variables | self._addresses | dict(self._roots)
+        for door in self.databases:
+            door.counts = True
+            changed = list(map(door.toward, changed))
+            variables = {name: door.toward(value) for name, value in variables.items()}
         if self._subject.functions is not None:
             variables |= self.functions.variables(variables)
         for index, config in enumerate(self._subject.configs):
@@ -263,12 +266,22 @@ class Gateway:
         """Return words and variables in which the copies replace the owner's stores."""
         return tuple(map(self._replaces, words)), {name: self._replaces(value) for name, value in environment.items()}
 
+    def _around(self, words: CommandWords, environment: dict[str, str]) -> tuple[CommandWords, dict[str, str]]:
+        """Return a server's words and variables without what leads to a door of the agent's own process: its functions are no
+        tools of the agent, and its transactions no calls."""
+        for door in self.databases:
+            words = tuple(map(door.around, words))
+            environment = {name: door.around(value) for name, value in environment.items()}
+        return words, {name: value for name, value in environment.items() if name != VARIABLE}
+
     async def end_servers(self, *, busy: bool = True) -> None:
         """Kill all servers over stdio, as they end with their agent, and the `busy` ones too. Nothing of them runs once this
         returns, and nothing that the agent wrote arrives any more. A gate can await this at a call. Raises what the gate has
         raised at a call."""
         self._accept()
         await self.functions.end()
+        for door in self.databases:
+            await door.end(busy=busy)
         ending = self._serving - {serving for _, serving in self._running.values()}
         running = {relay: held for relay, held in self._running.items() if busy or not relay.is_busy}
         for task in ending:
@@ -328,8 +341,7 @@ class Gateway:
 
     async def _relay(self, connection: socket.socket, files: list[int], header: dict[str, Any], door: KnownServer) -> int:
         """Return the exit code of the server."""
-        (program, *words), environment = self.replaced(header["words"], header["environment"])
-        environment.pop(VARIABLE, None)  # a server's functions are no tools of the agent
+        (program, *words), environment = self._around(*self.replaced(header["words"], header["environment"]))
         environment |= {**self._roots, **(OFFLINE if self.box and loader_of([program]) else {})}
         cwd = Path(self._replaces(header["cwd"]))
         located = shutil.which(program, path=environment.get("PATH")) if os.sep not in program else str(cwd / program)

@@ -114,13 +114,12 @@ class Stores:
         return [(store.place, store.kept) for store in self._stores if isinstance(store, PathStore)]
 
     @property
-    def databases(self) -> Mapping[DatabaseServer, Mapping[str, str]]:
-        """Each server that has copies, with the names of the owner's databases -> the names of the copies."""
-        servers = dict[DatabaseServer, dict[str, str]]()
+    def databases(self) -> Mapping[DatabaseServer, Sequence[OnServer]]:
+        """Each server that has copies, with these."""
+        servers = dict[DatabaseServer, list[OnServer]]()
         for store in self._stores:
             if isinstance(store, OnServer):
-                server, names = store.server_and_names()
-                servers.setdefault(server, {}).update([names])
+                servers.setdefault(store.server_and_names()[0], []).append(store)
         return servers
 
     @property
