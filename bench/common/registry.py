@@ -244,13 +244,14 @@ def written_names(plural: str) -> list[str] | None:
         plural: The kind's plural.
 
     Returns:
-        The names as they stand in our code; None where another package declares such parts, or where an entry of ours is not
-        written with its name as its first argument.
+        The names as they stand in our code; None where parts lie in folders, where another package declares some, or where an
+        entry of ours is not written with its name as its first argument.
     """
-    if any(point.group == f"{GROUPS}{plural}" for point, _ in _entry_points()[0]):
+    paths = attribute_at(ENTRIES).get(plural)
+    if paths is None or any(point.group == f"{GROUPS}{plural}" for point, _ in _entry_points()[0]):
         return None
     names = list[str]()
-    for path in attribute_at(ENTRIES)[plural]:
+    for path in paths:
         module, _, attribute = path.partition(":")
         source = Path(__file__).parents[1].joinpath(*module.split(".")[1:]).with_suffix(".py").read_text(encoding="utf-8")
         value = next(

@@ -16,7 +16,6 @@ from bench.common.errors import ConfigError, nearest
 from bench.common.paths import CONFIGS, PACKS, STUDIES_FOLDER
 from bench.common.registry import Registry, attribute_at, written_names
 from bench.common.toml import read_toml
-from bench.entries import ENTRIES
 
 if TYPE_CHECKING:
     from bench.run.architectures.part import ArchitecturePart
@@ -75,7 +74,7 @@ def list_(
             printers[name]()
         else:
             out.print(f"{name}\n  {', '.join(_named(name))}")
-    tell_left_out(err, *(_registry(name) for name in kinds if name not in ENTRIES or written_names(name) is None), COMMANDS)
+    tell_left_out(err, *(_registry(name) for name in kinds if written_names(name) is None), COMMANDS)
 
 
 def _registry(kind: str) -> Registry[Any]:
@@ -85,7 +84,7 @@ def _registry(kind: str) -> Registry[Any]:
 
 def _named(kind: str, bare: bool = False) -> list[str]:
     """Return the names of a kind's parts, and by whom they are; `bare` are the names alone."""
-    if kind in ENTRIES and (names := written_names(kind)) is not None:
+    if (names := written_names(kind)) is not None:
         return names
     registry = _registry(kind)
     if bare:
