@@ -166,8 +166,8 @@ def _begin(file: Path, command: Sequence[str], yes: bool, unboxed: bool) -> None
     run, why = _watched(draft, yes, unboxed)
     if run is None and not unboxed:
         raise ConfigError(f"probe: nothing was run: {why}")
-    if run and not run.is_whole:
-        raise ConfigError(f"probe: {run.ended}; nothing was written")
+    if run and (run.changed or not run.is_whole):
+        raise ConfigError(f"probe: {run.changed or run.ended}; no file was written")
     text = _write(file, draft, run, why)
     out.print(f"{file} is written")
     if "store" not in tomllib.loads(text):

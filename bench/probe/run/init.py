@@ -163,8 +163,8 @@ class AgentDraft:
         """Lines on what a watched run starts, copies and calls."""
         yield f"to be run once, in {self.folder.resolve()}, to see what it uses:"
         yield f"  {shlex.join(self.command)}"
-        yield "  in a box: this folder and the home are copies there, temporary folders are new, all else is read-only, and"
-        yield "  by the network it reaches what is named here, FOR REAL, and nothing else"
+        yield "  in a box: this folder and the home are copies there, temporary folders are new, and all else is read-only;"
+        yield "  by the network it reaches the servers that are named here, FOR REAL, and nothing else"
         for server in self.config.servers if self.config else ():
             yield f"  the MCP server {server.name}: {server.url or shlex.join(server.command)}"
         yield from (f"  {host_of(url)}, the host of {name}" for name, url in self.addresses.items())
