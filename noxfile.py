@@ -124,9 +124,10 @@ def probe(session: nox.Session) -> None:
 
     One pair: nox -s probe -- --only openai_loop-sqlite. The verdicts beside a world's count: nox -s probe -- --equality.
     Whom the probe blames for weaknesses that are planted in the agents: nox -s probe -- --blame
+    What one watched run writes, beside what was written by hand: nox -s probe -- --init
     """
     install(session, extra="mcp,probe")
-    modules = {"--equality": "probe.equality", "--blame": "probe.blame"}
+    modules = {"--equality": "probe.equality", "--blame": "probe.blame", "--init": "probe.init"}
     module = next((modules[each] for each in session.posargs if each in modules), "probe")
     asked = [each for each in session.posargs if each not in modules]
     session.run("python", "-m", module, *asked, env={"PYTHONPATH": "tools"} | COMPILED_ONCE)

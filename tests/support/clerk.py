@@ -1,9 +1,9 @@
 """An agent that uses all that a watched run can see:
 
-    clerk.py CONFIG
+    clerk.py CONFIG DATABASE
 
 It charges an account by an MCP server, asks a model and a service at the addresses of two variables, and writes what stands in
-its folder, in its home, and in a cache.
+its folder, in its home, in a cache, and into a database elsewhere.
 """
 
 import json
@@ -35,6 +35,8 @@ with closing(sqlite3.connect("mixed.db")) as mixed, mixed:
     mixed.executescript("INSERT INTO agent_sessions VALUES ('s'); INSERT INTO bills VALUES (7)")
 with closing(sqlite3.connect("made.db")) as made, made:
     made.execute("CREATE TABLE bills (cents INTEGER)")
+with closing(sqlite3.connect(sys.argv[2])) as far, far:
+    far.execute("INSERT INTO bills VALUES (1)")
 with closing(sqlite3.connect("read.db")) as read:
     read.execute("SELECT * FROM bills").fetchall()
 Path("state.json").write_text(json.dumps({"type": "TeamState", "version": "1.0.0", "agent_states": {}}))
@@ -42,8 +44,8 @@ with Path("notes", "ledger.txt").open("a") as ledger:
     ledger.write("lamp 120\n")
 Path("desk", "sent").mkdir()
 Path("desk", "draft.txt").rename(Path("desk", "sent", "draft.txt"))
-(Path.home() / ".clerk").mkdir()
-(Path.home() / ".clerk" / "known.txt").write_text("Ada")
+(Path.home() / ".clerk" / "state").mkdir(parents=True)
+(Path.home() / ".clerk" / "state" / "known.txt").write_text("Ada")
 (Path.home() / ".cache").mkdir(exist_ok=True)
 (Path.home() / ".cache" / "page.html").write_text("a page")
 Path("report.txt").write_text("paid")
@@ -65,6 +67,10 @@ with subprocess.Popen([server["command"], *server["args"]], stdin=subprocess.PIP
         till.stdout.readline()
     till.stdin.close()
 
+client = {"__name__": "mcp.client.stdio"}
+exec("import subprocess\ndef start(words): subprocess.run(words)", client)  # as MCP's client starts a server
+client["start"]([sys.executable, "-c", "'a server of its own'"])  # type: ignore[operator]
+subprocess.run([sys.executable, "-c", "'no server'"], check=True)
 tool = {"type": "function", "name": "refund", "parameters": {"type": "object"}}
 post(os.environ["OPENAI_BASE_URL"] + "/responses", {"model": "m", "input": "go", "tools": [tool]})
 post(os.environ["SHOP_URL"] + "/payments", {"amount": 30})

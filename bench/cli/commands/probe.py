@@ -81,7 +81,7 @@ def probe(
         Path | None, typer.Option("--markdown", help="Write probe.md to this path too, for a comment on a pull request.")
     ] = None,
     clean: Annotated[
-        bool, typer.Option("--clean", help="Remove what a killed probe left; restore what it used in place.")
+        bool, typer.Option("--clean", help="Remove what a killed probe left; restore a store that changed.")
     ] = False,
 ) -> None:
     """Find out whether your own agent does damage when a call fails.
@@ -166,8 +166,8 @@ def _begin(file: Path, command: Sequence[str], yes: bool, unboxed: bool) -> None
     run, why = _watched(draft, yes, unboxed)
     if run is None and not unboxed:
         raise ConfigError(f"probe: nothing was run: {why}")
-    if run and not run.is_whole:
-        raise ConfigError(f"probe: {run.ended}; nothing was written")
+    if run and (run.changed or not run.is_whole):
+        raise ConfigError(f"probe: {run.changed or run.ended}; no file was written")
     text = _write(file, draft, run, why)
     out.print(f"{file} is written")
     if "store" not in tomllib.loads(text):
@@ -195,7 +195,6 @@ def _write(file: Path, draft: AgentDraft, run: WatchedRun | None, why: str) -> s
 
 def _watched(draft: AgentDraft, yes: bool, unboxed: bool) -> tuple[WatchedRun | None, str]:
     """Run the agent once in a box, after a question, and return what was seen; None, and why nobody watched."""
-    from bench.probe.run.box.box import NoBox  # noqa: PLC0415
     from bench.probe.run.secrets import Secrets  # noqa: PLC0415
     from bench.probe.run.watch import watch  # noqa: PLC0415
     from bench.run.trial import loop  # noqa: PLC0415
@@ -211,11 +210,10 @@ def _watched(draft: AgentDraft, yes: bool, unboxed: bool) -> tuple[WatchedRun | 
         return None, "it was not wanted"
     subject, databases = draft.watched(unasked=yes)
     secrets = Secrets.of(subject, os.environ, draft.servers.values())
-    with secrets.kept_from_errors():
-        try:
-            return loop.run(watch(subject, databases, secrets)), ""
-        except NoBox as error:
-            return None, str(error)
+    try:
+        return loop.run(watch(subject, databases, draft.beside, secrets)), ""
+    except ConfigError as error:
+        return None, secrets.blot(str(error))
 
 
 def _ask(question: str, otherwise: str) -> None:

@@ -6,14 +6,16 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from bench.probe.points import point_of
+from bench.probe.run.cell_parts import CellPart, states_of
 from bench.probe.run.clean import Clean, CleanEffect
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.journal import RowPlace
 from bench.probe.run.meanwhile import SteppedClean
-from bench.probe.run.times import added_part, size_grown, times_in_number, times_in_text
-from bench.probe.run.varying import ValueChange, ValuePlace, value_changes
+from bench.probe.run.times import added_part, is_time, times_made
+from bench.probe.run.varying import ValueChange, ValueChanges, ValuePlace, value_changes
 from bench.probe.run.volatile import ChangedRows, StoreColumn, columns_of, key_columns, place_of
 from bench.record.probe.events import CellFinding, Culprit, FindingKind, GatewayCall
 from bench.record.probe.rows import SEQUENCES, Cell, Row, RowDifference
@@ -77,7 +79,11 @@ class CellComparison:
         self._held = dict[tuple[FindingKind, str], _Gathered]()
         self._calls = {call.number: (call, same) for call, same in zip(course.calls, course.identities, strict=True)}
         self.unsure = list[str]()
-        self._varied = set[str]()
+        self._varied = defaultdict[str, set[StoreColumn]](set)
+        """Effect -> the varying values that it changed more often."""
+        self._changes: ValueChanges = {}
+        self._sums = dict[ValuePlace, float]()
+        """The varying values to which calls add, with the number by which each change adds (`ValueJudge.sums`)."""
 
     def findings(self) -> Iterator[CellFinding]:
         """Yield what differs for certain, and keep in `unsure` what may be another effect and may be none."""
@@ -101,31 +107,43 @@ class CellComparison:
         again, and the rest of the effect, which would add up as well, does not.
         """
         known = [each for each in self._clean.effects if each.name == effect]
-        if effect in self._varied or len(known) != 1 or len(known[0].identities) != 1:
+        if len(known) != 1 or len(known[0].identities) != 1:
             return ""
-        again = dict(self._additions(rows))
-        rest = [by for column, by in self._additions(known[0].rows) if column not in again]
-        if not again or not any(by != 1 for by in rest) or any(by not in (0, 1) for by in again.values()):
+        again = {column for column, _ in self._additions(rows) if column[:2] not in _added(rows) or not column[2]}
+        again |= self._varied[effect]
+        makers = partial(self._clean.values.makers, changes=self._changes)
+        varying = {place.store_column: by for place, by in self._sums.items() if makers(place) & known[0].identities}
+        whole = dict(self._additions(known[0].rows)) | varying
+        shared = {at for each in self._clean.effects if each is not known[0] for at, _ in self._additions(each.rows) if at[2]}
+        rest = [by for at, by in whole.items() if at not in again | shared and (*at[:2], "") not in again]
+        if not again or not any(by != 1 for by in rest) or any(whole.get(column) not in (0, 1) for column in again):
             return ""
         store, table, column = min(again)
-        what = f"the number {column} of {store}.{table}" if column else f"a row of {store}.{table}"
+        what = f"a row of {store}.{table}" if not column else f"{column} of {store}.{table}"
         return f"{what} stands again and the rest of what {effect} does stands once"
 
     def _additions(self, rows: Iterable[RowDifference]) -> Iterator[tuple[StoreColumn, float]]:
-        """Yield what adds up in these rows: a new row (column "", by 0), a number with its change. What varies is left out."""
+        """Yield what adds up in these rows: a new row or file (column "", by 0), an item of a list and a text in a file (by 0),
+        a number with its change. What varies is left out."""
         for row in rows:
             if row.before is None and row.after is not None:
-                yield (row.store, row.table, ""), 0.0
-            for name, value in (row.after or {}).items():
-                former = row.before.get(name) if row.before else None
-                by = None if isinstance(value, str) or self._varies(row, name) else size_grown(former, value)
-                if by:
-                    yield (row.store, row.table, name), float(by)
+                yield (*_table_of(row), ""), 0.0
+            former, later = row.before or {}, row.after or {}
+            names = self._telling(row) if _is_file(row) else [name for name in later if not self._varies(row, name)]
+            for name in names:
+                before, after = states_of(name, [former, later])
+                for part, value in after.items():
+                    was = before.get(part, 0 if part.path or name not in former else None)
+                    by = added_part("" if _is_file(row) and name not in former else was, value)
+                    is_set = isinstance(value, int | float) and is_time(value)
+                    if by and not is_set and (_is_file(row) or not isinstance(by, str)):
+                        yield (*_table_of(row), part.name), 0.0 if part.is_item or isinstance(by, str) else float(by)
 
     def _compare_varying(self) -> None:
         """Compare how often values that vary were changed."""
         twice = frozenset(call.number for call in self._course.calls if point_of(call.point or "").before == "twice")
-        changes = value_changes(self._course, self._clean.rows_vary)
+        changes = self._changes = value_changes(self._course, self._clean.rows_vary)
+        self._sums = self._clean.values.sums(changes)
         for place, times, normal, is_sure in self._clean.values.judged(changes, twice):
             effects, row = self._of_value(place, changes.get(place, ()), times > normal), self._row_of(place)
             if not is_sure:
@@ -134,12 +152,15 @@ class CellComparison:
                 continue
             for effect in effects or [""]:
                 if times > normal:
-                    self._varied.add(effect)
-                self._add(*(("doubled", effect, 1 + times - normal) if times > normal else ("lost", effect, 0)), row)
+                    self._varied[effect].add(place.store_column)
+                done = self._times_by_name(effect)
+                more = min(1 + times - normal, done) if done > 1 else 1 + times - normal
+                self._add(*(("doubled", effect, more) if times > normal else ("lost", effect, 0)), row)
 
     def _of_value(self, place: ValuePlace, made: Sequence[ValueChange], more: bool) -> list[str]:
         """Return whose effects changed a value another number of times: `more` often, or less often, than in the clean run."""
-        effects = [effect for effect in self._clean.effects if any(map(place.holds, effect.rows))]
+        makers = self._clean.values.makers(place, {place: made})
+        effects = [each for each in self._clean.effects if any(map(place.holds, each.rows)) and each.identities & makers]
         here = Counter(same for change in made for same in change.identities)
         normal = Counter(same for effect in effects for same in effect.identities)
         other = here - normal if more else normal - here
@@ -162,6 +183,17 @@ class CellComparison:
         else:
             makers = self._makers(row)
         held.calls |= {number for number in makers if self._calls[number][1] in identities} or makers
+
+    def _add_unknown(self, row: RowDifference) -> None:
+        """Add a row that no clean run changes. Where a call that was done more often does alike to another row in clean runs,
+        its effect stands again: the next parcel was taken, a line was written with the next number."""
+        makers = {self._calls[number][1] for number in self._makers(row)}
+        for effect in self._clean.effects:
+            alike = any(_shape(known) == _shape(row) for known in effect.rows)
+            if alike and makers & effect.identities and (times := self._times_of(effect)) > 1:
+                self._add("doubled", effect.name, times, row)
+                return
+        self._add("extra", "", 1, row)
 
     def _makers(self, row: RowDifference) -> set[int]:
         """Return the numbers of the calls in flight when the row changed."""
@@ -207,7 +239,8 @@ class CellComparison:
             self._add("lost", self._maker(row), 0, replace(row, before=row.after, after=None))
 
     def _is_known(self, row: RowDifference, alike: Sequence[_Version], missing: dict[RowPlace, RowDifference]) -> bool:
-        for version in reversed(alike):
+        likest = sorted(alike, key=lambda version: self._shared(version.state, row), reverse=True)
+        for version in likest:
             place = place_of(version.row)
             if place in missing and self._equal(version, row):
                 del missing[place]
@@ -224,8 +257,8 @@ class CellComparison:
         surplus: Counter[tuple[str, str]],
     ) -> None:
         """Return what a row is that matches no clean row: a second copy of a row, a row with another value, or neither."""
-        twin = next((version for version in alike if self._equal(version, row)), None)
-        if twin:
+        twins = [version for version in alike if self._equal(version, row)]
+        if twin := max(twins, key=lambda version: self._shared(version.state, row), default=None):
             maker = self._versions[place_of(twin.row)][0][0]
             likeness = self._likeness(twin.state)
             like = sum(
@@ -243,7 +276,7 @@ class CellComparison:
             del missing[place_of(near)]
             self._add("changed", self._maker(near), 1, replace(row, before=near.after))
         else:
-            self._add("extra", "", 1, row)
+            self._add_unknown(row)
 
     def _maker(self, row: RowDifference) -> str:
         versions = self._versions.get(place_of(row))
@@ -285,7 +318,9 @@ class CellComparison:
         return self._clean.rows_vary.has(place, column, is_added=known.before is None)
 
     def _refers_alike(self, normal: Cell, now: Cell) -> bool:
-        """Return whether two values are the keys of rows that are alike."""
+        """Return whether two values are the keys of rows that are alike. A name that clean runs make too is its own."""
+        if isinstance(now, str) and now in self._clean_made:
+            return now == normal
         return not self._clean_made.get(normal, frozenset()).isdisjoint(self._made.get(now, ()))
 
     def _equal(self, version: _Version, row: RowDifference) -> bool:
@@ -340,7 +375,10 @@ class CellComparison:
 
     def _compare_removed(self, row: RowDifference, stood: Row, versions: Sequence[tuple[CleanEffect, RowDifference]]) -> None:
         if row.after is None:
-            self._add("changed" if versions else "extra", versions[-1][0].name if versions else "", 1, row)
+            if versions:
+                self._add("changed", versions[-1][0].name, 1, row)
+            else:
+                self._add_unknown(row)
         elif row.after == stood or any(row.after == version.after for _, version in versions):
             self._add("lost", versions[-1][0].name if versions else "", 0, row)
         else:
@@ -348,31 +386,54 @@ class CellComparison:
 
     def _compare_cells(self, row: RowDifference, stood: Row, versions: Sequence[tuple[CleanEffect, RowDifference]]) -> None:
         normal, now = row.before or {}, row.after or {}
-        for name in self._telling(row) if "digest" in now and not row.table else {**normal, **now}:
-            if normal.get(name) == now.get(name) or self._varies(row, name):
-                continue
+        names = self._telling(row) if _is_file(row) else {**normal, **now}
+        differing = [name for name in names if normal.get(name) != now.get(name) and not self._varies(row, name)]
+        for name in differing:
             if self._refers_alike(normal.get(name), now.get(name)):
                 continue
             if self._step.is_overwritten(place_of(row), name, now.get(name)):
                 self._add("overwritten", versions[-1][0].name if versions else "", 1, row)
                 continue
-            course = [(effect, (version.after or {}).get(name)) for effect, version in versions]
-            steps = [
-                (effect, former, later)
-                for (effect, later), former in zip(course, [stood.get(name), *(value for _, value in course)], strict=False)
-                if former != later
-            ]
-            if not steps:
-                self._add("extra", "", 1, row)
-                continue
-            nothing = "" if isinstance(normal.get(name), str) else 0  # what a value that was made was made from
-            times = self._times(steps, stood.get(name, nothing), normal.get(name), now.get(name))
-            if times is None:
-                self._add("changed", steps[-1][0].name, 1, row)
-                continue
-            for (effect, _, _), stands in zip(steps, times, strict=True):
-                if stands != 1:
-                    self._add("doubled" if stands > 1 else "lost", effect.name, stands, row)
+            states = states_of(name, [stood, *(version.after for _, version in versions), normal, now])
+            for part in dict.fromkeys((*states[-2], *states[-1])):
+                nothing = 0 if part.is_item else None
+                if states[-2].get(part, nothing) != states[-1].get(part, nothing):
+                    self._compare_part(row, part, states, [effect for effect, _ in versions])
+
+    def _compare_part(
+        self, row: RowDifference, part: CellPart, states: Sequence[Mapping[CellPart, Cell]], effects: Sequence[CleanEffect]
+    ) -> None:
+        """Compare a value that is another than in the clean run.
+
+        Args:
+            row: The row that holds the value.
+            part: Where the value is in the row.
+            states: The parts of the column at the reset, after each effect of the clean run, at its end, and now.
+            effects: The effects on the row.
+        """
+        normal, now = (state.get(part, 0 if part.is_item else None) for state in states[-2:])
+        course = [state.get(part, 0 if part.is_item else None) for state in states[:-2]]
+        steps = [
+            (effect, former, later)
+            for effect, former, later in zip(effects, course, course[1:], strict=False)
+            if former != later
+        ]
+        if not steps:
+            known = [effect for effect, former, later in zip(effects, states, states[1:], strict=False) if former != later]
+            if known:
+                self._add("changed", known[-1].name, 1, row)
+            else:
+                self._add_unknown(row)
+            return
+        nothing = "" if isinstance(normal, str) else 0  # what a value that was made was made from
+        stood, likely = course[0] if part in states[0] else nothing, [self._times_of(effect) for effect, _, _ in steps]
+        times = times_made([(former, later) for _, former, later in steps], stood, normal, now, likely)
+        if times is None:
+            self._add("changed", steps[-1][0].name, 1, row)
+            return
+        for (effect, _, _), stands in zip(steps, times, strict=True):
+            if stands != 1:
+                self._add("doubled" if stands > 1 else "lost", effect.name, stands, row)
 
     def _telling(self, row: RowDifference) -> Iterator[str]:
         """Yield the columns by which files are compared: kind and mode, and the column that says most of the content."""
@@ -383,34 +444,34 @@ class CellComparison:
                 yield name
                 return
 
-    def _times(
-        self, steps: Sequence[tuple[CleanEffect, Cell, Cell]], stood: Cell, normal: Cell, now: Cell
-    ) -> tuple[int, ...] | None:
-        """Return how often each effect was made, to explain the value of a column; None if no number of times explains the
-        value."""
-        parts = [added_part(stood if former is None else former, later) for _, former, later in steps]
-        likely = [self._times_of(effect) for effect, _, _ in steps]
-        if all(isinstance(part, str) for part in parts) and isinstance(stood, str) and isinstance(now, str):
-            texts = [str(part) for part in parts]
-            times = times_in_text(now.removeprefix(stood), texts, likely) if now.startswith(stood) else None
-            if times:
-                return times
-        sizes = [part for part in parts if isinstance(part, int | float)]
-        more = size_grown(normal, now)
-        if more is not None and len(sizes) == len(steps):
-            number = times_in_number(more, sizes, likely, any(former is None for _, former, _ in steps))
-            if number:
-                return number
-        values = [stood, *(later for _, _, later in steps)]
-        if now in values[:-1]:
-            stands = len(values) - 2 - values[:-1][::-1].index(now)
-            return tuple(int(at < stands) for at in range(len(steps)))
-        return None
+    def _times_by_name(self, name: str) -> int:
+        return max((self._times_of(effect) for effect in self._clean.effects if effect.name == name), default=0)
 
     def _times_of(self, effect: CleanEffect) -> int:
         """Return how often an effect was made according to the journal: how often its calls were done, in clean runs each."""
         done, counts = self._done, self._clean.counts
         return 1 + max((done[identity] - counts[identity] for identity in effect.identities), default=0)
+
+
+def _is_file(row: RowDifference) -> bool:
+    return not row.table and "digest" in (row.after or {})
+
+
+def _table_of(row: RowDifference) -> tuple[str, str]:
+    """Return the store and the table of a row. A file stands for itself."""
+    return row.store, row.table or row.key
+
+
+def _added(rows: Iterable[RowDifference]) -> set[tuple[str, str]]:
+    """Return the tables to which these rows were added."""
+    return {_table_of(row) for row in rows if row.before is None}
+
+
+def _shape(row: RowDifference) -> tuple[object, ...]:
+    """Return what is done to a row, whatever the row is: its table, and which columns change."""
+    before, after = row.before or {}, row.after or {}
+    changed = frozenset(name for name in {**before, **after} if before.get(name) != after.get(name))
+    return row.store, row.table, row.before is None, row.after is None, changed if row.before and row.after else None
 
 
 _NOWHERE = RowDifference("", "", "", None, None)

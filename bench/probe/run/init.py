@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from bench.common.errors import ConfigError
 from bench.common.escaping import escape_line
 from bench.common.files import opened, text_of
 from bench.probe.run.addresses import host_of, is_here
-from bench.probe.run.agent_code import code_text, places_in, reads_arguments
+from bench.probe.run.agent_code import CODE, code_text, places_in, reads_arguments
 from bench.probe.run.gateway.agent_config import expanded, read_config
 from bench.probe.run.gateway.subject import McpConfig, ProbedAgent, Service, Subject
 from bench.probe.run.secrets import DOTENV
@@ -45,6 +46,24 @@ NO_SERVICE = re.compile(r"proxy|index|registry|mirror|^OTEL_", re.IGNORECASE)
 """Variables with addresses of what no agent acts on."""
 SQLITE = b"SQLite format 3\0"
 MOST_FILES, MOST_PROGRAMS, DEEPEST, MOST_STORES, MOST_BYTES = 5_000, 100, 4, 5, 2**20
+SYSTEM = (
+    "/bin",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/lib",
+    "/lib64",
+    "/opt",
+    "/proc",
+    "/run",
+    "/sbin",
+    "/sys",
+    "/usr",
+    "/var",
+    sys.prefix,
+)
+"""Folders in which programs lie, and no data of an agent's."""
+LONGEST_WORD = 4096
 LIMIT = 300.0
 """Seconds that a watched run may take."""
 
@@ -120,6 +139,15 @@ class AgentDraft:
                 return f"the MCP server {server.name} is at {host}"
         return ""
 
+    @property
+    def beside(self) -> Sequence[Path]:
+        """The files and folders elsewhere that commands name, or a variable if it is a database: data can lie there."""
+        words = list(self.command[1:])
+        for server in self.config.servers if self.config else ():
+            words += [*server.command[1:], *server.environment.values()]
+        words += [text for text in self.variables.values() if text.startswith("/") and _is_database(Path(text))]
+        return [path for word in words if len(word) < LONGEST_WORD and _is_data(path := Path(word.rpartition("=")[2]))]
+
     def watched(self, unasked: bool) -> tuple[Subject, Sequence[StoreSettings]]:
         """Return what a watched run is of, and the databases of which it gets copies. If nobody was asked, it reaches no
         service on another machine."""
@@ -135,8 +163,8 @@ class AgentDraft:
         """Lines on what a watched run starts, copies and calls."""
         yield f"to be run once, in {self.folder.resolve()}, to see what it uses:"
         yield f"  {shlex.join(self.command)}"
-        yield "  in a box: this folder and the home are copies there, temporary folders are new, all else is read-only, and"
-        yield "  by the network it reaches what is named here, FOR REAL, and nothing else"
+        yield "  in a box: this folder and the home are copies there, temporary folders are new, and all else is read-only;"
+        yield "  by the network it reaches the servers that are named here, FOR REAL, and nothing else"
         for server in self.config.servers if self.config else ():
             yield f"  the MCP server {server.name}: {server.url or shlex.join(server.command)}"
         yield from (f"  {host_of(url)}, the host of {name}" for name, url in self.addresses.items())
@@ -306,12 +334,25 @@ def _databases(folder: Path) -> Iterator[Path]:
     """Yield the SQLite files in a folder, at most DEEPEST levels down. Only the first bytes of at most MOST_FILES files are
     read."""
     for path in islice(_files(folder, DEEPEST), MOST_FILES):
-        try:
-            with opened(path) as file:
-                if file.read(len(SQLITE)) == SQLITE:
-                    yield path
-        except OSError:
-            continue
+        if _is_database(path):
+            yield path
+
+
+def _is_database(path: Path) -> bool:
+    try:
+        with opened(path) as file:
+            return file.read(len(SQLITE)) == SQLITE
+    except (OSError, ValueError):
+        return False
+
+
+def _is_data(path: Path) -> bool:
+    """Return whether a whole path is that of a folder or a file, but no program, that this user may change."""
+    try:
+        may = path.is_absolute() and path != path.parent and path.exists() and os.access(path, os.W_OK)
+    except (OSError, ValueError):
+        return False
+    return may and path.suffix not in CODE and not any(map(path.resolve().is_relative_to, SYSTEM))
 
 
 def _files(folder: Path, deep: int) -> Iterator[Path]:

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from bench.probe.run.clean import Clean, CleanEffect
 from bench.probe.run.gateway.journal import RowPlace
 from bench.probe.run.gateway.subject import OthersStep, Subject
-from bench.probe.run.times import size_grown
+from bench.probe.run.times import is_time, size_grown
 from bench.probe.run.volatile import key_columns, place_of
 from bench.record.probe.events import GatewayCall
 from bench.record.probe.rows import SEQUENCES, Cell, Row, RowDifference
@@ -35,6 +35,8 @@ def _steps(clean: Clean, row: RowDifference) -> Iterator[OthersStep]:
     for name, value in row.after.items():
         by = None if isinstance(value, str) or name in keys else size_grown(row.before.get(name), value)
         if not by or not keys or clean.rows_vary.has(place_of(row), name, is_added=clean.is_added(row)):
+            continue
+        if isinstance(value, int | float) and is_time(value):
             continue
         step = STEP if by % STEP else OTHER_STEP
         where = " AND ".join(f"{_name(key)} = {_value(row.after[key])}" for key in sorted(keys))

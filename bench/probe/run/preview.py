@@ -44,10 +44,7 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
     yield "copied:"
     for store in settings.stores:
         where = f" {store.where}{_size(Path(store.where))}" if not is_address(store) else ""
-        if store.in_place:
-            yield f"  store {store.name} ({store.kind}):{where} is used IN PLACE, after a backup whose restore is tested"
-        else:
-            yield f"  store {store.name} ({store.kind}):{where} is copied; if the store itself changes, the probe ends"
+        yield f"  store {store.name} ({store.kind}):{where} is copied; if the store itself changes, the probe ends"
     yield from (f"  {config.path}: the agent gets a rewritten copy, which is removed at the end" for config in subject.configs)
     yield f"started, in {subject.agent.folder.resolve()}:"
     if settings.is_boxed:

@@ -33,8 +33,10 @@ from bench.probe.run.box.loading import load_server, loader_of
 from bench.probe.run.box.refusals import NETWORK
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.agent_config import expanded
+from bench.probe.run.gateway.copied_paths import replacement
+from bench.probe.run.gateway.database import UNENTERED
 from bench.probe.run.gateway.functions import FUNCTION
-from bench.probe.run.gateway.gateway import NO_FILE, Gateway, replacement
+from bench.probe.run.gateway.gateway import NO_FILE, Gateway
 from bench.probe.run.gateway.journal import Journal, JournaledCall
 from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.striker import CellStrike, Striker
@@ -124,7 +126,8 @@ class Worker:
         packages = package_folders([subject.agent.folder / each for each in located], [subject.agent.folder, home])
         files = self._gateway.certify(variables, packages)
         folder, sockets = subject.agent.folder, self._gateway.sockets
-        plan = box_plan(folder, layers, gateway, owners, words, places, variables, sockets, files)
+        beside = self._stores.beside
+        plan = box_plan(folder, layers, gateway, owners, words, places, variables, sockets, files, beside)
         await self._load(plan, variables)
         box = Box(plan)
         self._exits.callback(box.close)
@@ -313,6 +316,9 @@ class Worker:
             raise ConfigError(f"functions: {self._gateway.functions.refused[0]}")
         if self._subject.functions is not None and all(entry.call.kind == "model" for entry in journal.calls):
             journal.notice(FUNCTION, self._gateway.functions.unentered())
+        for store in (store for door in self._gateway.databases for store in door.stores if store.is_door):
+            if all(entry.call.kind == "model" for entry in journal.calls):
+                journal.notice(store.name, UNENTERED)
         for nth, (process, text) in enumerate(zip(processes, texts_shown, strict=True)):
             ended = process.ended.result()
             if ended.failed:

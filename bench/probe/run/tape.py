@@ -110,6 +110,8 @@ async def record_tapes(settings: ProbeSettings, hidden: Secrets, plan: str) -> l
         cells = {cell.plan: cell for cell in cells_of(clean, subject, all_forms=True)}
         if plan not in cells:
             raise ConfigError(f"--test {plan}: there is no such cell; {nearest(plan, list(cells))}")
+        if any(call.door_kind == "database" and call.continues is None for each in courses for call in each.calls):
+            raise ConfigError("--test: the agent acts on a database, for which no tape stands; name its tools by `functions`")
         if point_of(cells[plan].point).by_tool:
             raise ConfigError(
                 f"--test {plan}: the tool gets one call twice there, and a tape has no tool; test the tool itself"

@@ -3,36 +3,33 @@ is a debit again. A value that is set again is no further effect, and a value of
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
+from bench.probe.run.cell_parts import changed_parts, json_growth
 from bench.probe.run.course import AgentCourse
-from bench.probe.run.times import added_part
-from bench.probe.run.volatile import Varying, columns_of
+from bench.probe.run.times import added_part, is_time, number_of
+from bench.probe.run.volatile import StoreColumn, Varying, columns_of, path_without_ids
 from bench.record.probe.rows import SEQUENCES, Cell, Row, RowDifference
 
 CONTENT = "(content)"
 """Stands for the columns of a file."""
 NEAR = 0.2
 """The share of a value up to which changes in one direction count as additions."""
-SLACK, SLACK_OF_SUMS = 0.5, 0.1
+SLACK, SLACK_OF_SUMS = 0.5, 0.25
 """The shares by which an amount, and the amounts of a sum, may lie beyond the amounts of the clean runs."""
-TIME = (1.5e9, 2.3e9)
-"""Seconds since 1970 that a clock can show, from 2017 to 2042."""
 _number = re.compile(r"-?\d+(?:\.\d+)?")
-_decimal = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
 
 ValueKind = Literal["adds", "sets", "unsure"]
 
 
 @dataclass(frozen=True)
 class ValuePlace:
-    """A value that varies. `key` is "" for a row that was added since the reset: its key can be the store's."""
+    """A value that varies. `key` is "" for a row that was added since the reset: its key can be the store's. For an added file
+    it is the file's path without ids."""
 
     store: str
     table: str
@@ -41,7 +38,11 @@ class ValuePlace:
 
     def holds(self, row: RowDifference) -> bool:
         """Return whether a row is the value's."""
-        return (row.store, row.table) == (self.store, self.table) and self.key in ("", row.key)
+        return (row.store, row.table) == (self.store, self.table) and self.key in ("", row.key, path_without_ids(row.key))
+
+    @property
+    def store_column(self) -> StoreColumn:
+        return self.store, self.table or self.key, self.column
 
     @property
     def name(self) -> str:
@@ -55,7 +56,7 @@ class ValueChange:
     calls       numbers of the calls that were in flight
     identities  of these calls, in the same order
     numbers     what their arguments and answers name
-    born        whether the row with the value was added: this is no change, and says what amounts there are
+    born        whether the row, or the object in JSON, had no such value: this is no change, and says what amounts there are
     """
 
     before: Cell
@@ -67,17 +68,14 @@ class ValueChange:
 
     @property
     def amount(self) -> float | None:
-        """The number by which the value changed; None for a text that is no number and no JSON in which one number changed."""
+        """The number by which the value changed; None for a text that is no number."""
         before, after = self.ends
         return None if before is None or after is None else after - before
 
     @property
     def ends(self) -> tuple[float | None, float | None]:
         """The number before and after."""
-        inside = list(_numbers_apart(_container(self.before), _container(self.after)))
-        if len(inside) == 1:
-            return inside[0]
-        return 0.0 if self.before is None else _number_of(self.before), _number_of(self.after)
+        return 0.0 if self.before is None else number_of(self.before), number_of(self.after)
 
     @property
     def value(self) -> float:
@@ -111,9 +109,12 @@ def value_changes(course: AgentCourse, varying: Varying) -> ValueChanges:
             for column, before, after in _cells(row, row.before or {}, row.after):
                 if not varying.has(place, "digest" if column == CONTENT else column, is_added=place in added):
                     continue
-                where = ValuePlace(row.store, row.table, "" if place in added else row.key, column)
                 identities = tuple(calls[number][1] for number in numbers)
-                changes[where].append(ValueChange(before, after, tuple(numbers), identities, named, born))
+                key = row.key if place not in added else "" if row.table else path_without_ids(row.key)
+                for part in changed_parts(column, before, after):
+                    where = ValuePlace(row.store, row.table, key, part.name)
+                    is_born = born or part.is_new
+                    changes[where].append(ValueChange(part.before, part.after, tuple(numbers), identities, named, is_born))
     return changes
 
 
@@ -123,7 +124,7 @@ def _cells(row: RowDifference, before: Row, after: Row) -> Iterator[tuple[str, C
         changed = (name for name in columns_of(row) if before.get(name) != after.get(name) and row.table != SEQUENCES)
         yield from ((name, before.get(name), after.get(name)) for name in changed)
     elif before.get("digest") != after.get("digest"):
-        column = "appended" if "appended" in after else "text"
+        column = next(name for name in ("appended", "text", "size") if name in after)
         yield CONTENT, before.get(column, "" if column == "appended" else None), after.get(column)
 
 
@@ -176,16 +177,28 @@ class ValueJudge:
                 yield place, low if low > normal else high, normal, kind == "adds"
             elif low != high:
                 yield place, high, normal, False
+            elif kind == "adds" and self._by_others(place, made):
+                yield from ((place, normal + 1, normal, True), (place, normal - 1, normal, True))
+
+    def makers(self, place: ValuePlace, changes: ValueChanges) -> set[str]:
+        """Return the identities of the calls that change a value in the clean run, or if none does so, in these changes."""
+        return {same for change in self._reference.get(place) or changes.get(place, ()) for same in change.identities}
+
+    def sums(self, changes: ValueChanges) -> dict[ValuePlace, float]:
+        """Return the values to which calls add, as these changes and those of the clean runs show, with the number by which
+        each change adds: 1, or 0 for lines and items, or else 2."""
+        known = self._reference | _changed(changes)
+        return {place: _step(place, made) for place, made in known.items() if self._kind(place, made) == "adds"}
 
     def _kind(self, place: ValuePlace, made: Sequence[ValueChange]) -> ValueKind:
         """Return whether the changes of a value add to it, or set it anew."""
         clean, later = self._clean.get(place, ()), made[1:]
         if not clean:  # it adds to what it was when its row was added
             clean, later = self._born.get(place, ()), made
-        amounts, others = [change.amount for change in clean], [change.amount for change in made]
+        amounts, others = [change.amount for change in clean], [self._amount_of_one(place, change) for change in made]
         if None in amounts or None in others:
             return "adds" if all(_appended(change) for change in (*clean, *made)) else "sets"
-        if any(_is_time(change.value) for change in (*clean, *made)):
+        if any(is_time(change.value) for change in (*clean, *made)):
             return "sets"
         every = (*clean, *made)
         if all(abs(change.amount or 0) in change.numbers for change in every):
@@ -197,20 +210,38 @@ class ValueJudge:
         adds = _fits(
             [amount for amount in others if amount is not None], [amount for amount in amounts if amount is not None], SLACK
         )
-        sets = _fits([change.value for change in later], [change.value for change in clean], 0, signed=False)
+        slack = 0 if any(map(_is_near, clean)) else SLACK_OF_SUMS  # else the usual amount would lead far from the usual value
+        sets = _fits([change.value for change in later], [change.value for change in clean], slack, signed=False)
         if adds and (not sets or all(_is_near(change) for change in every)):
             return "adds"
         return "sets" if sets and not adds else "unsure"
 
     def _times(self, place: ValuePlace, change: ValueChange, twice: frozenset[int]) -> tuple[int, int]:
         """Return how often at least, and at most, an effect is in one change."""
-        makers = {same for known in self._reference.get(place, ()) for same in known.identities}
-        here = Counter(same for same in change.identities if same in makers)
+        here = self._makers_in(place, change)
         most = max(1, here.total() + sum(number in twice for number in change.calls))
         if most == 1 or (not twice & {*change.calls} and all(here[same] <= self._counts[same] for same in here)):
             return most, most
         fitting = [times for times in range(1, most + 1) if self._fits_times(place, change, times)]
         return (fitting[0], fitting[-1]) if fitting else (1, most)
+
+    def _by_others(self, place: ValuePlace, made: Sequence[ValueChange]) -> bool:
+        """Return whether one call changed a value more often than in the clean run, and another less often."""
+        here, there = (
+            sum((self._makers_in(place, change) for change in each), Counter[str]()) for each in (made, self._reference[place])
+        )
+        return here.total() == there.total() == len(self._reference[place]) and here != there
+
+    def _makers_in(self, place: ValuePlace, change: ValueChange) -> Counter[str]:
+        """Count the calls in flight at a change that change this value in the clean run."""
+        makers = self.makers(place, {})
+        return Counter(same for same in change.identities if same in makers)
+
+    def _amount_of_one(self, place: ValuePlace, change: ValueChange) -> float | None:
+        """Return the amount of a change, or where more than one call made it, its share that fits the clean runs."""
+        amount = change.amount
+        times = range(1, 1 + max(1, self._makers_in(place, change).total()))
+        return amount and next((amount / few for few in times if self._fits_times(place, change, few)), amount)
 
     def _fits_times(self, place: ValuePlace, change: ValueChange, times: int) -> bool:
         clean = self._clean.get(place, ())
@@ -233,78 +264,37 @@ def _fits(values: Sequence[float], known: Sequence[float], slack: float, *, sign
     return all(low - beyond <= value <= high + beyond for value in values)
 
 
+def _step(place: ValuePlace, made: Sequence[ValueChange]) -> float:
+    """Return by how much each change of a value adds to it: 1, or 0 for lines of a file and items of JSON, or else 2."""
+    if all(change.amount == 1 for change in made):
+        return 1.0
+    rows = all(change.amount is None and (not place.table or json_growth(change.before, change.after)) for change in made)
+    return 0.0 if rows else 2.0
+
+
 def _appended(change: ValueChange) -> bool:
     """Return whether a change of a text put something at its end, or gave further items or names to the JSON in it."""
     part = _added_part(change)
     is_text = isinstance(change.after, str) and not change.after.startswith("(digest)")
-    return isinstance(part, str) or _json_growth(change) > 0 if is_text else bool(part)
+    return isinstance(part, str) or json_growth(change.before, change.after) > 0 if is_text else bool(part)
 
 
 def _size(change: ValueChange) -> float:
     """Return the size of what was appended to a text: its items or lines, or its characters if it has neither."""
     part = _added_part(change)
-    return _json_growth(change) or ((part.count("\n") or len(part)) if isinstance(part, str) else float(part or 0))
+    return json_growth(change.before, change.after) or (
+        (part.count("\n") or len(part)) if isinstance(part, str) else float(part or 0)
+    )
 
 
 def _added_part(change: ValueChange) -> Cell:
     return added_part("" if change.before is None and isinstance(change.after, str) else change.before, change.after)
 
 
-def _json_growth(change: ValueChange) -> int:
-    """Count the items and names that the JSON in a text has more than before."""
-    return _grown(_container(change.before), _container(change.after))
-
-
-def _container(value: Cell) -> Any:
-    """Return the list or object that a text holds as JSON, else None."""
-    with suppress(ValueError, RecursionError):
-        return json.loads(value) if isinstance(value, str) and value.lstrip()[:1] in ("[", "{") else None
-    return None
-
-
-def _grown(former: Any, later: Any) -> int:
-    if isinstance(later, dict) and isinstance(former, dict | None):
-        names = former or {}
-        return sum(1 if name not in names else _grown(names[name], value) for name, value in later.items())
-    if isinstance(later, list) and isinstance(former, list | None):
-        items = former or []
-        more = len(later) - len(items)
-        return max(0, more) if items in (later[: len(items)], later[more:]) else 0
-    return 0
-
-
-def _is_time(value: float) -> bool:
-    """Return whether a number is a time: seconds, or thousandths to billionths of a second, since 1970."""
-    return any(TIME[0] <= value / unit <= TIME[1] for unit in (1, 1e3, 1e6, 1e9))
-
-
 def _is_near(change: ValueChange) -> bool:
     return abs(change.amount or 0) <= NEAR * abs(change.ends[0] or 0.0)
 
 
-def _number_of(value: Cell) -> float | None:
-    """Return a number, also one that is kept as a text; None for another value."""
-    if isinstance(value, str):
-        return float(value) if _decimal.fullmatch(value) else None
-    return None if isinstance(value, bool) else value
-
-
-def _numbers_apart(former: Any, later: Any) -> Iterator[tuple[float, float]]:
-    """Yield the numbers in which two values of JSON of one form differ, but for times."""
-    if isinstance(former, dict) and isinstance(later, dict) and former.keys() == later.keys():
-        for name in former:
-            yield from _numbers_apart(former[name], later[name])
-    elif isinstance(former, list) and isinstance(later, list) and len(former) == len(later):
-        for early, late in zip(former, later, strict=True):
-            yield from _numbers_apart(early, late)
-    elif _is_number(former) and _is_number(later) and former != later and not _is_time(later):
-        yield former, later
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _changed(changes: ValueChanges) -> ValueChanges:
+def _changed(changes: ValueChanges) -> dict[ValuePlace, Sequence[ValueChange]]:
     """Return the changes without those that only say that a row was added."""
     return {place: kept for place, made in changes.items() if (kept := [change for change in made if not change.born])}

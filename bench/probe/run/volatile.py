@@ -13,9 +13,9 @@ from typing import Any
 from pydantic import JsonValue
 
 from bench.common.digests import digest_of
-from bench.probe.run.gateway.journal import BY_CONTENT, IN_LIST, RowPlace, likest, text_of
+from bench.probe.run.gateway.journal import RowPlace, likest, text_of
 from bench.record.probe.events import GatewayCall
-from bench.record.probe.rows import SEQUENCES, Cell, Row, RowDifference
+from bench.record.probe.rows import BY_CONTENT, IN_LIST, SEQUENCES, Cell, Row, RowDifference
 
 PartPath = tuple[str | int, ...]
 """The way to a part of a JSON value."""
@@ -25,6 +25,9 @@ HOLE = "…"
 _piece = re.compile(r"[\w.:+-]+|[^\w.:+-]+")
 KEY = ""
 """Stands for the key among the columns of a row whose key is in no column, as a file's path is."""
+NAME = "(name)"
+"""Stands for a file's path without the ids and numbers in it: files with other names are of another kind."""
+_id = re.compile(r"[0-9a-fA-F]{8,}|\d+")
 StoreColumn = tuple[str, str, str]
 """Store, table and column."""
 StoreValue = tuple[str, str, str, str]
@@ -152,7 +155,13 @@ def columns_of(row: RowDifference) -> Row:
     `KEY`."""
     cells = (row.before if row.after is None else row.after) or {}
     by_content = BY_CONTENT.fullmatch(row.key) or IN_LIST.fullmatch(row.key)
-    return cells if by_content or _values_of(row) is not None else {**cells, KEY: row.key}
+    if by_content or _values_of(row) is not None:
+        return cells
+    return {**cells, KEY: row.key} | ({} if row.table else {NAME: path_without_ids(row.key)})
+
+
+def path_without_ids(path: str) -> str:
+    return _id.sub(HOLE, path)
 
 
 def _values_of(row: RowDifference) -> list[Any] | None:

@@ -11,10 +11,9 @@ AGENT, WITHOUT_MODEL = "agent", "none"
 
 
 class ProbedStore(ManifestPart):
-    """A store: its kind, and whether it was used in place. Else the probe worked on a copy."""
+    """A store, of which the probe worked on a copy."""
 
     kind: str
-    in_place: bool = False
 
 
 class Probed(ManifestPart):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TypeAlias
 
@@ -11,6 +12,10 @@ from bench.common.values import dataclass
 SEQUENCES = "(sequences)"
 """The table that holds the counters from which a store makes its keys. They are content, and a reset sets them back. They move
 when a row was made and removed again, which is no damage."""
+BY_CONTENT = re.compile(r"[0-9a-f]{20,32} (\d+)")
+"""The key of a row in a table without a key."""
+IN_LIST = re.compile(r"(.*)\([0-9a-f]{20} \d+\)", re.DOTALL)
+"""The key of an item of a list in a file of JSON, which is named by its content."""
 Cell: TypeAlias = str | int | float | bool | None
 Row: TypeAlias = Mapping[str, Cell]
 """Column -> value. A value that JSON lacks is text; a long value is its size and digest; a hidden column is a digest."""

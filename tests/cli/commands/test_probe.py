@@ -16,7 +16,6 @@ from xml.etree import ElementTree
 import pytest
 from commands import Ended, bench, start
 
-from bench.probe.run.witness.place import PlaceNote, claimed_place
 from bench.record.reading import read_trials
 from bench.record.verify import verify
 
@@ -304,18 +303,6 @@ def test_an_agent_whose_clean_runs_say_nothing_cannot_be_probed(tmp_path: Path, 
     assert line in err and left(tmp_path) == []
 
 
-def test_the_second_of_two_probes_on_a_store_in_place_is_one_line_and_leaves_no_run(tmp_path: Path) -> None:
-    folder = till(tmp_path)
-    with (folder / "probe.toml").open("a") as file:
-        file.write("in_place = true\n")
-    first = claimed_place(PlaceNote("sqlite", str((folder / "orders.db").resolve()), in_place=True))
-    try:
-        err = refused(bench(folder, "probe", "--yes", "--unboxed", TMPDIR=str(tmp_path)))
-    finally:
-        first.remove()
-    assert err.rstrip().endswith("orders.db: another probe works on it") and not (folder / "results" / "till-probe").exists()
-
-
 def test_a_clean_run_that_does_not_count_is_shown_so_and_does_not_keep_a_mended_file_from_running(tmp_path: Path) -> None:
     folder = till(tmp_path, "fails")
     ended = bench(folder, "probe", "--yes", "--only", "charge#1.error", TMPDIR=str(tmp_path))
@@ -422,17 +409,3 @@ def test_an_agent_that_opens_the_store_by_its_name_is_shown_refused_and_stopped_
     assert "has changed since a probe copied it; restore it by `bench probe --clean`" in err and payments(folder) == 1
     code, out, _ = bench(folder, "probe", "--clean", "--yes", **variables)
     assert code == 0 and "restored " in out and payments(folder) == 0
-
-
-def test_a_probe_in_place_that_was_stopped_goes_on(tmp_path: Path) -> None:
-    folder = till(tmp_path)
-    with (folder / "probe.toml").open("a") as file:
-        file.write("in_place = true\n")
-    words = ("probe", "--unboxed", "--yes", "--only", "charge#1.error")
-    with start(folder, *words, TMPDIR=str(tmp_path)) as command:
-        command.wait_until_said("clean: ")
-        command.send_signal(signal.SIGINT)
-        assert command.ended()[0] == 130
-    assert payments(folder) == 0
-    code, out, err = bench(folder, *words, TMPDIR=str(tmp_path))
-    assert (code, payments(folder)) == (0, 0) and "its name is now" not in out, (out, err)

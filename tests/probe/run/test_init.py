@@ -94,7 +94,7 @@ def test_the_address_of_a_database_is_named_and_never_written(tmp_path: Path) ->
 
 
 def test_a_line_end_in_a_files_name_writes_no_key(tmp_path: Path) -> None:
-    (tmp_path / 'x\n[[store]]\nfolder = "home"\nin_place = true\n#.py').write_text("import openai\n")
+    (tmp_path / 'x\n[[store]]\nfolder = "home"\nignore = []\n#.py').write_text("import openai\n")
     read = tomllib.loads(written(tmp_path))
     assert read.keys() == {"agent"}
 

@@ -29,14 +29,14 @@ def test_a_command_that_stands_in_other_values_of_the_file_too_is_shown_whole(
     agent = ["sh", "-c", f"{EVIL}\n  the agent: nothing\x1b[2K", "{mcp}"]
     text = (
         f'agent = {json.dumps(agent)}\nmcp = ".mcp.json"\n[environment]\nPATH = "/evil"\nA = {json.dumps(EVIL)}\n'
-        '[[store]]\nsqlite = "bank.db"\nin_place = true\n'
+        '[[store]]\nsqlite = "bank.db"\n'
     )
     lines = shown(tmp_path, monkeypatch, text, API_KEY="owners-secret-word")
     assert sum(EVIL in line for line in lines) == 2 and not any("\n" in line or "\x1b" in line for line in lines)
     assert sum(line.startswith("  the agent: ") for line in lines) == 1
     assert any(line.endswith("with the variables A, PATH") for line in lines if line.startswith("  the agent"))
     assert any(line.endswith("with the variables A, LD_PRELOAD, PATH, TOKEN") for line in lines if "MCP server" in line)
-    assert any("bank.db (0.0 MB) is used IN PLACE" in line for line in lines)
+    assert any("bank.db (0.0 MB) is copied" in line for line in lines)
 
 
 def test_a_secret_of_the_owners_variables_is_blotted_and_a_word_of_the_file_is_not(

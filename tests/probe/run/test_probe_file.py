@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,6 @@ import pytest
 from bench.common.errors import ConfigError
 from bench.probe.run.probe_file import ProbeSettings
 from bench.probe.run.witness.ignored import Ignored
-from bench.probe.run.witness.sqlite import restore
 
 BASE = 'agent = "python agent.py --db data/orders.db"\n[[store]]\nsqlite = "data/orders.db"\n'
 
@@ -47,13 +44,13 @@ def test_a_config_that_nothing_hands_to_the_agent_is_refused_before_anything_is_
 
 
 @pytest.mark.usefixtures("here")
-def test_in_a_box_nothing_has_to_hand_a_copy_over_and_nothing_is_used_in_place() -> None:
+def test_in_a_box_nothing_has_to_hand_a_copy_over() -> None:
     Path(".mcp.json").write_text('{"mcpServers": {"shop": {"command": "serve"}}}')
     Path("agent.py").write_text("open('data/orders.db')")
-    text = 'agent = "python agent.py"\nmcp = ".mcp.json"\n[[store]]\nsqlite = "data/orders.db"\nin_place = true\n'
+    text = 'agent = "python agent.py"\nmcp = ".mcp.json"\n[[store]]\nsqlite = "data/orders.db"\n'
     settings = read_for_a_box(text)
     settings.check_unasked()
-    assert settings.is_boxed and [store.in_place for store in settings.stores] == [False]
+    assert settings.is_boxed
     assert settings.probed(False, ()).boxed
 
 
@@ -89,7 +86,6 @@ def test_a_store_whose_copy_nothing_names_to_the_agent_is_refused_before_the_age
     ):
         read(f'agent = "python agent.py"\n{store}')
     assert read(f'agent = "python agent.py"\n{store}variable = "DB"\n').stores
-    assert read(f'agent = "python agent.py"\n{store}in_place = true\n').stores
     assert read(f'agent = "python agent.py"\nenvironment = {{ URL = "sqlite:///data/orders.db" }}\n{store}').stores
     assert read(f'agent = "python agent.py"\n{store}', ORDERS="data/orders.db").stores
     server = {"command": "serve", "env": {"DB": "data/orders.db"}}
@@ -133,13 +129,7 @@ def test_three_lines_are_a_whole_probe() -> None:
     subject, (store,) = settings.subject, settings.stores
     assert subject.name == "my-shop" and subject.agent.start == ("python", "agent.py", "--db", "data/orders.db")
     assert subject.agent.resume == subject.agent.start and subject.model is None
-    assert (store.name, store.kind, store.where, store.in_place, dict(store.variables)) == (
-        "orders",
-        "sqlite",
-        "data/orders.db",
-        False,
-        {},
-    )
+    assert (store.name, store.kind, store.where, dict(store.variables)) == ("orders", "sqlite", "data/orders.db", {})
 
 
 @pytest.mark.usefixtures("here")
@@ -148,7 +138,8 @@ def test_three_lines_are_a_whole_probe() -> None:
     [
         ("agent = 1\n" + BASE[BASE.index("["):], "agent"),
         (BASE.replace("agent =", "agnet ="), "unknown key 'agnet'; did you mean 'agent'?"),
-        (BASE + "in_plce = true\n", "unknown key 'store.0.in_plce'; did you mean 'in_place'?"),
+        (BASE + "ignre = []\n", "unknown key 'store.0.ignre'; did you mean 'ignore'?"),
+        (BASE + "in_place = true\n", "store.0.in_place: the probe works on copies alone: in a box the copy stands at the path"),
         (BASE.replace('sqlite = "data/orders.db"', 'name = "x"'), "a store is one of"),
         (BASE + 'folder = "data"\n', "a store is one of"),
         (BASE.replace('sqlite = "data/orders.db"', 'mysql = "mysql://u@h/d"'), "store.0.mysql: no witness reads mysql"),
@@ -186,7 +177,7 @@ def test_a_missing_file_names_the_command_that_writes_it() -> None:
 @pytest.mark.usefixtures("here")
 def test_a_store_can_be_handed_over_in_a_variable_and_an_address_is_no_name() -> None:
     text = 'remote = ["host"]\nagent = ["a b", "c"]\n[[store]]\npostgres = "$DB"\nvariable = "DB"\n'
-    text += '[[store]]\nfolder = "data"\nin_place = true\n'
+    text += '[[store]]\nfolder = "data"\nvariable = "DATA"\n'
     settings = read(text, DB="postgresql://me:pass@host/ledger?sslmode=prefer")
     ledger, data = settings.stores
     assert settings.subject.agent.start == ("a b", "c")
@@ -195,7 +186,7 @@ def test_a_store_can_be_handed_over_in_a_variable_and_an_address_is_no_name() ->
         "postgresql://me:pass@host/ledger?sslmode=prefer",
         {"DB": "{store}"},
     )
-    assert (data.name, data.kind, data.in_place) == ("data", "folder", True)
+    assert (data.name, data.kind) == ("data", "folder")
     assert "pass" not in settings.probed(False, ()).model_dump_json()
 
 
@@ -322,13 +313,13 @@ def test_what_is_no_host_is_refused(bad: str) -> None:
 
 
 @pytest.mark.usefixtures("here")
-@pytest.mark.parametrize("key", ["variable", "ignore", "in_place"])
+@pytest.mark.parametrize("key", ["variable", "ignore"])
 @pytest.mark.parametrize(
     ("kind", "place", "takes"),
     [
-        ("sqlite", "data/orders.db", ("variable", "ignore", "in_place")),
+        ("sqlite", "data/orders.db", ("variable", "ignore")),
         ("postgres", "postgresql:///shop", ("variable", "ignore")),
-        ("folder", "data", ("variable", "ignore", "in_place")),
+        ("folder", "data", ("variable", "ignore")),
         ("file", "data/orders.db", ("variable", "ignore")),
         ("memory", "state.json", ("variable",)),
     ],
@@ -336,18 +327,18 @@ def test_what_is_no_host_is_refused(bad: str) -> None:
 def test_each_kind_of_store_takes_its_keys_and_refuses_the_others(
     kind: str, place: str, takes: tuple[str, ...], key: str
 ) -> None:
-    value = {"variable": '"PLACE"', "ignore": '["x"]', "in_place": "true"}[key]
+    value = {"variable": '"PLACE"', "ignore": '["x"]'}[key]
     text = f'agent = "python agent.py {place}"\n[[store]]\n{kind} = "{place}"\n{key} = {value}\n'
     if key in takes:
         assert read(text).stores
         return
     with pytest.raises(ConfigError, match=rf"^probe\.toml: store\.0: {key}: a store of kind {kind} takes "):
         read(text)
-    assert read(text.replace("true", "false").replace('["x"]', "[]")).stores
+    assert read(text.replace('["x"]', "[]")).stores
 
 
 @pytest.mark.usefixtures("here")
-def test_a_memory_of_a_fixed_name_is_not_told_to_be_used_in_place() -> None:
+def test_a_memory_of_a_fixed_name_is_refused_without_a_box() -> None:
     with pytest.raises(ConfigError, match=r"write the path there, or name a `variable`$"):
         read(f'agent = "python agent.py data/orders.db"\n[[store]]\nmemory = "notes.txt"\n{BASE[BASE.index("[") :]}')
 
@@ -428,19 +419,3 @@ def test_an_mcp_server_elsewhere_needs_leave_by_its_url_or_by_a_word_of_its_comm
         with pytest.raises(ConfigError, match=r"the MCP server shop is at far\.example, not on this machine"):
             read(text, FAR="https://far.example")
         assert read('remote = ["far.example"]\n' + text, FAR="https://far.example").addresses
-
-
-@pytest.mark.usefixtures("here")
-def test_a_store_that_was_used_in_place_and_restored_leaves_the_probe_the_same_and_another_row_does_not() -> None:
-    path = Path("data/orders.db")
-    with closing(sqlite3.connect(path)) as made:
-        made.executescript("CREATE TABLE t (k INTEGER PRIMARY KEY); INSERT INTO t VALUES (1)")
-    backup = path.with_name("backup")
-    backup.write_bytes(path.read_bytes())
-    text = f"{BASE}in_place = true\n"
-    known, before = read(text).probed(False, ()).subject, path.read_bytes()
-    with closing(sqlite3.connect(path)) as used:
-        used.executescript("INSERT INTO t VALUES (2)")
-    assert read(text).probed(False, ()).subject != known
-    restore(backup, path)
-    assert path.read_bytes() != before and read(text).probed(False, ()).subject == known

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import secrets
 import sqlite3
 import time
@@ -11,6 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from uuid import uuid4
@@ -18,6 +19,25 @@ from uuid import uuid4
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from pydantic import JsonValue
+from shop_effects import (
+    AMOUNT,
+    KINDS,
+    OTHER_DEBIT,
+    TRIED,
+    Execute,
+    counts_by_sql,
+    do_by_sql,
+    execute_postgres,
+    execute_sqlite,
+    in_file,
+    in_file_now,
+    in_folder,
+    in_folder_now,
+    shop_file,
+    shop_folder,
+    sql_of_shop,
+)
 
 from bench.common.digests import Texts
 from bench.probe.run.causes import name_calls
@@ -37,94 +57,16 @@ from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.stores import Stores
 from bench.record.probe.events import CellJudged
 
-KINDS = ("debit", "other_debit", "rate", "append", "line", "insert", "upsert", "touch", "delete", "commit")
-ABSORBED = frozenset(("upsert", "touch", "delete"))
 SECRET = b"the same for all"
-
-
-STATEMENTS = {
-    "debit": "UPDATE accounts SET balance = balance - 30 WHERE name = 'ada'",
-    "other_debit": "UPDATE accounts SET balance = balance - 20 WHERE name = 'ada'",
-    "rate": "UPDATE accounts SET balance = balance - {amount} WHERE name = 'bob'",
-    "line": "UPDATE journal SET body = body || 'paid at {time}' || char(10)",
-    "touch": "UPDATE choices SET value = 'round', at = {time} WHERE name = 'shape'",
-    "append": "UPDATE notes SET body = body || '; paid'",
-    "insert": "INSERT INTO payments (amount, at) VALUES (5, '{nonce}')",
-    "upsert": """INSERT INTO choices (name, value) VALUES ('colour', 'red')
-        ON CONFLICT (name) DO UPDATE SET value = excluded.value""",
-    "delete": "DELETE FROM carts WHERE id = 2",
-    "commit": """BEGIN; INSERT INTO orders (who) VALUES ('ada');
-        INSERT INTO items (order_id, what) SELECT max(id), 'pen' FROM orders;
-        INSERT INTO items (order_id, what) SELECT max(id), 'ink' FROM orders;
-        UPDATE stock SET pieces = pieces - 2; COMMIT""",
-}
-TABLES = """
-    CREATE TABLE accounts (name TEXT PRIMARY KEY, balance INTEGER);
-    CREATE TABLE notes (body TEXT); CREATE TABLE carts (id INTEGER PRIMARY KEY, what TEXT);
-    CREATE TABLE payments (id {made_key}, amount INTEGER, at TEXT);
-    CREATE TABLE choices (name TEXT PRIMARY KEY, value TEXT, at FLOAT); CREATE TABLE journal (body TEXT);
-    CREATE TABLE orders (id {made_key}, who TEXT);
-    CREATE TABLE items (id {made_key}, order_id INTEGER, what TEXT);
-    CREATE TABLE stock (pieces INTEGER); CREATE TABLE audit (id {made_key}, what TEXT);
-    CREATE TABLE paid (bill TEXT PRIMARY KEY, cents INTEGER, tries INTEGER DEFAULT 0);
-    INSERT INTO accounts VALUES ('ada', 100), ('bob', 100000); INSERT INTO notes VALUES ('begun');
-    INSERT INTO journal VALUES ('');
-    INSERT INTO carts VALUES (1, 'x'), (2, 'y'); INSERT INTO stock VALUES (50);
-    INSERT INTO orders (who) VALUES ('bob'); INSERT INTO choices (name, value) VALUES ('colour', 'blue'), ('shape', 'square');
-"""
 LEDGER = """
     CREATE TABLE ledger (at INTEGER PRIMARY KEY, held TEXT);
     INSERT INTO ledger VALUES (1, '5000.00'), (2, '[]'), (3, '{"paid": [], "at": 0}'), (4, '{}'), (5, NULL),
         (6, '{"cents": 500000, "at": 0}');"""
 
 
-def statement(kind: str) -> str:
-    amount, now = 900 + secrets.randbelow(200), time.time()
-    return STATEMENTS[kind].replace("{nonce}", uuid4().hex).replace("{amount}", f"{amount}").replace("{time}", f"{now}")
-
-
-def in_sqlite(place: str, kind: str) -> None:
-    with closing(sqlite3.connect(place, isolation_level=None)) as database:
-        database.executescript(statement(kind))
-
-
-def in_postgres(place: str, kind: str) -> None:
-    import psycopg  # noqa: PLC0415  an extra
-
-    with psycopg.connect(place, autocommit=True) as session:
-        session.execute(statement(kind).replace("char(10)", "chr(10)").encode())
-
-
-def in_folder(folder: str, kind: str) -> None:
-    place = Path(folder)
-    accounts = json.loads((place / "accounts.json").read_text(encoding="utf-8"))
-    if kind.endswith("debit"):
-        accounts["accounts"]["ada"]["balance"] -= 30 if kind == "debit" else 20
-    elif kind == "rate":
-        accounts["accounts"]["bob"]["balance"] -= 900 + secrets.randbelow(200)
-    elif kind == "touch":
-        accounts["shape"] = {"value": "round", "at": time.time()}
-    elif kind == "line":
-        with (place / "journal.txt").open("a", encoding="utf-8") as log:
-            log.write(f"paid at {time.time()}\n")
-    elif kind == "append":
-        with (place / "log.txt").open("a", encoding="utf-8") as log:
-            log.write("; paid")
-    elif kind == "insert":
-        (place / f"payment-{uuid4().hex}.txt").write_text("5", encoding="utf-8")
-    elif kind == "upsert":
-        (place / "colour.txt").write_text("red", encoding="utf-8")
-    elif kind == "delete":
-        (place / "cart.txt").unlink(missing_ok=True)
-    else:
-        accounts["orders"].append({"who": "ada", "pieces": 2})
-        (place / f"commit-{uuid4().hex}").write_text("pen, ink", encoding="utf-8")
-    (place / "accounts.json").write_text(json.dumps(accounts), encoding="utf-8")
-
-
 def sqlite_store(folder: Path, _: pytest.FixtureRequest) -> StoreSettings:
     with closing(sqlite3.connect(folder / "shop.db")) as database:
-        database.executescript(TABLES.replace("{made_key}", "INTEGER PRIMARY KEY") + LEDGER)
+        database.executescript(sql_of_shop("INTEGER PRIMARY KEY") + LEDGER + DEEDS)
     return StoreSettings("shop", "sqlite", str(folder / "shop.db"))
 
 
@@ -136,30 +78,42 @@ def postgres_store(_: Path, request: pytest.FixtureRequest) -> StoreSettings:
     with psycopg.connect(f"{server} dbname=postgres", autocommit=True) as session:
         session.execute(f"CREATE DATABASE {name}".encode())
     with psycopg.connect(f"{server} dbname={name}", autocommit=True) as session:
-        session.execute(TABLES.replace("{made_key}", "serial PRIMARY KEY").encode())
+        session.execute(sql_of_shop("serial PRIMARY KEY").encode())
     return StoreSettings("shop", "postgres", f"{server} dbname={name}", {"DSN": "{store}"})
 
 
 def folder_store(folder: Path, _: pytest.FixtureRequest) -> StoreSettings:
-    (folder / "shop").mkdir()
-    accounts = {"accounts": {"ada": {"balance": 100}, "bob": {"balance": 100_000}}, "orders": []}
-    accounts["shape"] = {"value": "square", "at": 0}
-    for name, text in {
-        "accounts.json": json.dumps(accounts),
-        "log.txt": "begun",
-        "journal.txt": "",
-        "colour.txt": "blue",
-        "cart.txt": "y",
-    }.items():
-        (folder / "shop" / name).write_text(text, encoding="utf-8")
+    shop_folder(folder / "shop")
     return StoreSettings("shop", "folder", str(folder / "shop"))
 
 
-WITNESSES: Mapping[str, tuple[Callable[[Path, pytest.FixtureRequest], StoreSettings], Callable[[str, str], None]]] = {
-    "sqlite": (sqlite_store, in_sqlite),
-    "postgres": (postgres_store, in_postgres),
-    "folder": (folder_store, in_folder),
+def file_store(folder: Path, _: pytest.FixtureRequest) -> StoreSettings:
+    shop_file(folder / "shop.json")
+    return StoreSettings("shop", "file", str(folder / "shop.json"))
+
+
+@dataclass(frozen=True)
+class Witness:
+    """How a shop is made, what does a thing in it, and what counts how often each thing stands."""
+
+    make: Callable[[Path, pytest.FixtureRequest], StoreSettings]
+    act: Callable[[str, str], None]
+    counts: Callable[[str], Mapping[str, int]]
+    execute: Execute | None = None
+
+
+def witness_of_sql(make: Callable[[Path, pytest.FixtureRequest], StoreSettings], execute: Execute) -> Witness:
+    return Witness(make, partial(do_by_sql, execute), partial(counts_by_sql, execute), execute)
+
+
+WITNESSES = {
+    "sqlite": witness_of_sql(sqlite_store, execute_sqlite),
+    "postgres": witness_of_sql(postgres_store, execute_postgres),
+    "folder": Witness(folder_store, in_folder, in_folder_now),
+    "file": Witness(file_store, in_file, in_file_now),
 }
+Deeds = Sequence[str | tuple[str, ...]]
+"""What is done, one after the other. The kinds of a tuple are in flight together."""
 
 
 @dataclass
@@ -169,28 +123,29 @@ class Shop:
     runner: asyncio.Runner
     stores: Stores
     place: str
-    act: Callable[[str, str], None]
+    witness: Witness
 
     def __post_init__(self) -> None:
+        self.act = self.witness.act
         self.clean = clean_of([self.course(KINDS, Masks()) for _ in range(3)])
 
-    def course(self, kinds: Sequence[str], masks: Masks, alone: str = "") -> AgentCourse:
+    def course(self, kinds: Deeds, masks: Masks, alone: str = "") -> AgentCourse:
         return self.runner.run(course_of(self.stores, self.place, self.act, kinds, masks, alone))
 
-    def judged(self, kinds: Sequence[str], alone: str = "", *, said_done: bool = True) -> CellJudged:
+    def judged(self, kinds: Deeds, alone: str = "", *, said_done: bool = True) -> CellJudged:
         course = replace(self.course(kinds, self.clean.masks, alone), said_done=said_done)
         return judge(self.clean, name_calls(course, self.clean.calls))
 
 
 @pytest.fixture(scope="module", params=WITNESSES)
 def shop(request: pytest.FixtureRequest) -> Iterator[Shop]:
-    make, act = WITNESSES[request.param]
+    witness = WITNESSES[request.param]
     with TemporaryDirectory() as folder, asyncio.Runner() as runner:
-        store = make(Path(folder), request)
+        store = witness.make(Path(folder), request)
         stores = Stores.of([store], Path(folder) / "copies", 0.0, secret=SECRET)
         runner.run(stores.make())
         try:
-            yield Shop(runner, stores, stores.environment.get("DSN") or stores.replaces[store.where], act)
+            yield Shop(runner, stores, stores.environment.get("DSN") or stores.replaces[store.where], witness)
         finally:
             runner.run(stores.remove())
 
@@ -199,12 +154,12 @@ async def course_of(
     stores: Stores,
     place: str,
     act: Callable[[str, str], None],
-    kinds: Sequence[str],
+    kinds: Deeds,
     masks: Masks,
     alone: str,
     strike: CellStrike | None = None,
 ) -> AgentCourse:
-    """Do these effects in turn, each by a call. What is `alone` is done by nobody's call."""
+    """Do these things in turn, each by a call. What is `alone` is done by nobody's call."""
 
     async def nobody_dies() -> None:
         raise AssertionError
@@ -213,39 +168,60 @@ async def course_of(
     journal = Journal(lambda value: value, masks.identity, stores)
     journal.begin(await stores.read())
     gate = Striker(journal, strike, 1.0, nobody_dies)
-    for number, kind in enumerate(kinds, 1):
-        call = LiveCall(number, "shop", "http", kind, {"nonce": uuid4().hex})
-        assert await gate.arrived(call) == "pass"
-        act(place, kind)
-        assert await gate.answered(call, b"") == "give"
-        await gate.given(call)
-        if alone == kind:
+    numbers = count(1)
+    for together in ((kind,) if isinstance(kind, str) else kind for kind in kinds):
+        calls = [LiveCall(next(numbers), "shop", "http", kind, arguments_of(kind)) for kind in together]
+        for call in calls:
+            assert await gate.arrived(call) == "pass"
+        for call in calls:
+            act(place, call.tool)
+        for call in calls:
+            assert await gate.answered(call, b"") == "give"
+            await gate.given(call)
+        if alone in together:
             await journal.rest(until_settled=True)
-            act(place, kind)
+            act(place, alone)
     await journal.read()
     texts = Texts()
-    calls = tuple(call_of(entry, texts) for entry in journal.calls)
+    made = tuple(call_of(entry, texts) for entry in journal.calls)
     identities = tuple(entry.identity for entry in journal.calls)
     struck = gate.struck.call.number if gate.struck and gate.delivered else None
-    return AgentCourse(calls, identities, tuple(journal.readings), texts=texts, struck=struck)
+    return AgentCourse(made, identities, tuple(journal.readings), texts=texts, struck=struck)
 
 
-@settings(max_examples=10, deadline=None, phases=(Phase.generate,))
-@given(times=st.fixed_dictionaries({kind: st.integers(0, 2) for kind in KINDS}), late=st.booleans())
-def test_the_verdict_is_what_was_done(shop: Shop, times: Mapping[str, int], late: bool) -> None:
+def arguments_of(kind: str) -> JsonValue:
+    return {"nonce": uuid4().hex} if kind.startswith("varying_") else {}
+
+
+@st.composite
+def mixtures(draw: st.DrawFn) -> list[str | tuple[str, ...]]:
+    """Draw what is done: each kind never, once or twice, in any order, some of it together."""
+    done = [kind for kind in KINDS for _ in range(draw(st.integers(0, 2)))]
+    left, groups = draw(st.permutations(done)), list[str | tuple[str, ...]]()
+    while left:
+        size = draw(st.sampled_from((1, 1, 2, 3)))
+        groups.append(tuple(left[:size]))
+        left = left[size:]
+    return groups
+
+
+@settings(max_examples=max(3, settings().max_examples // 13), phases=(Phase.generate,))
+@given(deeds=mixtures())
+def test_the_verdict_is_what_stands_by_a_count_of_its_own(shop: Shop, deeds: Deeds) -> None:
     assert shop.clean.one_by_one
-    again = [kind for kind in KINDS if times[kind] == 2]
-    once = [kind for kind in KINDS if times[kind]]
-    kinds = [*once, *again] if late else [kind for kind in once for _ in range(times[kind])]
-    judged = shop.judged(kinds)
-    expected = {(f"shop.{kind}#1", "lost", 0) for kind in KINDS if not times[kind]}
-    expected |= {(f"shop.{kind}#1", "doubled", 2) for kind in again if kind not in ABSORBED}
+    judged = shop.judged(deeds)
+    counts = shop.witness.counts(shop.place)
+    expected = {(f"shop.{kind}#1", "lost", 0) for kind in KINDS if not counts[kind]}
+    expected |= {(f"shop.{kind}#1", "doubled", 2) for kind in KINDS if counts[kind] == 2 and kind not in TRIED}
     assert {(finding.effect, finding.kind, finding.times) for finding in judged.findings} == expected
+    done = [kind for group in deeds for kind in group]
     for finding in judged.findings:
-        names = {kinds[number - 1] for number in finding.calls}
-        assert names == ({finding.effect.removeprefix("shop.").removesuffix("#1")} if finding.kind == "doubled" else set())
-    verdicts = {kind for _, kind, _ in expected} or {"absorbed" if again else "same"}
-    assert judged.verdict == ("doubled" if "doubled" in verdicts else verdicts.pop())
+        names = {done[number - 1] for number in finding.calls}
+        assert (finding.effect.removeprefix("shop.").removesuffix("#1") in names) == (finding.kind == "doubled")
+    tried, again = any(counts[kind] == 2 for kind in TRIED), len(done) > len({*done})
+    otherwise = "no_verdict" if tried else "absorbed" if again else "same"
+    kinds = {kind for _, kind, _ in expected}
+    assert judged.verdict == ("doubled" if "doubled" in kinds else "lost" if kinds else otherwise)
 
 
 def test_what_is_lost_is_damage_only_where_it_said_that_it_was_done(shop: Shop) -> None:
@@ -262,7 +238,7 @@ def test_what_nobody_called_has_no_verdict(shop: Shop, kind: str) -> None:
 
 
 def test_calls_that_are_done_again_without_a_trace_are_absorbed(shop: Shop) -> None:
-    judged = shop.judged([*KINDS, "upsert", "delete", "delete"])
+    judged = shop.judged([*KINDS, "upsert", "delete", "varying_delete"])
     assert (judged.verdict, judged.absorbed) == ("absorbed", 3)
 
 
@@ -303,7 +279,7 @@ def test_packed_bytes_that_vary_can_vary_in_length_and_a_second_file_of_them_is_
 
 AUDITED = """
     INSERT OR IGNORE INTO paid VALUES ('bill 7', 30, 0); UPDATE paid SET tries = tries + 1;
-    INSERT INTO audit (what) VALUES ('pay');
+    INSERT INTO audit (name) VALUES ('pay');
 """
 
 
@@ -366,6 +342,64 @@ def test_a_text_that_holds_a_number_or_json_adds_up_as_it_would_by_itself(shop: 
     assert judged.verdict == ("doubled" if stands[-1] == 2 else "absorbed")
 
 
+DEEDS = """
+    CREATE TABLE deeds (id INTEGER PRIMARY KEY, cents INT, euros TEXT, last INT, tries INT, log TEXT, held TEXT);
+    INSERT INTO deeds VALUES (1, 500000, '5000.00', 0, 0, 'begun;end', '{"cents": 500000, "at": 0, "tries": 0, "paid": []}');
+    CREATE TABLE pool (id INTEGER PRIMARY KEY, owner TEXT); INSERT INTO pool (id) VALUES (1), (2), (3), (4);
+    CREATE TABLE lines (id INTEGER PRIMARY KEY, cents INT, left INT);
+    CREATE TABLE bills (name TEXT PRIMARY KEY, cents INT, tries INT);"""
+"""Beside the shop: what stands doubled, what is set again, and what is done once by a tool that counts its tries."""
+DOUBLED_AGAIN = {
+    "newest first": "UPDATE deeds SET log = 'paid {amount};' || log",
+    "in the middle": "UPDATE deeds SET log = replace(log, 'end', 'paid {amount};end')",
+    "number in JSON beside a counter": """UPDATE deeds
+        SET held = json_set(held, '$.cents', json_extract(held, '$.cents') - {amount},
+        '$.tries', json_extract(held, '$.tries') + 1, '$.at', {at})""",
+    "item of a list in JSON": "UPDATE deeds SET held = json_insert(held, '$.paid[#]', json_object('cents', {amount}))",
+    "number as a text": "UPDATE deeds SET euros = printf('%.2f', euros - {amount} / 10.0)",
+    "line with what is left": "INSERT INTO lines (cents, left) SELECT {amount}, coalesce(sum(cents), 0) FROM lines",
+    "next of a pool": "UPDATE pool SET owner = 'ada' WHERE id = (SELECT min(id) FROM pool WHERE owner IS NULL)",
+    "next that is taken out": "DELETE FROM pool WHERE id = (SELECT min(id) FROM pool)",
+    "sum of an upsert": """INSERT INTO bills VALUES ('a', {amount}, 0)
+        ON CONFLICT (name) DO UPDATE SET cents = cents + excluded.cents""",
+}
+SET_AGAIN = {
+    "last amount": "UPDATE deeds SET last = {amount}",
+    "upsert": "INSERT INTO bills VALUES ('a', {amount}, 0) ON CONFLICT (name) DO UPDATE SET cents = excluded.cents",
+    "JSON": "UPDATE deeds SET held = json_object('status', 'paid', 'amount', {amount}, 'at', {at})",
+    "text": "UPDATE deeds SET log = 'last paid {amount}'",
+}
+TRIED_AGAIN = {
+    "debit and tries": "UPDATE deeds SET cents = cents - CASE tries WHEN 0 THEN {amount} ELSE 0 END, tries = tries + 1",
+    "upsert and tries": "INSERT INTO bills VALUES ('a', {amount}, 1) ON CONFLICT (name) DO UPDATE SET tries = tries + 1",
+    "JSON and tries": """UPDATE deeds SET held = json_set(held, '$.cents', json_extract(held, '$.cents')
+        - CASE json_extract(held, '$.tries') WHEN 0 THEN {amount} ELSE 0 END, '$.tries', json_extract(held, '$.tries') + 1)""",
+    "numbered audit": """INSERT OR IGNORE INTO bills VALUES ('a', {amount}, 0);
+        INSERT INTO lines (cents, left) SELECT 1, count(*) FROM lines""",
+}
+SQL_OF = {"doubled": DOUBLED_AGAIN, "absorbed": SET_AGAIN, "no_verdict": TRIED_AGAIN}
+
+
+@pytest.mark.parametrize("shop", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("times", [2, 3])
+@pytest.mark.parametrize("varies", [False, True])
+@pytest.mark.parametrize(("verdict", "kind"), [(verdict, kind) for verdict, kinds in SQL_OF.items() for kind in kinds])
+def test_what_adds_up_in_whatever_form_is_doubled_and_what_is_set_or_counted_is_not(
+    shop: Shop, verdict: str, kind: str, varies: bool, times: int
+) -> None:
+    def act(place: str, _: str) -> None:
+        amount, at = (900 + secrets.randbelow(200), time.time()) if varies else (1000, 1_700_000_000)
+        execute_sqlite(place, SQL_OF[verdict][kind].replace("{amount}", f"{amount}").replace("{at}", f"{at}"))
+
+    def made(calls: int, masks: Masks) -> AgentCourse:
+        return shop.runner.run(course_of(shop.stores, shop.place, act, ["pay"] * calls, masks, ""))
+
+    clean = clean_of([made(1, Masks()) for _ in range(3)])
+    judged = judge(clean, name_calls(made(times, clean.masks), clean.calls))
+    assert judged.verdict == verdict
+    assert judged.by == "witness" and (verdict != "doubled" or judged.findings[0].times == times)
+
+
 @pytest.mark.parametrize("shop", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(("again", "verdict"), [("held + excluded.held", "doubled"), ("excluded.held", "absorbed")])
 def test_a_number_of_a_row_that_was_added_adds_up_or_is_set_again(shop: Shop, again: str, verdict: str) -> None:
@@ -385,21 +419,21 @@ def test_a_number_of_a_row_that_was_added_adds_up_or_is_set_again(shop: Shop, ag
     assert (judged.verdict, stands[-1]) == (verdict, 2 if verdict == "doubled" else 1)
 
 
-@pytest.mark.parametrize("shop", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("shop", ["sqlite", "postgres"], indirect=True)
 @pytest.mark.parametrize("kind", ["debit", "other_debit"])
 @pytest.mark.parametrize(
     ("how", "verdict"), [("adds", "same"), ("overwrites", "overwritten"), ("doubles", "doubled"), ("leaves out", "lost")]
 )
 def test_what_another_writer_added_stands_beside_what_the_agent_did(shop: Shop, kind: str, how: str, verdict: str) -> None:
-    balances = list[int]()
+    balances, execute = list[int](), shop.witness.execute
+    assert execute
 
     def act(place: str, done: str) -> None:
-        with closing(sqlite3.connect(place, isolation_level=None)) as database:
-            for _ in range(1 if done != kind else {"doubles": 2, "leaves out": 0}.get(how, 1)):
-                database.executescript(statement(done))
-            if done == kind and how == "overwrites":
-                database.execute("UPDATE accounts SET balance = balance - 7 WHERE name = 'ada'")
-            balances.append(database.execute("SELECT balance FROM accounts WHERE name = 'ada'").fetchone()[0])
+        for _ in range(1 if done != kind else {"doubles": 2, "leaves out": 0}.get(how, 1)):
+            shop.act(place, done)
+        if done == kind and how == "overwrites":
+            execute(place, "UPDATE accounts SET balance = balance - 7 WHERE name = 'ada'")
+        balances.append(execute(place, "SELECT balance FROM accounts WHERE name = 'ada'")[0][0])
 
     subject = Subject("shop", ProbedAgent((), (), Path()), takes_sql=frozenset({"shop"}))
     [(identity, call)] = [(made, call) for call, made, _ in shop.clean.reference.own_calls() if call.tool == kind]
@@ -408,8 +442,9 @@ def test_what_another_writer_added_stands_beside_what_the_agent_did(shop: Shop, 
     struck = shop.runner.run(course_of(shop.stores, shop.place, act, KINDS, shop.clean.masks, "", strike))
     judged = judge(shop.clean, name_calls(struck, shop.clean.calls), f"shop.{kind}#1", "meanwhile")
     assert (judged.verdict, len(judged.findings)) == (verdict, verdict != "same")
-    amount = {"debit": 30, "other_debit": 20}[kind]
-    assert balances[-1] == 50 + {"adds": 7, "overwrites": 0, "doubles": 7 - amount, "leaves out": 7 + amount}[how]
+    amount = {"debit": AMOUNT, "other_debit": OTHER_DEBIT}[kind]
+    left = 100_000 - AMOUNT - OTHER_DEBIT
+    assert balances[-1] == left + {"adds": 7, "overwrites": 0, "doubles": 7 - amount, "leaves out": 7 + amount}[how]
 
 
 @pytest.mark.parametrize("shop", ["sqlite"], indirect=True)

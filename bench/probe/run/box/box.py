@@ -259,6 +259,7 @@ def box_plan(
     variables: Mapping[str, str],
     sockets: Mapping[Path, Path] = {},
     files: Sequence[tuple[Path, bytes]] = (),
+    beside: Iterable[Path] = (),
 ) -> BoxPlan:
     """Return what a box consists of.
 
@@ -272,13 +273,14 @@ def box_plan(
         variables: The agent's.
         files: Files that stand in the place of the machine's, with their content.
         sockets: Paths at which the agent finds a socket -> sockets of the gateway that stand there.
+        beside: Further paths of which the agent sees copies.
 
     Raises:
         ConfigError: What is to be copied cannot be.
     """
     folder, owners = folder.resolve(), tuple(path.resolve() for path in owners)
     homes = [Path(home).resolve() for home in (variables.get("HOME"), os.environ.get("HOME")) if home and Path(home).is_dir()]
-    roots = _outermost([folder, *homes, *(_root_of(path) for path in owners)])
+    roots = _outermost([folder, *homes, *(_root_of(path.resolve()) for path in (*owners, *beside))])
     for root in roots:
         _check_root(root, (folder, *owners))
     new = {Path(path).resolve() for path in (*HIDDEN, *(variables.get(name) for name in OWN)) if path and Path(path).is_dir()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,15 +15,11 @@ from pydantic import JsonValue
 from bench.common.digests import digest_of
 from bench.probe.run.gateway.gate import LiveCall
 from bench.record.probe.events import GatewayNoticed, StoresRead, Went
-from bench.record.probe.rows import RowDifference, StoreReading
+from bench.record.probe.rows import BY_CONTENT, IN_LIST, RowDifference, StoreReading
 
 LONGEST = 2**20
 """Characters of arguments or of an answer that are kept."""
 MOST_NOTICES = 200
-BY_CONTENT = re.compile(r"[0-9a-f]{20,32} (\d+)")
-"""The key of a row in a table without a key."""
-IN_LIST = re.compile(r"(.*)\([0-9a-f]{20} \d+\)", re.DOTALL)
-"""The key of an item of a list in a file of JSON, which is named by its content."""
 MOST_PAIRS = 10_000
 """The most pairs of calls, or of rows, of which the likest are sought. Beyond that they are taken in their order."""
 Item = TypeVar("Item")

@@ -26,7 +26,7 @@ def objects_in(name: str, content: bytes) -> Objects | None:
     """Return the objects in a file.
 
     A list's item that holds no object is named by its content and not by its place: another that is put before it does not
-    rename it.
+    rename it. An empty list is nothing.
 
     Args:
         name: The file's name, which says what it holds.
@@ -58,7 +58,7 @@ def _objects(document: JsonValue) -> Iterator[tuple[str, Mapping[str, object]]]:
             members, inner = dict[str, object](), 0
             for name, member in value.items():
                 if _is_plain(member):
-                    members[name] = _plain(member)
+                    members |= {name: _plain(member)} if member != [] else {}  # the first item of a list can be an object
                 else:
                     inner += 1
                     waiting.append((f"{place}/{name}", member))

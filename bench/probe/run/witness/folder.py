@@ -26,7 +26,7 @@ from bench.probe.run.witness.kinds import StoreKind, StoreSettings
 from bench.probe.run.witness.path_store import PathStore
 from bench.probe.run.witness.place import PREFIX, remove_tree
 from bench.probe.run.witness.rows import LONGEST, Encoding, printable
-from bench.record.probe.rows import Cell, RowDifference, StoreReading
+from bench.record.probe.rows import IN_LIST, Cell, RowDifference, StoreReading
 
 _INSIDE = "{store}/"
 _PIECE = 2**20
@@ -50,7 +50,7 @@ class FolderStore(PathStore):
     """A folder, or a file, that the owner named.
 
     A link that leads into the folder leads into the copy there; no link may lead out, to what can be written. Pipes, sockets
-    and devices are left out, and so are times and owners of files. Only a folder can be worked on in place.
+    and devices are left out, and so are times and owners of files.
 
     `encoding` shows its texts. `ignores`: whether a path, or a place in a file of JSON, is not read.
     """
@@ -62,14 +62,15 @@ class FolderStore(PathStore):
         folder: Path,
         encoding: Encoding,
         variables: Mapping[str, str],
-        in_place: bool = False,
         ignores: Ignored = NOTHING,
     ) -> None:
-        super().__init__(name, path, folder, variables, in_place)
+        super().__init__(name, path, folder, variables)
         self._encoding, self._ignores = encoding, ignores
         self._stood: dict[str, _Entry] = {}
         self._known: dict[tuple[int, ...], tuple[int, str]] = {}
         self._objects: dict[str, Objects] = {}
+        self._partly = set[str]()
+        """The contents of files of JSON of which something is ignored."""
         self._is_file = path.is_file()
         self.kind = "file" if self._is_file else "folder"
         self._watch: FolderWatch | None = None
@@ -79,15 +80,11 @@ class FolderStore(PathStore):
         """The paths that were touched since the last reading, and how often any were."""
 
     def _check(self, path: Path) -> None:
-        if not path.is_dir() and (self._in_place or not path.is_file()):
+        if not path.is_dir() and not path.is_file():
             raise ConfigError(f"store {self.name!r}: {self._path} is no folder")
-        if not self._in_place and self._parent.resolve().is_relative_to(path):
+        if self._parent.resolve().is_relative_to(path):
             raise ConfigError(
                 f"store {self.name!r}: its copies would be made in itself, in {self._parent}; name another folder"
-            )
-        if self._in_place and Path.cwd().is_relative_to(path):
-            raise ConfigError(
-                f"store {self.name!r}: the probe writes its results there, so it cannot be used in place; name a smaller folder"
             )
         check_links(self.name, path)
 
@@ -98,28 +95,17 @@ class FolderStore(PathStore):
         else:
             restore(path, self._first, path, path)
         self._stood = self._entries(self._first, path)
-        if self._box:
-            return
-        if not self._in_place:
+        if not self._box:
             self._root.parent.mkdir(exist_ok=True)
             self.reset()
-            return
-        scratch = self._made.folder / "scratch"
-        restore(self._first, scratch, path, path)
-        if self._entries(scratch, path) != self._stood:
-            raise self._differed()
-        remove_tree(scratch)
 
     def reset(self) -> None:
         """Bring the copy back to its first state. Only what differs is written."""
         with self._one_line("cannot be reset"):
-            self._restore()
-
-    def _restore(self) -> None:
-        if self._alone:
-            restore_file(self._first / self._copy.name, self._copy)
-        else:
-            restore(self._first, self._root, self._path if self._box else self._path.resolve(), self._root)
+            if self._alone:
+                restore_file(self._first / self._copy.name, self._copy)
+            else:
+                restore(self._first, self._root, self._path if self._box else self._path.resolve(), self._root)
 
     def read(self, most: int) -> StoreReading:
         """Return the digest of its content, and the paths that differ from the first state, at most `most`."""
@@ -142,7 +128,7 @@ class FolderStore(PathStore):
             return self._times if self._watch else None
 
     def remove(self) -> None:
-        """Remove the copy, or restore what the owner named. This can be called again."""
+        """Remove the copy. This can be called again."""
         self._end_watch()
         super().remove()
 
@@ -237,13 +223,17 @@ class FolderStore(PathStore):
         if objects is None:
             os.lseek(file, 0, os.SEEK_SET)
             return None
-        objects = without(objects, lambda place: self._ignores(f"{path.name}{place}"))
-        digest = self._encoding.digest(repr(sorted(objects.items())).encode("utf-8", "surrogatepass"))
-        self._objects[digest] = objects
+        read = without(objects, lambda place: self._ignores(f"{path.name}{place}"))
+        digest = self._encoding.digest(repr(sorted(read.items())).encode("utf-8", "surrogatepass"))
+        self._objects[digest] = read
+        if len(read) < len(objects):
+            self._partly.add(digest)
         return _AS_OBJECTS, digest
 
     def _differences(self, path: str, old: _Entry | None, new: _Entry | None) -> Iterator[RowDifference]:
         before, after = (self._objects.get(entry.content) if entry else None for entry in (old, new))
+        if old is None and new and new.content not in self._partly:  # its name can be another in each run
+            after = None
         if (before is None and after is None) or (before is None and old) or (after is None and new):
             yield self._difference(path, old, new)
             return
@@ -252,7 +242,9 @@ class FolderStore(PathStore):
             yield self._difference(path, old, new)
         for place in sorted(place for place in {*before, *after} if before.get(place) != after.get(place)):
             rows = [None if (item := objects.get(place)) is None else self._row_of(item) for objects in (before, after)]
-            yield RowDifference(self.name, printable(path), printable(place), *rows)
+            of_list = IN_LIST.fullmatch(place)
+            table = f"{path}{of_list[1].rstrip('/')}" if of_list else path
+            yield RowDifference(self.name, printable(table), printable(place), *rows)
 
     def _row_of(self, members: Mapping[str, object]) -> dict[str, Cell]:
         return self._encoding.row(list(members), list(members.values()))
@@ -448,10 +440,10 @@ def _opened(path: Path) -> Iterator[int]:
 
 def _of(store: StoreSettings, folder: Path, encoding: Encoding) -> FolderStore:
     where, ignores = expanded_path(store.where), Ignored(store.ignore)
-    return FolderStore(store.name, where, folder, encoding, store.variables, store.in_place, ignores)
+    return FolderStore(store.name, where, folder, encoding, store.variables, ignores)
 
 
 KINDS = (
-    StoreKind("folder", _of, frozenset(("ignore", "in_place")), must_be="folder"),
+    StoreKind("folder", _of, frozenset(("ignore",)), must_be="folder"),
     StoreKind("file", _of, frozenset(("ignore",)), must_be="file"),
 )

@@ -24,16 +24,16 @@ class StoreSettings:
 
     where      a path, or an address such as the DSN of a PostgreSQL database
     variables  variables that hand the copy over; `{store}` in a value is the copy's path or address
-    in_place   work on the owner's own store, after a backup whose restore was tested
     ignore     what no witness reads (`bench.probe.run.witness.ignored`)
+    is_door    whether the agent's own transactions are calls, which pass the gateway
     """
 
     name: str
     kind: str
     where: str
     variables: Mapping[str, str] = field(default_factory=dict)
-    in_place: bool = False
     ignore: tuple[str, ...] = ()
+    is_door: bool = False
 
 
 def _host_in(address: str, environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -58,7 +58,7 @@ class StoreKind(Part):
     """A kind of store; its name is the key that gives the place of such a store.
 
     make       returns the copy of a store, of which nothing is made yet; its folder is for copies that are files
-    takes      what an owner can say of it besides its place: `ignore`, `in_place`
+    takes      what an owner can say of it besides its place: `door`, `ignore`
     is_address whether its place is an address. The secrets in an address are blotted, it is in no output, `$NAME` stands in it
                for a variable, and its host has to be this machine or be allowed
     must_be    what has to be at its path before a probe
@@ -76,7 +76,7 @@ class StoreKind(Part):
     takes_sql: bool = False
 
     def __post_init__(self) -> None:
-        self.refuse_unknown("takes", self.takes, ("ignore", "in_place"))
+        self.refuse_unknown("takes", self.takes, ("door", "ignore"))
 
 
 STORE_KINDS = Registry("kind of store", StoreKind, plural="stores")

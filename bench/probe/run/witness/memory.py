@@ -31,13 +31,10 @@ class MemoryStore(PathStore):
     def reset(self) -> None:
         """Bring the copy back to its first state."""
         with self._one_line("cannot be reset"):
-            self._restore()
-
-    def _restore(self) -> None:
-        if self._box:
-            restore_with_journals(self._first, self._copy)
-            return
-        restore(self._first, self._copy.parent, self._first, self._copy.parent)
+            if self._box:
+                restore_with_journals(self._first, self._copy)
+            else:
+                restore(self._first, self._copy.parent, self._first, self._copy.parent)
 
     def read(self, most: int) -> StoreReading:
         """Return a reading in which nothing differs, whatever the agent keeps."""

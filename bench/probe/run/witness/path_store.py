@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 
 from bench.common.errors import ConfigError, one_line
 from bench.probe.run.witness.originals import OwnersStore
-from bench.probe.run.witness.place import Place, PlaceNote, claimed_place, remove_tree, unrestored
+from bench.probe.run.witness.place import Place, PlaceNote, remove_tree, unrestored
 from bench.probe.run.witness.rows import printable
 from bench.record.probe.rows import StoreReading
 
@@ -41,22 +41,21 @@ class PathStore(ABC):
         path: Where it is, as the owner wrote it.
         folder: Where the copy is made.
         variables: Variables that hand the copy over; `{store}` in a value is its path.
-        in_place: Work on the owner's own, after a backup whose restore was tested.
     """
 
     kind: str
 
-    def __init__(self, name: str, path: Path, folder: Path, variables: Mapping[str, str], in_place: bool = False) -> None:
+    def __init__(self, name: str, path: Path, folder: Path, variables: Mapping[str, str]) -> None:
         self.name, self._path, self._parent = name, path, folder
-        self._variables, self._in_place = variables, in_place
+        self._variables = variables
         self._place: Place | None = None
         self._original: OwnersStore | None = None
         self._is_kept = False
         self._box: Literal["", "outside", "inside"] = ""
 
     def use_box(self) -> None:
-        """Have the copy stand at the owner's path, in a box. Call it before `make`; a store in a box is never used in place."""
-        self._box, self._in_place = "outside", False
+        """Have the copy stand at the owner's path, in a box. Call it before `make`."""
+        self._box = "outside"
         self._path = self._path.resolve()
 
     def enter_box(self) -> None:
@@ -74,7 +73,7 @@ class PathStore(ABC):
     @property
     def place(self) -> Path:
         """Where the agent finds it."""
-        return self._path.resolve() if self._in_place else self._path if self._box else self._copy
+        return self._path if self._box else self._copy
 
     @property
     def kept(self) -> Path:
@@ -83,7 +82,7 @@ class PathStore(ABC):
 
     @property
     def replaces(self) -> Mapping[str, str]:
-        if self._in_place or self._box:
+        if self._box:
             return {}
         return {str(path): str(self._copy) for path in (self._path, self._path.absolute(), self._path.resolve())}
 
@@ -92,18 +91,17 @@ class PathStore(ABC):
         return {variable: text.replace("{store}", str(self.place)) for variable, text in self._variables.items()}
 
     def make(self) -> None:
-        """Make the copy, and the state to which it is reset. In place: make the backup, and test that it can be restored."""
+        """Make the copy, and the state to which it is reset."""
         with self._one_line("cannot be copied"):
             path = self._path.resolve()
             self._check(path)
             self._original = OwnersStore(self.kind, path)
-            if place := "" if self._in_place else unrestored(str(path), self._original.content):
+            if place := unrestored(str(path), self._original.content):
                 raise ConfigError(
                     f"store {self.name!r}: {self._path} has changed since a probe copied it; restore it by "
                     f"`bench probe --clean`, or remove the backup, {printable(place)}"
                 )
-            note = PlaceNote(self.kind, str(path), self._in_place)
-            self._place = claimed_place(note) if self._in_place else Place(self._parent, self.name, note)
+            self._place = Place(self._parent, self.name, PlaceNote(self.kind, str(path)))
             try:
                 self._begin(path)
                 if self._original.has_changed():
@@ -131,12 +129,9 @@ class PathStore(ABC):
         return lambda: reading
 
     def remove(self) -> None:
-        """Remove the copy, or restore what the owner named. This can be called again."""
+        """Remove the copy. This can be called again."""
         if self._place is None:
             return
-        if self._in_place:
-            with self._one_line(f"cannot be restored; its backup is {self._first}"):
-                self._restore()
         if self._is_kept:
             remove_tree(self._made.folder / "copy")
             self._place.leave()
@@ -145,9 +140,9 @@ class PathStore(ABC):
         self._place = None
 
     def has_changed(self, *, surely: bool = False) -> bool:
-        """Return whether the owner's file or folder is not as it was when it was copied; False if it is used in place."""
+        """Return whether the owner's file or folder is not as it was when it was copied."""
         del surely  # the stamps of files are exact
-        if self._place is None or self._original is None or self._in_place:
+        if self._place is None or self._original is None:
             return False
         return self._original.has_changed()
 
@@ -164,10 +159,6 @@ class PathStore(ABC):
     def _begin(self, path: Path) -> None:
         """Make the first state, and the copy."""
 
-    @abstractmethod
-    def _restore(self) -> None:
-        """Bring the content at `_copy` back to the first state."""
-
     @property
     def _copy(self) -> Path:
         """The path that replaces the owner's path."""
@@ -175,8 +166,7 @@ class PathStore(ABC):
             raise RuntimeError("the copy is in the box")
         if self._box:
             return self._path
-        path = self._path.resolve()
-        return path if self._in_place else self._made.folder / "copy" / path.name
+        return self._made.folder / "copy" / self._path.resolve().name
 
     @property
     def _first(self) -> Path:
@@ -187,9 +177,6 @@ class PathStore(ABC):
         if self._place is None:
             raise RuntimeError("the store has no copy: make() comes first")
         return self._place
-
-    def _differed(self) -> ConfigError:
-        return ConfigError(f"store {self.name!r}: its backup was restored for a test and differed; nothing was changed")
 
     @contextmanager
     def _one_line(self, what: str) -> Iterator[None]:

@@ -18,11 +18,9 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from bench.common.digests import digest_of
 from bench.common.errors import ConfigError
 from bench.common.files import content_of, write_whole
 from bench.common.paths import state_folder
-from bench.probe.run.witness.rows import printable
 
 PREFIX = "recovery-bench-probe-"
 _NAME = re.compile(rf"{PREFIX}(?:[\w-]{{0,40}}-)?([0-9]{{1,10}})-[0-9a-f]{{12}}")
@@ -36,14 +34,12 @@ class PlaceNote:
     """What the state folder says of something that a probe made.
 
     kind, store  the kind and the path of the owner's store of which it holds a copy; "" without one
-    in_place     whether the probe works on the store itself
     content      the digest of what the store held, once there is a backup from which it can be restored
     place        the folder, or the name of a database
     """
 
     kind: str = ""
     store: str = ""
-    in_place: bool = False
     content: str = ""
     place: str = ""
 
@@ -156,28 +152,6 @@ def unrestored(store: str, content: str) -> str:
         if differs and is_orphan(Path(note.place)) and Path(note.place, "first").exists():
             return note.place
     return ""
-
-
-def claimed_place(note: PlaceNote) -> Place:
-    """Return a place beside a store that is worked on in place, if no other probe has one there.
-
-    Raises:
-        ConfigError: Another probe works on the store, or was killed and left it to be restored.
-        OSError: The place cannot be made.
-    """
-    parent, store = Path(note.store).parent, digest_of(note.store)[:10]
-    place = Place(parent, store, note)
-    noted = {other.place for other in notes()}
-    for folder in sorted(parent.glob(f"{PREFIX}{store}-*")):
-        if folder != place.folder and maker_of(folder.name) and folder.is_dir() and not folder.is_symlink():
-            place.remove()
-            why = f"{folder.name} lies beside it, which is no probe's of yours; look at it, and move it away"
-            if not is_orphan(folder):
-                why = "another probe works on it"
-            elif str(folder) in noted:
-                why = "a probe of it was killed; restore it by `bench probe --clean`"
-            raise ConfigError(f"{printable(note.store)}: {why}")
-    return place
 
 
 def is_orphan(folder: Path) -> bool:

@@ -44,10 +44,9 @@ class SqliteStore(PathStore):
         folder: Path,
         encoding: Encoding,
         variables: Mapping[str, str],
-        in_place: bool = False,
         ignores: Ignored = NOTHING,
     ) -> None:
-        super().__init__(name, path, folder, variables, in_place)
+        super().__init__(name, path, folder, variables)
         self._encoding, self._ignores = encoding, ignores
         self._totals: dict[str, int] = {}
         self._pages: dict[int, str] = {}
@@ -65,28 +64,14 @@ class SqliteStore(PathStore):
         self._totals = self._totals_of(self._first)
         with closing(opened_database(self._first, "ro", immutable=True)) as first:
             self._pages = pages_of(first)
-        if self._box:
-            return
-        if not self._in_place:
+        if not self._box:
             self._copy.parent.mkdir()
             self.reset()
-            return
-        scratch = self._made.folder / "scratch.db"
-        restore(self._first, scratch)
-        if self._totals_of(scratch) != self._totals:
-            raise self._differed()
-        scratch.unlink()
 
     def reset(self) -> None:
         """Bring the copy back to its first state."""
         with self._one_line("cannot be reset"):
-            if self._in_place:
-                self._restore()
-            else:
-                _replace(self._first, self._copy)
-
-    def _restore(self) -> None:
-        restore(self._first, self._copy)
+            _replace(self._first, self._copy)
 
     def read(self, most: int) -> StoreReading:
         """Return the digest of its content, and the rows that differ from the first state, at most `most`."""
@@ -248,7 +233,7 @@ def _back_up(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
 
 def _of(store: StoreSettings, folder: Path, encoding: Encoding) -> SqliteStore:
     where, ignores = expanded_path(store.where), Ignored(store.ignore)
-    return SqliteStore(store.name, where, folder, encoding, store.variables, store.in_place, ignores)
+    return SqliteStore(store.name, where, folder, encoding, store.variables, ignores)
 
 
-KIND = StoreKind("sqlite", _of, frozenset(("ignore", "in_place")), must_be="file", takes_sql=True)
+KIND = StoreKind("sqlite", _of, frozenset(("ignore",)), must_be="file", takes_sql=True)

@@ -41,6 +41,7 @@ class Stores:
         most: The most differing rows that a reading holds.
 
     is_boxed    whether copies of files and folders stand at the paths of the owner's, in a box
+    beside      paths that are no stores, of which the box has copies too
     """
 
     def __init__(self, stores: Sequence[StoreCopy], settle: float, encoding: Encoding, most: int = MOST) -> None:
@@ -49,6 +50,7 @@ class Stores:
         """The stores that were found changed."""
         self._stores, self.settle, self._encoding, self._most = tuple(stores), settle, encoding, most
         self.is_boxed = False
+        self.beside: Sequence[Path] = ()
         self._box: StoresBox | None = None
         self._last = dict[str, tuple[Hashable, StoreReading]]()
         """The last reading of each store, with the stamp that the store had before it."""
@@ -112,13 +114,12 @@ class Stores:
         return [(store.place, store.kept) for store in self._stores if isinstance(store, PathStore)]
 
     @property
-    def databases(self) -> Mapping[DatabaseServer, Mapping[str, str]]:
-        """Each server that has copies, with the names of the owner's databases -> the names of the copies."""
-        servers = dict[DatabaseServer, dict[str, str]]()
+    def databases(self) -> Mapping[DatabaseServer, Sequence[OnServer]]:
+        """Each server that has copies, with these."""
+        servers = dict[DatabaseServer, list[OnServer]]()
         for store in self._stores:
             if isinstance(store, OnServer):
-                server, names = store.server_and_names()
-                servers.setdefault(server, {}).update([names])
+                servers.setdefault(store.server_and_names()[0], []).append(store)
         return servers
 
     @property
@@ -268,11 +269,11 @@ class Stores:
             raise OriginalChanged("; ".join(lines))
 
     async def remove(self) -> None:
-        """Remove each copy, and restore what was worked on in place. This can be called again.
+        """Remove each copy. This can be called again.
 
         Raises:
             OriginalChanged: A store has changed since the last look at it.
-            ConfigError: A store could not be removed or restored. The others were.
+            ConfigError: A copy could not be removed. The others were.
         """
         failures, changed = list[str](), ""
         try:
@@ -305,7 +306,7 @@ async def _in_thread(work: Callable[..., Result], *arguments: object) -> Result:
 class Orphan:
     """Something that a probe left, and noted: a folder, or a database of the server at `address`.
 
-    restores   whether the owner's store is restored from it first: it was used in place, or is not as it was when it was copied
+    restores   whether the owner's store is restored from it first: it is not as it was when it was copied
     """
 
     note: PlaceNote
@@ -317,13 +318,10 @@ class Orphan:
         """What is done with it, in words."""
         if self.address:
             return f"drop the database {self.note.place}"
-        removes = f"remove {printable(self.note.place)}"
         if not self.restores:
-            return removes
+            return f"remove {printable(self.note.place)}"
         made = datetime.fromtimestamp(Path(self.note.place, "first").stat().st_ctime).isoformat(" ", "minutes")
         restores = f"restore {printable(self.note.store)} from the backup of {made} in {printable(self.note.place)}"
-        if self.note.in_place:
-            return f"{restores}, since it was used in place, and {removes}"
         return f"{restores}, since a probe or another program changed it; what it holds now is kept there"
 
 
@@ -343,7 +341,7 @@ def orphans(settings: Iterable[StoreSettings]) -> Iterator[Orphan]:
         if note.kind in STORE_KINDS and STORE_KINDS[note.kind].is_address:
             databases[note.kind, note.place] = note
         elif (not note.store or (note.kind, note.store) in named) and is_orphan(Path(note.place)):
-            yield Orphan(note, bool(note.content) and (note.in_place or _differs(note)))
+            yield Orphan(note, bool(note.content) and _differs(note))
     for kind, address in dict.fromkeys((store.kind, store.where) for store in settings) if databases else ():
         for name, copy in leftovers.names(address) if (leftovers := STORE_KINDS[kind].leftovers) else ():
             if (kind, copy) in databases:
@@ -374,12 +372,8 @@ def clean(orphan: Orphan) -> str:
             remove_noted(note)
             return f"removed {printable(note.place)}"
         store, aside = Path(note.store), Path(note.place, "replaced")
-        if not note.in_place:
-            copy_with_journals(store, aside)
+        copy_with_journals(store, aside)
         _restore(note.kind, Path(note.place, "first"), store)
-        if note.in_place:
-            remove_noted(note)
-            return f"restored {printable(note.store)}, and removed {printable(note.place)}"
         forget(note.place)
     except (OSError, sqlite3.Error) as error:
         raise ConfigError(f"{printable(note.place)} cannot be restored or removed: {one_line(str(error), 300)}") from error

@@ -4,6 +4,7 @@ the counters of an interface, and by who answered."""
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import socket
@@ -14,11 +15,15 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from gates import ScriptedGate
 
 from bench.common.errors import ConfigError
 from bench.probe.run.box.closed_network import ClosedNetwork, ReachedPlace, relay_to
 from bench.probe.run.box.names import NameTable
-from bench.probe.run.gateway.database import DatabaseRelay
+from bench.probe.run.gateway.database import DatabaseDoor
+from bench.probe.run.gateway.http import Desk
+from bench.probe.run.witness.postgres import PostgresStore
+from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.store import DatabaseServer
 from bench.wire.processes.agent_process import Ended
 from tests.probe.run.box.boxed import Boxed
@@ -226,9 +231,15 @@ def test_a_database_is_asked_at_its_own_host_and_port_and_the_copy_answers(boxed
 
     with psycopg.connect(f"{server} dbname=postgres", autocommit=True) as session:
         session.execute('CREATE DATABASE "closed_network_copy"')
-    relay = DatabaseRelay(
-        DatabaseServer(server.split(maxsplit=1)[0].removeprefix("host="), 5432), {"shop": "closed_network_copy"}
-    )
+        listening = DatabaseServer(session.info.host, session.info.port)
+
+    class Copy(PostgresStore):
+        def server_and_names(self) -> tuple[DatabaseServer, tuple[str, str]]:
+            return listening, ("shop", "closed_network_copy")
+
+    numbers, gate = itertools.count(1), ScriptedGate()
+    stores = [Copy("shop", "dbname=shop", Encoding(frozenset(), b""), {})]
+    door = DatabaseDoor(listening, stores, Desk(lambda: gate, lambda: next(numbers), lambda: 1))
     code = """
 import psycopg
 print(psycopg.connect("postgresql://tester@db.example/shop").execute("SELECT current_database()").fetchone()[0])
@@ -239,7 +250,7 @@ except psycopg.OperationalError as error:
 """
 
     async def work(network: ClosedNetwork) -> None:
-        await network.lead("db.example", 5432, relay.serve, "postgres")
+        await network.lead("db.example", 5432, door.serve, "postgres")
         assert await printed(boxed, code) == ["closed_network_copy", "True"]
 
     in_network(boxed, work)

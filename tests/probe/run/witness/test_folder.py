@@ -18,7 +18,7 @@ from bench.record.probe.rows import RowDifference
 class Fixture:
     """A folder and its store."""
 
-    def __init__(self, folder: Path, in_place: bool = False) -> None:
+    def __init__(self, folder: Path) -> None:
         self.source, self.copies = folder / "owner" / "ordner ä 文", folder / "copies"
         (self.source / "sub" / "empty").mkdir(parents=True)
         (self.source / "a.txt").write_text("first\n")
@@ -28,7 +28,7 @@ class Fixture:
         (self.source / "run").chmod(0o750)
         (self.source / "near").symlink_to("sub/ключ.bin")
         (self.source / "whole").symlink_to(self.source.absolute() / "a.txt")
-        self.store = FolderStore("files", self.source, self.copies, Encoding(), {"ROOT": "{store}"}, in_place)
+        self.store = FolderStore("files", self.source, self.copies, Encoding(), {"ROOT": "{store}"})
 
     @property
     def copy(self) -> Path:
@@ -149,26 +149,12 @@ def test_a_folder_that_would_hold_its_own_copy_is_refused(tmp_path: Path) -> Non
         store.make()
 
 
-@pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("leads", ["../elsewhere", "../away.txt", "../away", "sub/../../away.txt"])
-def test_a_link_that_leads_out_of_a_folder_is_refused_by_its_name(tmp_path: Path, leads: str, in_place: bool) -> None:
-    fixture = Fixture(tmp_path, in_place)
+def test_a_link_that_leads_out_of_a_folder_is_refused_by_its_name(tmp_path: Path, leads: str) -> None:
+    fixture = Fixture(tmp_path)
     (tmp_path / "owner" / "away").mkdir()
     (tmp_path / "owner" / "away.txt").touch()
     (fixture.source / "sub" / "far").symlink_to(Path("..") / leads)
     with pytest.raises(ConfigError, match=rf"the link .*sub/far leads out of it, to {tmp_path}/owner/\S+, which is not copied"):
         fixture.store.make()
     assert not fixture.copies.exists() or not any(fixture.copies.iterdir())
-
-
-def test_in_place_the_owners_folder_is_as_it_was_in_the_end(tmp_path: Path) -> None:
-    fixture = Fixture(tmp_path, in_place=True)
-    owners = seen(fixture.source)
-    fixture.store.make()
-    assert fixture.copy == fixture.source
-    (fixture.source / "a.txt").write_text("worked on")
-    (fixture.source / "near").unlink()
-    assert list(fixture.rows()) == ["a.txt", "near"]
-    fixture.store.remove()
-    assert seen(fixture.source) == owners
-    assert [path.name for path in fixture.source.parent.iterdir()] == [fixture.source.name]

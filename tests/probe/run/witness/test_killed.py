@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 import signal
 import sqlite3
 import subprocess
@@ -13,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.common.errors import ConfigError
 from bench.probe.run.witness.kinds import StoreSettings
-from bench.probe.run.witness.place import Place, PlaceNote, claimed_place
-from bench.probe.run.witness.stores import Stores, clean, orphans
+from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.stores import clean, orphans
 
 WORKER = """
 import asyncio, os, resource, signal, sqlite3, sys
@@ -24,7 +21,7 @@ from pathlib import Path
 from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.stores import Stores
 
-kind, copies, place, last, *works = sys.argv[1:]
+kind, copies, last, *works = sys.argv[1:]
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "os.symlink", "os.utime", "sqlite3.connect"}
 
 def begin(step):
@@ -41,11 +38,11 @@ def begin(step):
     sys.addaudithook(count)
 
 async def work(where, step):
-    stores = Stores.of([StoreSettings("s", kind, where, in_place=place == "in place")], Path(copies), 0)
+    stores = Stores.of([StoreSettings("s", kind, where)], Path(copies), 0)
     if last == "make":
         begin(step)
     await stores.make()
-    target = Path(where) if place == "in place" else Path(stores.replaces[where])
+    target = Path(stores.replaces[where])
     if kind == "sqlite":
         database = sqlite3.connect(target)
         database.executescript("DELETE FROM t WHERE k > 900; UPDATE t SET a = 'agent'; CREATE TABLE more (x)")
@@ -94,9 +91,9 @@ def content_of(kind: str, path: Path) -> object:
     return {str(item.relative_to(path)): (item.is_file() and item.read_text(), item.stat().st_mode) for item in path.rglob("*")}
 
 
-def run(kind: str, copies: Path, place: str, last: str, works: list[tuple[Path, int]]) -> list[int]:
+def run(kind: str, copies: Path, last: str, works: list[tuple[Path, int]]) -> list[int]:
     """Return, of each store that is worked on in a process that dies at a step, how the process ended."""
-    words = [sys.executable, "-c", WORKER, kind, str(copies), place, last, *(str(word) for work in works for word in work)]
+    words = [sys.executable, "-c", WORKER, kind, str(copies), last, *(str(word) for work in works for word in work)]
     ended = subprocess.run(words, capture_output=True, text=True, check=False)
     assert not ended.returncode, ended.stderr
     return [int(line) for line in ended.stdout.split()]
@@ -104,36 +101,24 @@ def run(kind: str, copies: Path, place: str, last: str, works: list[tuple[Path, 
 
 @pytest.mark.parametrize("last", ["make", "reset", "remove"])
 @pytest.mark.parametrize("kind", ["sqlite", "folder"])
-def test_in_place_the_owners_data_are_restored_after_a_kill_at_each_step(kind: str, last: str, tmp_path: Path) -> None:
-    steps, ended = run(kind, tmp_path / "copies", "in place", last, [(owners_store(kind, tmp_path / "whole"), 0)])
-    assert (steps >= 3, ended) == (True, 0)
-    works = [(owners_store(kind, tmp_path / str(step)), step) for step in (-1, *range(1, steps + 1))]
-    expected, orphaned = content_of(kind, works[0][0]), 0
-    assert {*run(kind, tmp_path / "copies", "in place", last, works)} == {-signal.SIGKILL, -signal.SIGXFSZ}
-    for path, step in works:
-        left = list(orphans([StoreSettings("s", kind, str(path), in_place=True)]))
-        assert len(left) == 1 or last == "make", step
-        orphaned += len(left)
-        for orphan in left:
-            assert orphan.note.store == str(path) and (orphan.restores or last != "reset")
-            clean(orphan)
-        assert content_of(kind, path) == expected, step
-        assert [item.name for item in path.parent.iterdir()] == ["store"], step
-    assert orphaned >= len(works) / 2
-
-
-@pytest.mark.parametrize("kind", ["sqlite", "folder"])
-def test_a_killed_probe_of_copies_leaves_the_owners_data_and_an_orphan(kind: str, tmp_path: Path) -> None:
-    path = owners_store(kind, tmp_path / "owner")
+def test_a_kill_at_any_step_leaves_the_owners_data_and_what_the_next_command_removes(
+    kind: str, last: str, tmp_path: Path
+) -> None:
+    path, copies = owners_store(kind, tmp_path / "owner"), tmp_path / "copies"
     expected = content_of(kind, path)
-    assert run(kind, tmp_path / "copies", "copy", "reset", [(path, 2)]) == [-signal.SIGKILL]
-    assert content_of(kind, path) == expected
+    steps, ended = run(kind, copies, last, [(path, 0)])
+    assert (steps >= 3, ended) == (True, 0)
+    works = [(path, step) for step in (-1, *range(1, steps + 1))]
+    killed = run(kind, copies, last, works).count(-signal.SIGKILL)
+    assert killed >= steps - 1  # names differ from time to time, and with them the number of steps
+    assert content_of(kind, path) == expected and [item.name for item in path.parent.iterdir()] == ["store"]
     assert not list(orphans([StoreSettings("s", kind, str(tmp_path / "other"))]))
-    (orphan,) = orphans([StoreSettings("s", kind, str(path))])
-    assert Path(orphan.note.place).name.startswith("recovery-bench-probe-s-") and not orphan.restores
-    clean(orphan)
-    assert not any((tmp_path / "copies").iterdir())
-    assert content_of(kind, path) == expected
+    left = list(orphans([StoreSettings("s", kind, str(path))]))
+    assert len(left) >= killed / 2
+    for orphan in left:
+        assert Path(orphan.note.place).name.startswith("recovery-bench-probe-s-") and not orphan.restores
+        clean(orphan)
+    assert content_of(kind, path) == expected and not any(copies.iterdir())
 
 
 def test_what_is_held_or_was_not_noted_by_a_probe_of_this_user_is_no_orphan(tmp_path: Path) -> None:
@@ -144,7 +129,7 @@ def test_what_is_held_or_was_not_noted_by_a_probe_of_this_user_is_no_orphan(tmp_
         planted.mkdir()
         (planted / "restores").write_text(f"sqlite\n{store}")
         (planted / "first").write_text(f"planted {number}")
-    assert not list(orphans([StoreSettings("s", "sqlite", str(store), in_place=True)]))
+    assert not list(orphans([StoreSettings("s", "sqlite", str(store))]))
     note = next(iter((tmp_path / "state" / "recovery-bench" / "probe").iterdir()))
     written = note.read_text().replace(note.name, "recovery-bench-probe-s-4194305-0123456789ab")
     writable = note.with_name("recovery-bench-probe-s-4194305-0123456789ab")
@@ -155,45 +140,11 @@ def test_what_is_held_or_was_not_noted_by_a_probe_of_this_user_is_no_orphan(tmp_
     held.remove()
 
 
-def test_a_folder_beside_a_store_that_no_probe_noted_is_named_and_left_alone(tmp_path: Path) -> None:
-    store = owners_store("sqlite", tmp_path / "owner")
-    place = claimed_place(PlaceNote("sqlite", str(store), in_place=True))
-    planted = place.folder.with_name(place.folder.name.replace(str(os.getpid()), "4194305"))
-    place.remove()
-    planted.mkdir()
-    with pytest.raises(ConfigError, match=r"lies beside it, which is no probe's of yours; look at it, and move it away"):
-        claimed_place(PlaceNote("sqlite", str(store), in_place=True))
-    assert planted.is_dir() and not place.folder.exists()
-
-
 @pytest.fixture(autouse=True)
 def _own_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the probes of a test note is noted for this test alone."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "state" / "recovery-bench" / "probe").mkdir(parents=True)  # the first probe makes it, in steps of its own
-
-
-@pytest.mark.parametrize("kind", ["sqlite", "folder"])
-def test_two_probes_never_work_on_one_store_in_place(kind: str, tmp_path: Path) -> None:
-    path = owners_store(kind, tmp_path / "owner")
-    expected = content_of(kind, path)
-    first, second = (Stores.of([StoreSettings(name, kind, str(path), in_place=True)], tmp_path / "copies", 0) for name in "ab")
-    asyncio.run(first.make())
-    with pytest.raises(ConfigError, match="another probe works on it"):
-        asyncio.run(second.make())
-    asyncio.run(first.remove())
-    asyncio.run(second.make())
-    asyncio.run(second.remove())
-    assert content_of(kind, path) == expected
-
-
-@pytest.mark.parametrize("kind", ["sqlite", "folder"])
-def test_a_store_that_a_killed_probe_left_is_refused_until_it_is_restored(kind: str, tmp_path: Path) -> None:
-    path = owners_store(kind, tmp_path / "owner")
-    assert run(kind, tmp_path / "copies", "in place", "reset", [(path, 1)]) == [-signal.SIGKILL]
-    store = Stores.of([StoreSettings("s", kind, str(path), in_place=True)], tmp_path / "copies", 0)
-    with pytest.raises(ConfigError, match=r"a probe of it was killed; restore it by `bench probe --clean`"):
-        asyncio.run(store.make())
 
 
 FULL = """
@@ -203,8 +154,8 @@ from bench.common.errors import ConfigError
 from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.stores import Stores
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-kind, where, copies, place = sys.argv[1:]
-stores = Stores.of([StoreSettings("s", kind, where, in_place=place == "in place")], Path(copies), 0)
+kind, where, copies = sys.argv[1:]
+stores = Stores.of([StoreSettings("s", kind, where)], Path(copies), 0)
 resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
 try:
     asyncio.run(stores.make())
@@ -213,12 +164,11 @@ except ConfigError as error:
 """
 
 
-@pytest.mark.parametrize("place", ["in place", "copy"])
 @pytest.mark.parametrize("kind", ["sqlite", "folder"])
-def test_a_full_disk_is_one_line_and_leaves_nothing(kind: str, place: str, tmp_path: Path) -> None:
+def test_a_full_disk_is_one_line_and_leaves_nothing(kind: str, tmp_path: Path) -> None:
     path = owners_store(kind, tmp_path / "owner")
     expected = content_of(kind, path)
-    words = [sys.executable, "-c", FULL, kind, str(path), str(tmp_path / "copies"), place]
+    words = [sys.executable, "-c", FULL, kind, str(path), str(tmp_path / "copies")]
     ended = subprocess.run(words, capture_output=True, text=True, check=False)
     assert ended.stdout.startswith("store 's': "), ended.stderr
     assert ended.stdout.count("\n") == 1

@@ -154,7 +154,7 @@ def test_a_password_in_the_address_of_a_strangers_kind_is_in_no_output(
     ("line", "why"),
     [
         ('redis = "redis://far.example:6379/0"', "far.example, not on this machine"),
-        ('redis = "redis://127.0.0.1:1/0"\nin_place = true', "a store of kind redis takes name, variable only"),
+        ('redis = "redis://127.0.0.1:1/0"\nignore = ["x"]', "a store of kind redis takes name, variable only"),
         ('redis = "redis://127.0.0.1:1/0"\nfolder = "."', "a store is one of"),
         ('rediss = "x"', "no witness reads rediss"),
     ],

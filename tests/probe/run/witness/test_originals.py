@@ -218,7 +218,7 @@ def test_a_state_folder_that_cannot_be_written_is_one_line(tmp_path: Path, monke
     assert not any((tmp_path / "copies").iterdir())
 
 
-def test_what_the_probe_writes_into_a_folder_that_is_a_store_is_no_change_and_never_reset(
+def test_what_the_probe_writes_into_a_folder_that_is_a_store_is_no_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = made("folder", tmp_path)
@@ -230,7 +230,4 @@ def test_what_the_probe_writes_into_a_folder_that_is_a_store_is_no_change_and_ne
     assert not original.has_changed()
     (path / "reports.txt").touch()
     assert original.has_changed()
-    in_place = Stores.of([StoreSettings("s", "folder", str(path), in_place=True)], tmp_path / "copies", 0.01)
-    with pytest.raises(ConfigError, match="the probe writes its results there, so it cannot be used in place"):
-        asyncio.run(in_place.make())
     assert (path / "results" / "agent-probe" / "trials.jsonl").exists()

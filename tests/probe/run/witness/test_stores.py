@@ -21,14 +21,14 @@ from bench.record.probe.rows import StoreReading
 SETTLE = 0.01
 
 
-def settings(folder: Path, in_place: bool = False) -> list[StoreSettings]:
+def settings(folder: Path) -> list[StoreSettings]:
     (folder / "files").mkdir(exist_ok=True)
     (folder / "files" / "a").write_text("a")
     with closing(sqlite3.connect(folder / "shop.db")) as database:
         database.executescript("CREATE TABLE IF NOT EXISTS t (id INTEGER PRIMARY KEY, v); INSERT INTO t (v) VALUES (1)")
     return [
-        StoreSettings("shop", "sqlite", str(folder / "shop.db"), {"DB": "sqlite:///{store}"}, in_place),
-        StoreSettings("files", "folder", str(folder / "files"), {"FILES": "{store}"}, in_place),
+        StoreSettings("shop", "sqlite", str(folder / "shop.db"), {"DB": "sqlite:///{store}"}),
+        StoreSettings("files", "folder", str(folder / "files"), {"FILES": "{store}"}),
     ]
 
 
