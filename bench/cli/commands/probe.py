@@ -201,8 +201,6 @@ def _watched(draft: AgentDraft, yes: bool, unboxed: bool) -> tuple[WatchedRun | 
 
     if not draft.command or unboxed:
         return None, "no box was asked for" if unboxed else "no command is known; give it: bench probe --init -- COMMAND"
-    if yes and draft.far:
-        return None, f"{draft.far}, and --yes starts nothing that acts there"
     out.print("\n".join(map(escape_line, draft.plan)))
     if not yes and not sys.stdin.isatty():
         return None, "nobody could be asked; --yes watches one unasked"
@@ -211,6 +209,8 @@ def _watched(draft: AgentDraft, yes: bool, unboxed: bool) -> tuple[WatchedRun | 
     subject, databases = draft.watched(unasked=yes)
     secrets = Secrets.of(subject, os.environ, draft.servers.values())
     try:
+        if yes and (far := draft.far):
+            return None, f"{far}, and --yes starts nothing that acts there"
         return loop.run(watch(subject, databases, draft.beside, secrets)), ""
     except ConfigError as error:
         return None, secrets.blot(str(error))
