@@ -345,6 +345,11 @@ def test_our_own_architectures_have_a_digest_each_that_does_not_follow_the_packa
     assert {len(digest) for digest in digests} == {20}
 
 
+def test_our_code_that_a_part_imports_by_a_former_path_is_followed_as_by_the_present_one() -> None:
+    used = our_codebase().of("bench.architectures.autogen")
+    assert used == our_codebase().of("bench.run.architectures.autogen") != ""
+
+
 # -- the current folder ------------------------------------------------------------------------------------------------
 
 
