@@ -197,7 +197,7 @@ def browser(session: nox.Session) -> None:
     """The report's page, and what a page can do to `bench serve`, in a headless Chromium (Debian: chromium): minutes."""
     install(session, "tests", "browser")
     pages = ("tests/read/report/test_page_in_browser.py", "tests/read/overview/test_runs_in_browser.py")
-    driven = (*pages, "tests/run/serve/test_web_page_in_browser.py")
+    driven = (*pages, "tests/run/serve/test_web_page_in_browser.py", "tests/probe/read/test_page_of_probe_in_browser.py")
     session.run("pytest", "-n", "0", "-m", "slow or not slow", *driven, *session.posargs)
 
 

@@ -232,8 +232,7 @@ class McpEntry(ConfigEntry):
     path: str
     """The file: `.mcp.json`, `claude_desktop_config.json`, an editor's, or another agent's, in JSON, TOML or YAML."""
     variable: VariableName = ""
-    """The variable that hands the copy's path over. By default the copy's path stands for the file's, or for `{mcp}`, in the
-    agent's command."""
+    """The variable that hands the copy's path over. By default the copy's path stands for the file's in the agent's command."""
 
 
 class ProbeFile(ConfigEntry):
@@ -512,6 +511,8 @@ class ProbeSettings:
             self._existing("mcp", path)
             config = read_config(Path(path), variable)
             for words in (agent.start, agent.resume):
+                if any("{mcp}" in word for word in words):
+                    raise ConfigError(f"{self._path}: agent: {{mcp}} is gone; write the path of the config there: {path}")
                 handed = variable or any(with_copy(word, config, agent.folder, Path()) != word for word in words)
                 if not handed and not self.is_boxed:
                     raise ConfigError(f"{path}: {NOT_HANDED}")
