@@ -22,7 +22,7 @@ analysis.trial: TrialReading
 architectures.autogen: assistant
 architectures.form: Approval Commit Form Signal Strength UndoOrder
 architectures.part: ArchitecturePart Structure
-cli.command_part: CommandPart ComparisonPart EnginePart PackSourcePart
+cli.command_part: CommandPart
 endpoint.dialect: Dialect
 errors: BenchError GaveUp PackError ServerFailed ToolRefused Unavailable one_line
 experiment.manifest: BaselineGrades Manifest ManifestPack

@@ -130,7 +130,9 @@ class StoreEntry(ConfigEntry):
         if self.kind not in STORE_KINDS:
             raise ValueError(STORE_KINDS.unknown(self.kind))
         takes = {"name", "variable", *STORE_KINDS[self.kind].takes}
-        if refused := sorted(key for key in self.model_fields_set - takes - {self.kind, "others"} if getattr(self, key)):
+        if refused := sorted(
+            key for key in self.model_fields_set - takes - {self.kind, "others", "in_place"} if getattr(self, key)
+        ):
             raise ValueError(f"{refused[0]}: a store of kind {self.kind} takes {', '.join(sorted(takes))} only")
         return self
 

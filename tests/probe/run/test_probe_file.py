@@ -146,7 +146,7 @@ def test_three_lines_are_a_whole_probe() -> None:
         ("agent = 1\n" + BASE[BASE.index("["):], "agent"),
         (BASE.replace("agent =", "agnet ="), "unknown key 'agnet'; did you mean 'agent'?"),
         (BASE + "ignre = []\n", "unknown key 'store.0.ignre'; did you mean 'ignore'?"),
-        (BASE + "in_place = true\n", "store orders: in_place: the probe works on copies alone: in a box the copy stands at the path"),
+        (BASE + "in_place = true\n", "store orders: in_place: the probe works on copies alone: in a box the copy stands"),
         (BASE.replace('sqlite = "data/orders.db"', 'name = "x"'), "a store is one of"),
         (BASE + 'folder = "data"\n', "a store is one of"),
         (BASE.replace('sqlite = "data/orders.db"', 'mysql = "mysql://u@h/d"'), "store.0.mysql: no witness reads mysql"),
