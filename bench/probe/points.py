@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from bench.common.registry import Part, Registry
 from bench.record.probe.events import CallClass
 
-DoorKind = Literal["mcp_stdio", "mcp_http", "http", "function", "model"]
+DoorKind = Literal["mcp_stdio", "mcp_http", "http", "function", "database", "mail", "model"]
 CallFate = Literal["pass", "twice", "again", "hold", "error", "malformed", "rate_limit", "answer", "drop"]
 """What becomes of a call that has arrived.
 
@@ -92,6 +92,8 @@ class StrikePoint(Part):
 _WRITE: tuple[CallClass, ...] = ("effect", "unseen")
 _READ: tuple[CallClass, ...] = ("read", "unseen")
 _MODEL: tuple[CallClass, ...] = ("model",)
+LATER: tuple[DoorKind, ...] = ("mcp_stdio", "mcp_http", "http", "database")
+"""The doors at which a call, or its answer, can be held."""
 IS_ERROR, JSON_RPC = "is_error", "json_rpc"
 """The forms of an error of MCP."""
 OURS = (
@@ -100,7 +102,7 @@ OURS = (
         "the request of {} is still under way when the agent looks",
         _WRITE,
         before="hold",
-        doors=("http", "mcp_http", "mcp_stdio"),
+        doors=LATER,
     ),
     StrikePoint(
         "lost",
@@ -125,7 +127,7 @@ OURS = (
     StrikePoint("meanwhile", "another writer changes what {} changes, right before it is done", ("effect",), others=True),
     StrikePoint("acknowledged", "the agent dies right after it gets the answer of {}", _WRITE, death="given"),
     StrikePoint("acknowledged_next", "the agent dies at its next request after {}", _WRITE, death="next"),
-    StrikePoint("late", "the answer of {} comes late", _WRITE, after="late", doors=("mcp_stdio", "mcp_http", "http")),
+    StrikePoint("late", "the answer of {} comes late", _WRITE, after="late", doors=LATER),
     StrikePoint("twice", "{} is delivered twice", _WRITE, before="twice", doors=("http", "mcp_http"), by_tool=True),
     StrikePoint(
         "redelivered",

@@ -65,6 +65,10 @@ class ScriptedGate:
     def went(self, call: LiveCall, how: WaitEnd) -> None:
         self.course.append((how, call.number))
 
+    def blocks(self, call: LiveCall) -> None:
+        self.course.append(("blocks", call.number))
+        call.over.set()
+
     def noticed(self, door: str, what: str) -> None:
         self.notes.append((door, what))
 

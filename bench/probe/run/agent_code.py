@@ -1,10 +1,10 @@
-"""The code of an agent and its servers, as far as files show it, and the names of configs and stores that stand in it."""
+"""The code of an agent and its servers, as far as files show it."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -21,7 +21,6 @@ ARGUMENTS = re.compile(
     r"|\bos\.Args\b|\benv::args\b|\bString\s*\[\]\s*args\b|\$(?:[1-9@*]|\{[1-9@*])"
 )
 """What stands in a program that reads the words of its command."""
-CALLS = r"(?:open|Path|connect|join|listdir|scandir|mkdir\w*|read\w*|write\w*|glob)"
 
 
 @dataclass(frozen=True)
@@ -46,70 +45,6 @@ class StartedProgram:
     def files(self) -> frozenset[Path]:
         """The files that its words name."""
         return frozenset((self.folder / place).resolve() for place in places_in(self.words) if place.suffix in CODE)
-
-
-@dataclass(frozen=True)
-class Copied:
-    """A config or a store of which the agent gets a copy.
-
-    store      the store's name; "" for a config, which is the agent's alone, and is handed over in no variable of its owner's
-    path       where the owner's own is
-    put        puts the path of the copy into a text, where the owner's stands
-    variables  variables that hold the copy's path besides
-    """
-
-    store: str
-    path: Path
-    put: Callable[[str], str]
-    variables: frozenset[str] = frozenset()
-
-    def stands_in(self, text: str) -> bool:
-        """Return whether a text holds its path."""
-        return self.put(text) != text
-
-    @cached_property
-    def literal(self) -> re.Pattern[str]:
-        """What stands in code that opens it by its name. A name without a dot is an everyday word."""
-        name = re.escape(self.path.name)
-        if "." in self.path.name:
-            return re.compile(rf"""["'`](?:[^"'`\n]{{0,200}}[/\\:])?{name}["'`?/#]""")
-        return re.compile(rf"""["'`](?:\./)?{name}/|\b{CALLS}\(\s*[rf]?["'`](?:\./)?{name}["'`]""")
-
-
-def fixed_names(programs: Sequence[StartedProgram], copied: Sequence[Copied]) -> list[tuple[Path, Path]]:
-    """Return the files of code in which the name of a config or store stands, although nothing hands its copy over to the
-    program that the file belongs to; each with the path of that config or store. A file that no command names belongs to the
-    agent.
-
-    Args:
-        programs: The commands, the agent's first.
-        copied: The configs and stores.
-    """
-    agent = programs[0]
-    folders = sorted({agent.folder.resolve(), *(file.parent for file in agent.files if file.is_file())})
-    named = [file for program in programs for file in sorted(program.files)]
-    texts = {
-        file: text
-        for file in dict.fromkeys((*(file for each in folders for file in code_in(each)), *named))
-        if (text := code_text(file))
-    }
-
-    def is_handed(each: Copied, program: StartedProgram) -> bool:
-        code = [texts[file] for file in program.files if file in texts]
-        if any(map(each.stands_in, program.words)) and (not code or any(map(reads_arguments, code))):
-            return True
-        names = each.variables | {name for name, value in program.variables.items() if each.store and each.stands_in(value)}
-        named = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b") if names else None
-        return named is not None and any(map(named.search, texts.values() if program is agent else code))
-
-    places = []
-    for each in copied:
-        deaf = [program for program in (programs if each.store else (agent,)) if not is_handed(each, program)]
-        for file, text in texts.items() if deaf else ():
-            owners = [program for program in programs if file in program.files] or [agent]
-            if any(owner in deaf for owner in owners) and each.literal.search(text):
-                places.append((file, each.path))
-    return places
 
 
 def code_text(file: Path) -> str:

@@ -53,7 +53,7 @@ def watched_tables(draft: AgentDraft, run: WatchedRun) -> Iterator[FileTable]:
     """
     stores, notes = _stores(draft, run.files)
     acted = _acted(draft, run, stores)
-    yield FileTable("", [*_top(draft, run, acted), *notes])
+    yield FileTable("", [*_top(draft, run, acted, stores), *notes])
     rows = {row.store for reading in run.course.readings for row in reading.changed} - {LAYER}
     for store in sorted(stores, key=lambda store: store.kind == "memory"):
         lines = [FileLine(f"{store.kind} = {quoted(draft.shown(store.path))}", store.why)]
@@ -67,7 +67,7 @@ def watched_tables(draft: AgentDraft, run: WatchedRun) -> Iterator[FileTable]:
     yield from _doors(draft, run)
 
 
-def _top(draft: AgentDraft, run: WatchedRun, acted: dict[str, bool | None]) -> Iterator[FileLine]:
+def _top(draft: AgentDraft, run: WatchedRun, acted: dict[str, bool | None], stores: Sequence[_Store]) -> Iterator[FileLine]:
     """Yield the lines that stand before the tables."""
     yield FileLine(draft.agent.written, draft.agent.why.partition(";")[0] if run.is_whole else draft.agent.why)
     text = run.course.texts.get(run.course.printed or "", "")
@@ -85,7 +85,7 @@ def _top(draft: AgentDraft, run: WatchedRun, acted: dict[str, bool | None]) -> I
     for words in run.seen.get("served", ()):
         what = f"it started {words} itself, with MCP's client: let it read its servers from a file, and name that"
         yield FileLine('# mcp = "FILE"', what)
-    yield from _functions(draft, run, executed, bool(used) or bool(_services(draft, run)))
+    yield from _functions(draft, run, executed, bool(used) or bool(_services(draft, run)), stores)
     looks = [tool for tool, changed in acted.items() if changed is False and _looks(tool)]
     if looks:
         yield FileLine(f"reads = {json.dumps(looks, ensure_ascii=False)}", "seen in one run: they changed no store")
@@ -95,9 +95,11 @@ def _top(draft: AgentDraft, run: WatchedRun, acted: dict[str, bool | None]) -> I
         yield FileLine(f"# reads = {json.dumps(others, ensure_ascii=False)}", what)
 
 
-def _functions(draft: AgentDraft, run: WatchedRun, executed: Counter[str], has_doors: bool) -> Iterator[FileLine]:
+def _functions(
+    draft: AgentDraft, run: WatchedRun, executed: Counter[str], has_doors: bool, stores: Sequence[_Store]
+) -> Iterator[FileLine]:
     """Yield the line on tools in the agent's own process."""
-    adapted = _served(run)
+    adapted = _adapted(run)
     loaded = ", ".join(run.seen.get("framework", ()))
     if tools := [tool for tool in executed if tool not in adapted]:
         what = f"{loaded} executed {', '.join(tools)} in its own process"
@@ -106,12 +108,32 @@ def _functions(draft: AgentDraft, run: WatchedRun, executed: Counter[str], has_d
         what = f"its model is offered {', '.join(each.partition(':')[2] for each in named)}, which its code defines"
         yield FileLine(f"functions = {json.dumps(named)}", what)
     elif not has_doors:
+        yield from _acting(run, stores)
+
+
+def _acting(run: WatchedRun, stores: Sequence[_Store]) -> Iterator[FileLine]:
+    """Yield the line on the agent's own functions during which a store changed."""
+    acting = dict[str, None]()
+    for told in run.seen.get("acted", ()):
+        function, path = json.loads(told)
+        if any(store.kind != "memory" and Path(path).is_relative_to(store.path) for store in stores):
+            acting[function] = None
+    functions = [name for name in acting if "<" not in name]
+    if functions:
+        yield FileLine(f"functions = {json.dumps(functions, ensure_ascii=False)}", "a store changed while they ran")
+    if len(functions) < len(acting):
+        what = "a store changed while no function ran that can be named: put what acts into functions, and name these"
+        yield FileLine('# functions = ["MODULE:FUNCTION"]', what)
+    elif not functions:
         yield FileLine('# functions = ["MODULE:FUNCTION"]', "no tool of a known framework was executed: name what acts")
 
 
-def _served(run: WatchedRun) -> set[str]:
-    """Return the names of the tools of MCP servers, which a framework can call as functions of its own."""
-    return {call.tool for call in run.course.calls if call.door_kind in ("mcp_stdio", "mcp_http")}
+def _adapted(run: WatchedRun) -> set[str]:
+    """Return the names of the tools that a server or a service does: of MCP servers, and of functions that made such a call."""
+    served = [call for call in run.course.calls if call.door_kind not in ("model", "function") and not api_of(call.tool)]
+    callers = [call for call in run.course.calls if call.door == FUNCTION]
+    made = {each.tool for each in callers if any(each.arrived <= call.arrived <= (each.answered or 0) for call in served)}
+    return made | {call.tool for call in served if call.door_kind != "http"}
 
 
 def _offered(run: WatchedRun) -> set[str]:
@@ -143,7 +165,7 @@ def _acted(draft: AgentDraft, run: WatchedRun, stores: Sequence[_Store]) -> dict
     """Return for each tool whether a store changed in the time of its calls; None if it says itself that it reads."""
     paths = [store.path for store in stores if store.kind != "memory"]
     files = {file.path for file in run.files if any(file.path.is_relative_to(path) for path in paths)}
-    acted, adapted = dict[str, bool | None](), _served(run)
+    acted, adapted = dict[str, bool | None](), _adapted(run)
     for call, changed in run.acting(files):
         if not (call.door in draft.addresses and api_of(call.tool)) and not (call.door == FUNCTION and call.tool in adapted):
             tool = f"{_service_name(call.door) if call.door in draft.addresses else call.door}.{call.tool}"
@@ -210,7 +232,7 @@ def _of_group(draft: AgentDraft, group: Sequence[WatchedFile], known: Sequence[P
     alone = len(group) == 1 or any(path.is_relative_to(base) for path in known)
     if alone and all(file.was and file.is_now for file in group):
         return [_Store("file", file.path, "it changed; its lines or values are compared") for file in group], []
-    if base in (draft.folder.resolve(), draft.home.resolve()) or any(path.is_relative_to(base) for path in known):
+    if not base.is_relative_to(at) or any(path.is_relative_to(base) for path in known):
         names = ", ".join(draft.shown(file.path) for file in group[:SHOWN])
         what = "made or removed in a folder that holds more than data: let the agent write into one of its own, and name that"
         return [], [FileLine(f"# [[store]] folder = {quoted('FOLDER')}", f"{names}: {what}")]

@@ -7,11 +7,11 @@ import os
 import re
 import shlex
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
-from functools import cached_property, partial
+from functools import cached_property
 from glob import escape
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -27,12 +27,12 @@ from bench.common.paths import NAME, expanded_path
 from bench.common.toml import read_toml
 from bench.common.wording import first_violation
 from bench.probe.run.addresses import Address, host_of, is_here, place_of, places_of
-from bench.probe.run.agent_code import CODE, Copied, StartedProgram, code_in, fixed_names, places_in
+from bench.probe.run.agent_code import CODE, StartedProgram, code_in, places_in
 from bench.probe.run.box.authority import ends_tls
 from bench.probe.run.box.box import outside_by
 from bench.probe.run.gateway.agent_config import expanded, read_config
+from bench.probe.run.gateway.copied_paths import NOT_HANDED, with_copy
 from bench.probe.run.gateway.functions import FUNCTION
-from bench.probe.run.gateway.gateway import NOT_HANDED, replacement, with_copy
 from bench.probe.run.gateway.subject import (
     CommandWords,
     McpConfig,
@@ -43,6 +43,7 @@ from bench.probe.run.gateway.subject import (
     Service,
     Subject,
 )
+from bench.probe.run.unboxed import copies_of, fixed_names, unheard
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings, is_address
 from bench.probe.run.witness.originals import content_of
 from bench.record.entry import MOST, ConfigEntry
@@ -71,9 +72,11 @@ NOT_IN_PLACE = (
     "path from its command or a `variable`"
 )
 MODEL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
-PLACES = "sqlite = FILE, postgres = ADDRESS, folder = PATH, file = FILE, memory = PATH"
+PLACES = "sqlite = FILE, postgres = ADDRESS, folder = PATH, file = FILE, memory = PATH, mail = HOST, webhook = ADDRESS"
 OURS = ("sqlite", "postgres", "folder", "file", "memory")
 """The kinds of stores that have a key of their own here."""
+OUTBOXES = {"mail": "mail", "webhook": "http"}
+"""The kinds of stores of what the agent sends -> the doors before them."""
 REFERENCE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
 
 
@@ -100,6 +103,9 @@ class StoreEntry(ConfigEntry):
     """Its name in the verdicts; by default that of the file, the folder or the database."""
     variable: VariableName = ""
     """A variable that gets the path or address of the copy, besides."""
+    door: bool | None = None
+    """Whether the agent's own transactions are calls, which pass the gateway. Only `postgres` takes it. By default they are
+    where the file has neither `mcp` nor `service`."""
     others: Lookup[str, str] = Field(default_factory=dict, exclude_if=lambda others: not others)
     """Instead: the place of a store of a kind that another package brings. Write `KIND = ADDRESS`, as for ours."""
 
@@ -432,7 +438,9 @@ class ProbeSettings:
         servers = [server for config in subject.configs for server in config.servers]
         doors = {server.name: "mcp_http" if server.url else "mcp_stdio" for server in servers}
         doors |= dict.fromkeys((service.name for service in subject.services), "http")
+        doors |= {store.name: "database" for store in self.stores if store.is_door}
         doors |= {name: "http" for host in subject.hosts for name in (host, f"{host}:80")}
+        doors |= {store.name: OUTBOXES[store.kind] for store in self.stores if store.kind in OUTBOXES}
         doors |= {FUNCTION: "function"} if subject.functions is not None else {}
         doors |= {"model": "model"} if subject.model else {}
         return Probed(
@@ -543,12 +551,16 @@ class ProbeSettings:
             if name in names:
                 raise ConfigError(f"{self._path}: store: two are called '{name}'; give each a name")
             names.add(name)
+            if kind.needs_box and not self.is_boxed:
+                raise ConfigError(f"{self._path}: store {name}: {kind.name} is caught in a box alone; leave --unboxed out")
             variables = {entry.variable: "{store}"} if entry.variable else {}
             ignored = list(entry.ignore)
             for config in self.subject.configs if self.is_boxed and entry.kind == "folder" else ():
                 with suppress(ValueError):  # the agent's copy of a config that lies in the folder is the probe's doing
                     ignored.append(escape(str(config.path.resolve().relative_to(Path(where).expanduser().resolve()))))
-            yield StoreSettings(name, entry.kind, where, variables, tuple(ignored))
+            opens = not (self._file.mcp or self._file.service) if entry.door is None else entry.door
+            is_door = opens and "door" in kind.takes
+            yield StoreSettings(name, entry.kind, where, variables, tuple(ignored), is_door)
 
     def _addresses(self) -> Iterator[Address]:
         """Yield where servers, services, databases and the model are."""
@@ -600,40 +612,28 @@ class ProbeSettings:
                         f"would call it for real; name a stand-in, or allow it by: remote = {json.dumps([host])}"
                     )
 
-    def _copied(self) -> Iterator[Copied]:
-        """Yield each config and store of which the agent gets a copy under another path."""
-        agent = self.subject.agent
-        for config in self.subject.configs:
-            put: Callable[[str], str] = partial(with_copy, config=config, folder=agent.folder, copy=Path("\0"))
-            yield Copied("", config.path, put, frozenset((config.variable,)) - {""})
-        for store in self.stores:
-            path = Path(store.where)
-            if not is_address(store) and not agent.folder.resolve().is_relative_to(path.resolve()):
-                put = replacement(dict.fromkeys(map(str, (path, path.absolute(), path.resolve())), "\0"))
-                yield Copied(store.name, path, put, frozenset(store.variables))
-
     def _check_copies_are_named(self) -> None:
         """Raise ConfigError for a copy of a file or folder of which the agent cannot hear: it would work on the owner's own."""
-        texts = [text for each in self.programs() for text in (*each.words, *each.variables.values())]
-        for copied in () if self.is_boxed else self._copied():
-            if copied.store and not copied.variables and not any(map(copied.stands_in, texts)):
-                raise ConfigError(
-                    f"{self._path}: store {copied.store}: no command, MCP config or variable has the path {copied.path}, so "
-                    f"the agent would work on the store itself; write the path there, or name a `variable`"
-                )
+        if copied := None if self.is_boxed else unheard(self.programs(), copies_of(self.subject, self.stores)):
+            raise ConfigError(
+                f"{self._path}: store {copied.store}: no command, MCP config or variable has the path {copied.path}, so the "
+                f"agent would work on the store itself; write the path there, or name a `variable`"
+            )
 
     def _check_doors(self) -> None:
         """Raise ConfigError for a server or a service whose name is another's: their calls could not be told apart."""
         servers = {server.name for config in self.subject.configs for server in config.servers}
         services = [service.name for service in self.subject.services]
+        services += [store.name for store in self.stores if store.kind in OUTBOXES]
+        databases = [store.name for store in self.stores if store.is_door]
         if nameless := [service.name for service in self.subject.services if not (service.variable or self.is_boxed)]:
             raise ConfigError(
                 f"{self._path}: service {nameless[0]}: without a box a variable hands its address over; name it by: variable"
             )
-        for name in dict.fromkeys((*servers, *services)):
+        for name in dict.fromkeys((*servers, *services, *databases)):
             if name in (FUNCTION, "model"):
                 raise ConfigError(f"{self._path}: {name!r} is the probe's own name; rename this server or service")
-            if services.count(name) + (name in servers) > 1:
+            if services.count(name) + (name in servers) + (name in databases) > 1:
                 raise ConfigError(f"{self._path}: two servers or services are named {name!r}; rename one")
 
     def _check_programs(self) -> None:
@@ -650,7 +650,7 @@ class ProbeSettings:
         """A line for each file of code that has the name of a config or store whose copy nothing hands over to it."""
         if self._file.takes_copies or self.is_boxed:
             return []
-        places = fixed_names(self.programs(), list(self._copied()))
+        places = fixed_names(self.programs(), list(copies_of(self.subject, self.stores)))
         return [f"{_shown(file)} names {path}, and nothing hands the copy over to it" for file, path in places]
 
     def check_unasked(self) -> None:
@@ -728,6 +728,8 @@ def _name_of(folder: Path) -> str:
 
 def _store_name(kind: str, where: str) -> str:
     """Return the name of the file, the folder or the database. An address can hold a password, and is never a name."""
+    if STORE_KINDS[kind].needs_box:
+        return kind
     if not STORE_KINDS[kind].is_address:
         return Path(where).resolve().stem if kind == "sqlite" else Path(where).resolve().name
     path = re.sub(r"[?#].*", "", where).rpartition("/")[2] if "://" in where else ""

@@ -33,8 +33,10 @@ from bench.probe.run.box.loading import load_server, loader_of
 from bench.probe.run.box.refusals import NETWORK
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.agent_config import expanded
+from bench.probe.run.gateway.copied_paths import replacement
+from bench.probe.run.gateway.database import UNENTERED
 from bench.probe.run.gateway.functions import FUNCTION
-from bench.probe.run.gateway.gateway import NO_FILE, Gateway, replacement
+from bench.probe.run.gateway.gateway import NO_FILE, Gateway
 from bench.probe.run.gateway.journal import Journal, JournaledCall
 from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.striker import CellStrike, Striker
@@ -94,6 +96,7 @@ class Worker:
             self._exits.push_async_callback(self._stores.remove)
             self._names = owners_names(self._stores.replaces, self._subject.agent.folder)
             gateway = Gateway(self._subject, self._stores.replaces, self._folder / "gateway", self._stores.databases)
+            gateway.outboxes = self._stores.outboxes
             self._gateway = await self._exits.enter_async_context(gateway)
             if self._stores.is_boxed:
                 self._box = await self._opened_box()
@@ -314,6 +317,9 @@ class Worker:
             raise ConfigError(f"functions: {self._gateway.functions.refused[0]}")
         if self._subject.functions is not None and all(entry.call.kind == "model" for entry in journal.calls):
             journal.notice(FUNCTION, self._gateway.functions.unentered())
+        for store in (store for door in self._gateway.databases for store in door.stores if store.is_door):
+            if all(entry.call.kind == "model" for entry in journal.calls):
+                journal.notice(store.name, UNENTERED)
         for nth, (process, text) in enumerate(zip(processes, texts_shown, strict=True)):
             ended = process.ended.result()
             if ended.failed:
@@ -398,7 +404,12 @@ class Worker:
         if model := self._subject.model:
             starts.append(("the model's script", model.script, model.url, ""))
         processes = list[AgentProcess]()
-        environment = {**self._environment, **self._stores.environment, "AGENT_FOLDER": str(self._folder)}
+        environment = {
+            **self._environment,
+            **self._stores.environment,
+            "AGENT_FOLDER": str(self._folder),
+            **self._gateway.roots,
+        }
         try:
             for name, command, url, health in starts:
                 if command:

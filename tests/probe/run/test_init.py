@@ -163,3 +163,25 @@ def test_a_config_that_cannot_be_read_is_named_with_the_reason(tmp_path: Path) -
     (tmp_path / ".mcp.json").write_text("{")
     text = written(tmp_path)
     assert "it is no JSON" in text and "mcp" not in tomllib.loads(text)
+
+
+def test_a_database_that_a_config_names_is_a_store_and_its_login_is_written_nowhere(tmp_path: Path) -> None:
+    args = ["postgres://localhost/shop", "postgresql://me:secret-word@localhost/till"]
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"shop": {"command": "serve", "args": args}}}))
+    text = written(tmp_path, "python", "agent.py")
+    assert tomllib.loads(text)["store"] == [{"postgres": "postgres://localhost/shop"}]
+    assert '# postgres = "postgresql://localhost/till"' in text and "secret-word" not in text
+    plan = "\n".join(draft_of(tmp_path, {}, tmp_path, ("python", "agent.py")).plan)
+    assert "a copy of the database at postgresql://localhost/till" in plan and "secret-word" not in plan
+
+
+def test_what_acts_on_another_machine_is_told_before_anything_runs(tmp_path: Path) -> None:
+    pytest.importorskip("psycopg")
+    draft = draft_of(tmp_path, {"DATABASE_URL": "postgres://db.example.com/shop"}, tmp_path, ("python", "agent.py"))
+    assert draft.far == "the database that DATABASE_URL names is at db.example.com"
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"shop": {"url": "https://mcp.example.com/"}}}))
+    assert draft_of(tmp_path, {}, tmp_path, ("python", "agent.py")).far == "the MCP server shop is at mcp.example.com"
+    addresses = {"SHOP_URL": "https://shop.example.com", "TILL_URL": "http://127.0.0.1:9", "OPENAI_API_KEY": "key"}
+    draft = draft_of(tmp_path, addresses, tmp_path, ("python", "agent.py"))
+    led = {unasked: {service.name for service in draft.watched(unasked)[0].services} for unasked in (True, False)}
+    assert led == {True: {"TILL_URL", "OPENAI_BASE_URL"}, False: {"SHOP_URL", "TILL_URL", "OPENAI_BASE_URL"}}

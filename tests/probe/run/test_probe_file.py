@@ -306,6 +306,19 @@ def test_a_host_that_something_declares_is_no_door_of_its_own() -> None:
 
 
 @pytest.mark.usefixtures("here")
+def test_what_the_agent_sends_is_caught_in_a_box_alone_and_the_address_of_a_webhook_is_in_no_name() -> None:
+    text = 'agent = "python agent.py"\n[[store]]\nmail = "smtp.example.com:587"\n[[store]]\nwebhook = "$HOOK"\n'
+    Path("probe.toml").write_text(text)
+    variables = {"HOOK": "https://hooks.example.com/services/the-secret"}
+    settings = ProbeSettings(Path("probe.toml"), variables, boxed=True)
+    assert [store.name for store in settings.stores] == ["mail", "webhook"]
+    assert settings.secret_addresses[1] == variables["HOOK"]
+    assert {"mail": "mail", "webhook": "http"}.items() <= settings.probed(False, ()).doors.items()
+    with pytest.raises(ConfigError, match="store mail: mail is caught in a box alone; leave --unboxed out"):
+        ProbeSettings(Path("probe.toml"), variables)
+
+
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("bad", ["", "https://api.example.com", "me@host", "host:port", "host:99999", "host/path", "a b"])
 def test_what_is_no_host_is_refused(bad: str) -> None:
     with pytest.raises(ConfigError, match="is no host, such as api"):

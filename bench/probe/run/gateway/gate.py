@@ -28,8 +28,10 @@ class LiveCall:
     """One call at a proxy of the gateway, from its arrival on.
 
     number     its place in the journal, from 1
-    door       the name of the server or service as the owner's config has it; "model" for the model, "function" for functions
-    tool       the MCP tool, `METHOD /path` of a service, the name of a function, or the path of the model's API
+    door       the name of the server or service as the owner's config has it; "model" for the model, "function" for functions;
+               the name of a database's store
+    tool       the MCP tool, `METHOD /path` of a service, the name of a function, the statements of a transaction, or the
+               path of the model's API
     arguments  what it was called with, parsed: MCP arguments; query and body of a service; the body of a model's request
     reads      whether the tool claims to read: `readOnlyHint`, GET and HEAD; None if it claims nothing
     idempotent whether its method, or its server's claim, says that a repeated call does no more; `key` is its `Idempotency-Key`
@@ -94,6 +96,9 @@ class CallGate(Protocol):
 
     def went(self, call: LiveCall, how: WaitEnd) -> None:
         """The client stopped waiting for a call that gets no answer, or it waited longer than `patience`."""
+
+    def blocks(self, call: LiveCall) -> None:
+        """Another session waits for what a held call has locked, so that nothing can look any more."""
 
     def noticed(self, door: str, what: str) -> None:
         """A proxy saw something that belongs to no call: changed tools, a malformed message, a refused request."""

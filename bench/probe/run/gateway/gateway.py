@@ -5,17 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import resource
 import shlex
 import shutil
 import socket
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, chdir, suppress
 from dataclasses import replace
 from functools import partial
-from os.path import normpath
 from pathlib import Path
 from typing import Any, Self
 
@@ -30,32 +28,36 @@ from bench.probe.run.box.loading import OFFLINE, loader_of
 from bench.probe.run.box.names import NameTable
 from bench.probe.run.box.refusals import advice
 from bench.probe.run.gateway.agent_config import expanded, rewritten
-from bench.probe.run.gateway.database import DatabaseRelay
+from bench.probe.run.gateway.copied_paths import NOT_HANDED, replacement, with_copy
+from bench.probe.run.gateway.database import DatabaseDoor
 from bench.probe.run.gateway.functions import VARIABLE, FunctionDoor
 from bench.probe.run.gateway.gate import CallGate
 from bench.probe.run.gateway.http import Desk
 from bench.probe.run.gateway.listener import AgentListener
 from bench.probe.run.gateway.mcp import KnownServer
+from bench.probe.run.gateway.model import OPEN
+from bench.probe.run.gateway.outbox_doors import MailDoor, WebhookDoor
 from bench.probe.run.gateway.server_errors import ServerErrors
 from bench.probe.run.gateway.stdio import StdioRelay
-from bench.probe.run.gateway.subject import CommandWords, McpConfig, McpServer, Service, Subject
-from bench.probe.run.witness.store import DatabaseServer
+from bench.probe.run.gateway.subject import CommandWords, McpServer, Service, Subject
+from bench.probe.run.witness.outbox import OutboxStore
+from bench.probe.run.witness.store import DatabaseServer, OnServer
 from bench.wire.json_rpc import Pipe
 from bench.wire.processes.agent_process import CANNOT_START, AgentProcess
 
 SHIM = Path(__file__).with_name("shim.py")
 LARGEST_HEADER = 2**23
 """Bytes of what a shim says of its server. The kernel lets words and variables have 2 MiB."""
+FIRST_PORT = 5432
+"""The number in the name of a database's first socket."""
 HEADER_TIME, GRACE = 10.0, 2.0
 """Seconds: for a shim's header, and for a server to end after its agent has left it."""
+MAIL_TLS = 465
+"""The port at which a mail server begins with TLS."""
 NO_FILE = Path()
 """The path of a config that is no file: the servers' commands stand in the agent's command."""
 LONGEST_LINE = 10_000
 """Characters of a word that can hold a server's command."""
-NOT_HANDED = (
-    "no word of the agent's command hands it over; write {mcp} where your agent takes the config's path, or name a variable. "
-    "An agent that opens the file by a fixed name has to take its path from one of both"
-)
 
 
 class Gateway:
@@ -65,30 +67,34 @@ class Gateway:
     life    in which process of the agent calls come, from 1
     functions   the door of tools in the agent's own process
     calls   how many calls have arrived, over all doors; set it to 0 for a new journal
+    outboxes  the stores of what the agent sends; set them before the agent's box is made
+    roots   variables by which programs in the box know the authority that ends TLS there
     networks  in which it answers, if the agent runs in a box: that of the agent, and that of the services
     box     the agent's, if it has one: a config's copy stands there in the place of the owner's, and servers are started there
-    databases  the ways to the copies of databases; a session of the agent's is served by the one of its server
+    databases  the doors of databases, one for each server
     """
 
     gate: CallGate
     box: Box | None = None
+    outboxes: Sequence[OutboxStore] = ()
 
     def __init__(
         self,
         subject: Subject,
         replaces: Mapping[str, str],
         folder: Path,
-        databases: Mapping[DatabaseServer, Mapping[str, str]] = {},
+        databases: Mapping[DatabaseServer, Sequence[OnServer]] = {},
     ):
         """`replaces` has what stands for the owner's stores -> what stands there for the copies. `folder` is private: sockets
         and the copies of configs lie in it, and no other user reaches them. `databases` has the servers of databases, each with
-        the names of the owner's -> the names of the copies."""
+        the copies there."""
         self._subject, self._folder, self._replaces = subject, folder, replacement(replaces)
-        self.databases = [DatabaseRelay(server, copies) for server, copies in databases.items()]
+        desk = Desk(lambda: self.gate, self.number, lambda: self.life)
+        self.databases = [DatabaseDoor(server, copies, desk, subject.hide) for server, copies in databases.items()]
         self.life, self.calls = 1, 0
         self._doors = [{server.name: KnownServer(server.name, "mcp_stdio") for server in c.servers} for c in subject.configs]
         self._listener = AgentListener(lambda: self.gate, self.number, lambda: self.life)
-        desk = Desk(lambda: self.gate, self.number, lambda: self.life)
+        self._desk = desk
         self.functions = FunctionDoor(desk, subject.functions or (), watched=subject.watched)
         self._addresses: dict[str, str] = {}
         """Variables of the agent -> addresses of the gateway."""
@@ -99,8 +105,7 @@ class Gateway:
         self._failed: BaseException | None = None
         self.networks: Sequence[ClosedNetwork] = ()
         self._authority: Authority | None = None
-        self._roots: Mapping[str, str] = {}
-        """Variables by which the agent knows the authority."""
+        self.roots: Mapping[str, str] = {}
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as exits:
@@ -111,9 +116,10 @@ class Gateway:
             self._add_doors()
             self._socket = exits.enter_context(self._listening("gateway"))
             self._socket.setblocking(False)
-            for place, relay in self._by_socket.items():
-                server = await asyncio.start_unix_server(relay.serve, sock=self._listening(place.name))
-                exits.callback(server.close)
+            for number, door in enumerate(self.databases):
+                name = f".s.PGSQL.{FIRST_PORT + number}"
+                listening = self._listening(name) if door.server.socket else None
+                await exits.enter_async_context(door.open(self._folder / name, listening))
             exits.push_async_callback(self.end_servers)
             loop = asyncio.get_running_loop()
             loop.add_reader(self._socket, self._accept)
@@ -127,10 +133,10 @@ class Gateway:
     def certify(self, environment: Mapping[str, str], packages: Iterable[Path]) -> tuple[tuple[Path, bytes], ...]:
         """Make the authority that ends TLS in a box, if a server has TLS. Return the files of roots that stand there in the
         place of the machine's, with their content. `packages` are folders of Python's packages."""
-        if not ends_tls() or not (self._subject.hosts or self._listener.has_tls):
+        if not ends_tls() or not (self._subject.hosts or self.outboxes or self._listener.has_tls):
             return ()
         self._authority = Authority()
-        self._roots = self._authority.write(self._folder, environment)
+        self.roots = self._authority.write(self._folder, environment)
         return tuple(self._authority.bundles(packages))
 
     async def enter(self, box: Box) -> None:
@@ -145,19 +151,36 @@ class Gateway:
         for host in self._subject.hosts:
             self._listener.add_service(Service(host, "", f"https://{host}"))
             self._listener.add_service(Service(f"{host}:80", "", f"http://{host}"))
+        for outbox in self.outboxes:
+            await self._catch(outbox, agents, servers)
         addresses_of_servers = await self._listener.stand_in(agents, servers, self._authority)
         await self.functions.stand_in(agents)
         for addresses in (self._addresses, *self._urls):
             addresses.update({name: addresses_of_servers.get(address, address) for name, address in addresses.items()})
-        for database in (relay for relay in self.databases if not relay.server.socket):
-            for network in (agents, servers):
-                await network.lead(database.server.host, database.server.port, database.serve, "postgres")
+        for door in (door for door in self.databases if not door.server.socket):
+            for network, serve in ((agents, door.serve), (servers, door.relay)):
+                await network.lead(door.server.host, door.server.port, serve, "postgres")
         web = [(host, port) for host in self._subject.hosts for port in WEB]
         for network, places in ((agents, self._subject.passes), (servers, (*self._subject.passes, *web, *real))):
             for host, port in places:
                 if port and not network.leads(host, port):
                     await network.lead(host, port, relay_to(host, port))
         self.networks = (agents, servers)
+
+    async def _catch(self, outbox: OutboxStore, agents: ClosedNetwork, servers: ClosedNetwork) -> None:
+        """Have what is sent to a place of the owner's kept: by the agent as a call, by a service as a part of another call."""
+        place, desk = outbox.place, self._desk
+        tls = self._authority.context(place.host) if self._authority else None
+        if outbox.kind == "webhook":
+            door = WebhookDoor(outbox, desk)
+            self._listener.add_webhook(door)
+            await servers.lead(place.host, place.ports[0], door.take, "webhook", tls=tls if door.origin.tls else None)
+            return
+        for network, gate in ((agents, desk), (servers, Desk(lambda: OPEN, lambda: 0, lambda: 1))):
+            mails = MailDoor(outbox, gate, tls)
+            for port in place.ports:
+                ends = tls if port == MAIL_TLS else None
+                await network.lead(place.host, port, partial(mails.serve, has_tls=ends is not None), "mail", tls=ends)
 
     def begin(self) -> None:
         """Forget what was reached for in the box's networks until now."""
@@ -194,11 +217,7 @@ class Gateway:
     @property
     def sockets(self) -> Mapping[Path, Path]:
         """The paths at which the agent finds a database's socket -> the sockets that stand there in a box."""
-        return {Path(relay.server.socket): place for place, relay in self._by_socket.items()}
-
-    @property
-    def _by_socket(self) -> Mapping[Path, DatabaseRelay]:
-        return {self._folder / f"database-{n}": relay for n, relay in enumerate(self.databases) if relay.server.socket}
+        return {Path(door.server.socket): door.path for door in self.databases if door.path}
 
     def _listening(self, name: str) -> socket.socket:
         (self._folder / name).unlink(missing_ok=True)
@@ -209,9 +228,9 @@ class Gateway:
         return listening
 
     def _remove_files(self) -> None:
-        roots = [Path(path) for path in self._roots.values() if Path(path).is_relative_to(self._folder)]
-        ours = (*roots, self._folder / "gateway", *self._by_socket, *map(self._copy, range(len(self._subject.configs))))
-        for path in ours:
+        roots = [Path(path) for path in self.roots.values() if Path(path).is_relative_to(self._folder)]
+        copies = map(self._copy, range(len(self._subject.configs)))
+        for path in (*roots, self._folder / "gateway", *self.sockets.values(), *copies):
             path.unlink(missing_ok=True)
 
     @property
@@ -240,7 +259,11 @@ class Gateway:
         """
         replaced, variables = self.replaced(words, environment)
         variables = without_proxies(variables) if self.box else variables
-        changed, variables = list(replaced), variables | self._addresses | dict(self._roots)
+        changed, variables = list(replaced), variables | self._addresses | dict(self.roots)
+        for door in self.databases:
+            door.counts = True
+            changed = list(map(door.toward, changed))
+            variables = {name: door.toward(value) for name, value in variables.items()}
         if self._subject.functions is not None:
             variables |= self.functions.variables(variables)
         for index, config in enumerate(self._subject.configs):
@@ -268,12 +291,22 @@ class Gateway:
         """Return words and variables in which the copies replace the owner's stores."""
         return tuple(map(self._replaces, words)), {name: self._replaces(value) for name, value in environment.items()}
 
+    def _around(self, words: CommandWords, environment: dict[str, str]) -> tuple[CommandWords, dict[str, str]]:
+        """Return a server's words and variables without what leads to a door of the agent's own process: its functions are no
+        tools of the agent, and its transactions no calls."""
+        for door in self.databases:
+            words = tuple(map(door.around, words))
+            environment = {name: door.around(value) for name, value in environment.items()}
+        return words, {name: value for name, value in environment.items() if name != VARIABLE}
+
     async def end_servers(self, *, busy: bool = True) -> None:
         """Kill all servers over stdio, as they end with their agent, and the `busy` ones too. Nothing of them runs once this
         returns, and nothing that the agent wrote arrives any more. A gate can await this at a call. Raises what the gate has
         raised at a call."""
         self._accept()
         await self.functions.end()
+        for door in self.databases:
+            await door.end(busy=busy)
         ending = self._serving - {serving for _, serving in self._running.values()}
         running = {relay: held for relay, held in self._running.items() if busy or not relay.is_busy}
         for task in ending:
@@ -333,9 +366,8 @@ class Gateway:
 
     async def _relay(self, connection: socket.socket, files: list[int], header: dict[str, Any], door: KnownServer) -> int:
         """Return the exit code of the server."""
-        (program, *words), environment = self.replaced(header["words"], header["environment"])
-        environment.pop(VARIABLE, None)  # a server's functions are no tools of the agent
-        environment |= {**self._roots, **(OFFLINE if self.box and loader_of([program]) else {})}
+        (program, *words), environment = self._around(*self.replaced(header["words"], header["environment"]))
+        environment |= {**self.roots, **(OFFLINE if self.box and loader_of([program]) else {})}
         cwd = Path(self._replaces(header["cwd"]))
         located = shutil.which(program, path=environment.get("PATH")) if os.sep not in program else str(cwd / program)
         their_input, our_output = os.pipe()
@@ -406,15 +438,6 @@ class Gateway:
         return CANNOT_START
 
 
-def with_copy(word: str, config: McpConfig, folder: Path, copy: Path) -> str:
-    """Return a word of the agent's command with the path of the copy in place of the config. The command starts in this
-    folder."""
-    head, equals, path = word.rpartition("=")
-    if path and normpath((folder / path).absolute()) == normpath(config.path.absolute()):
-        return f"{head}{equals}{copy}"
-    return word.replace("{mcp}", str(copy))
-
-
 def _with_words(words: Sequence[str], server: McpServer, new: CommandWords) -> list[str]:
     """Return an agent's command with other words where a server's command stands, as words or as a single word. Raises
     ConfigError if it stands nowhere."""
@@ -428,18 +451,6 @@ def _with_words(words: Sequence[str], server: McpServer, new: CommandWords) -> l
                 return [*words[:at], f"{head}={shlex.join(new)}" if head else shlex.join(new), *words[at + 1 :]]
     what = f"the agent's command does not hold the command of the server '{server.name}'"
     raise ConfigError(f"{what}; write it there as it stands in the probe's file: {shlex.join(server.command)}")
-
-
-def replacement(replaces: Mapping[str, str]) -> Callable[[str], str]:
-    """Return the function that replaces names of stores in a text. A name that is part of a longer name stays. A full stop ends
-    a name."""
-    names = {re.escape(name): name for name in sorted(replaces, key=len, reverse=True) if name}
-    if not names:
-        return lambda text: text
-    absolute, relative = r"(?<![\w.-])", r"(?:(?<![\w./-])(?:\./)?|(?<=:///))"
-    begins = [absolute if name.startswith("/") or ":" in name else relative for name in names.values()]
-    pattern = re.compile("|".join(f"{begin}({name})(?![\\w-]|\\.[\\w-])" for begin, name in zip(begins, names, strict=True)))
-    return lambda text: pattern.sub(lambda match: replaces[match[match.lastindex or 0]], text)
 
 
 async def _received(connection: socket.socket, files: list[int]) -> dict[str, Any]:

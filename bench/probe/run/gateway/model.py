@@ -65,7 +65,7 @@ class ModelDoor(HttpDoor):
             return await super()._serve(request)
         body, call = Body(), LiveCall(0, self.name, "model", request.path, None)
         try:
-            return await self._relay(_OPEN, call, request, "pass", body)
+            return await self._relay(OPEN, call, request, "pass", body)
         finally:
             body.close()
 
@@ -156,10 +156,12 @@ class _Open:
 
     def went(self, call: LiveCall, how: WaitEnd) -> None: ...
 
+    def blocks(self, call: LiveCall) -> None: ...
+
     def noticed(self, door: str, what: str) -> None: ...
 
 
-_OPEN: CallGate = _Open()
+OPEN: CallGate = _Open()
 
 
 def _api(call: LiveCall) -> ModelApi:

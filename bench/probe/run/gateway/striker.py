@@ -222,6 +222,10 @@ class Striker:
             self._gave_up.set()
             self._delivering = asyncio.create_task(self._deliver(entry))
 
+    def blocks(self, call: LiveCall) -> None:
+        if self._calls[call] is self.struck:
+            self._has_looked.set()
+
     async def passes(self, call: LiveCall) -> None:
         await self._lift_off(call)
         entry = self._calls[call]
@@ -393,6 +397,8 @@ class Striker:
             return False
         outer = next((each for each in self.journal.calls if each.call.number == call.continues), None)
         if self._holds_call and outer and outer.call.kind == "function":  # of a function's call that of its service is held
+            if call.reads:
+                return False
             entry = outer
         elif call.continues or (self._holds_call and call.kind == "function"):
             return False

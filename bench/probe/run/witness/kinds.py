@@ -25,6 +25,7 @@ class StoreSettings:
     where      a path, or an address such as the DSN of a PostgreSQL database
     variables  variables that hand the copy over; `{store}` in a value is the copy's path or address
     ignore     what no witness reads (`bench.probe.run.witness.ignored`)
+    is_door    whether the agent's own transactions are calls, which pass the gateway
     """
 
     name: str
@@ -32,6 +33,7 @@ class StoreSettings:
     where: str
     variables: Mapping[str, str] = field(default_factory=dict)
     ignore: tuple[str, ...] = ()
+    is_door: bool = False
 
 
 def _host_in(address: str, environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -56,11 +58,12 @@ class StoreKind(Part):
     """A kind of store; its name is the key that gives the place of such a store.
 
     make       returns the copy of a store, of which nothing is made yet; its folder is for copies that are files
-    takes      what an owner can say of it besides its place: `ignore`
+    takes      what an owner can say of it besides its place: `door`, `ignore`
     is_address whether its place is an address. The secrets in an address are blotted, it is in no output, `$NAME` stands in it
                for a variable, and its host has to be this machine or be allowed
     must_be    what has to be at its path before a probe
     hosts      returns the hosts to which an address leads, with the owner's variables
+    needs_box  whether there is such a store in a box alone. Its address can be a secret, and its name is then its kind's
     takes_sql  whether its copy takes SQL (`TakesQueries`)
     leftovers  how copies on a server are cleaned; None if they end with the probe
     """
@@ -72,9 +75,10 @@ class StoreKind(Part):
     hosts: Callable[[str, Mapping[str, str]], tuple[str, ...]] = _host_in
     leftovers: Leftovers | None = None
     takes_sql: bool = False
+    needs_box: bool = False
 
     def __post_init__(self) -> None:
-        self.refuse_unknown("takes", self.takes, ("ignore",))
+        self.refuse_unknown("takes", self.takes, ("door", "ignore"))
 
 
 STORE_KINDS = Registry("kind of store", StoreKind, plural="stores")

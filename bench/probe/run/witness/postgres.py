@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import quote, urlsplit
 
 from bench.common.errors import ConfigError, one_line
 from bench.probe.run.witness.ignored import NOTHING, Ignored
@@ -43,6 +43,8 @@ WHERE datname = %s AND backend_type IS DISTINCT FROM 'autovacuum worker'
 _WRITTEN = "SELECT tup_inserted, tup_updated, tup_deleted FROM pg_stat_database WHERE datname = %s"
 """What was written in a database. The server counts it with a delay, and DDL in rows of its catalogue."""
 _OLDEST = 130000
+OF_PLACE = frozenset(("host", "hostaddr", "port", "service", "sslmode", "ssl", "sslrootcert", "sslnegotiation"))
+"""Words of a DSN that say where a server is, and how the way to it is protected."""
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
@@ -55,12 +57,20 @@ class PostgresStore:
         encoding: How its values are shown.
         variables: Variables that hand the copy over; `{store}` in a value is its DSN, and `{database}` its name.
         ignores: Tells of tables, and of columns as TABLE.COLUMN, which are not read.
+        is_door: Whether the agent's own transactions are calls, which pass the gateway.
     """
 
     def __init__(
-        self, name: str, dsn: str, encoding: Encoding, variables: Mapping[str, str], ignores: Ignored = NOTHING
+        self,
+        name: str,
+        dsn: str,
+        encoding: Encoding,
+        variables: Mapping[str, str],
+        ignores: Ignored = NOTHING,
+        *,
+        is_door: bool = False,
     ) -> None:
-        self._ignores = ignores
+        self._ignores, self.is_door = ignores, is_door
         self.name, self._dsn, self._encoding, self._variables = name, dsn, encoding, variables
         self._copy, self._is_boxed = "", False
         self._session: Session | None = None
@@ -85,7 +95,27 @@ class PostgresStore:
     def server_and_names(self) -> tuple[DatabaseServer, tuple[str, str]]:
         """Return where the server listens, and the names that the owner's database and the copy have there."""
         assert self._session
-        return DatabaseServer(self._session.info.host, self._session.info.port), (_database_of(self._dsn), self._copy)
+        info = self._session.info
+        server = DatabaseServer(info.host, info.port, info.get_parameters().get("sslmode", ""))
+        return server, (_database_of(self._dsn), self._copy)
+
+    def dsn_at(self, host: str, port: int) -> str:
+        """Return the DSN of the copy as if it were at this place, which is on this machine: without TLS."""
+        return dsn_of(self._dsn, self._copy, host, port)
+
+    def has_written(self, session: int) -> bool:
+        """Return whether the transaction of a session has an id, as one has that has written."""
+        return self._says("SELECT backend_xid IS NOT NULL FROM pg_stat_activity WHERE pid = %s", session)
+
+    def keeps_waiting(self, session: int) -> bool:
+        """Return whether another session waits for a lock of this one."""
+        waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND %s = ANY(pg_blocking_pids(pid))"
+        return self._says(f"SELECT EXISTS ({waiting})", session)
+
+    def _says(self, query: str, session: int) -> bool:
+        with self._one_line("could not be asked for its sessions"):
+            assert self._session
+            return self._session.execute(query.encode(), (session,)).fetchone() == (True,)
 
     def addresses(self) -> tuple[str, str]:
         """Return the owner's address, and that of the copy on the server itself. Call it after `make`."""
@@ -100,6 +130,8 @@ class PostgresStore:
         with self._one_line("cannot be copied"):
             source, copy = _database_of(self._dsn), new_name(self.name)
             self._session = connected_to_server(self._dsn)
+            if self.is_door and self._session.info.get_parameters().get("channel_binding") == "require":
+                raise ConfigError(f"store {self.name!r}: channel_binding=require ends no way but at the server; leave it out")
             self._copy = copy
             remember(PlaceNote("postgres", place=copy))
             try:
@@ -337,14 +369,25 @@ def _is_left(server: Session, copy: str) -> bool:
     return held == (False,)
 
 
-def dsn_of(dsn: str, database: str) -> str:
-    """Return a DSN, a URL or words such as `host=...`, with another database in it."""
+def dsn_of(dsn: str, database: str, host: str = "", port: int = 0) -> str:
+    """Return a DSN, a URL or words such as `host=...`, with another database in it; at this place of this machine, if one is
+    given: without TLS."""
     import psycopg.conninfo  # noqa: PLC0415  an extra
 
+    place = {"host": host, "port": str(port)} if host else {}
     if "://" not in dsn:
-        return psycopg.conninfo.make_conninfo(dsn, dbname=database)
+        words = psycopg.conninfo.conninfo_to_dict(dsn)
+        for name in OF_PLACE if place else ():
+            words.pop(name, None)
+        return psycopg.conninfo.make_conninfo("", **(words | {"dbname": database} | place))
     parts = urlsplit(dsn)
-    return urlunsplit(parts._replace(path=f"/{database}"))
+    login, divider, netloc = parts.netloc.rpartition("@")
+    asked = parts.query
+    if place:
+        netloc = "" if host.startswith("/") else f"{host}:{port}"
+        others = [word for word in asked.split("&") if word and word.partition("=")[0] not in OF_PLACE]
+        asked = "&".join([*others, *((f"host={quote(host)}", f"port={port}") if host.startswith("/") else ())])
+    return f"{parts.scheme}://{login}{divider}{netloc}/{database}{'?' if asked else ''}{asked}"
 
 
 def hosts_of(dsn: str, environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -374,13 +417,13 @@ def _database_of(dsn: str) -> str:
 
 def _of(store: StoreSettings, folder: Path, encoding: Encoding) -> PostgresStore:
     del folder  # its copy is on the server
-    return PostgresStore(store.name, store.where, encoding, store.variables, Ignored(store.ignore))
+    return PostgresStore(store.name, store.where, encoding, store.variables, Ignored(store.ignore), is_door=store.is_door)
 
 
 KIND = StoreKind(
     "postgres",
     _of,
-    frozenset(("ignore",)),
+    frozenset(("ignore", "door")),
     is_address=True,
     hosts=hosts_of,
     leftovers=Leftovers(left_databases, drop_left),

@@ -12,10 +12,11 @@ from bench.record.probe.rows import StoreReading
 
 @dataclass(frozen=True)
 class DatabaseServer:
-    """Where a server of databases listens: a host, or the folder of its socket, and a port."""
+    """Where a server of databases listens: a host, or the folder of its socket, and a port. `mode` is libpq's `sslmode`."""
 
     host: str
     port: int
+    mode: str = ""
 
     @property
     def socket(self) -> str:
@@ -86,7 +87,20 @@ class TakesQueries(Protocol):
 
 @runtime_checkable
 class OnServer(Protocol):
-    """A copy on a server of databases, to which a relay can lead."""
+    """A copy on a server of databases, to which a door of the gateway can lead.
+
+    is_door  whether the agent's own transactions are calls
+    address  the DSN at which the copy is found without the door
+    """
+
+    name: str
+    is_door: bool
+
+    @property
+    def address(self) -> str: ...
+
+    @property
+    def replaces(self) -> Mapping[str, str]: ...
 
     def server_and_names(self) -> tuple[DatabaseServer, tuple[str, str]]:
         """Return where the server listens, and the names that the owner's database and the copy have there. Call it after
@@ -96,4 +110,13 @@ class OnServer(Protocol):
         """Return the owner's address, and that of the copy on the server itself. Call it after `make`."""
 
     def use_box(self) -> None:
-        """Have a relay lead to the copy, in a box. Call it before `make`."""
+        """Have a door lead to the copy at the server's own socket, in a box. Call it before `make`."""
+
+    def dsn_at(self, host: str, port: int) -> str:
+        """Return the DSN of the copy as if it were at this place, which is on this machine: without TLS."""
+
+    def has_written(self, session: int) -> bool:
+        """Return whether the transaction of a session has an id, as one has that has written."""
+
+    def keeps_waiting(self, session: int) -> bool:
+        """Return whether another session waits for a lock of this one."""

@@ -1,155 +1,574 @@
-"""The relay to the copies of databases. The truth is what PostgreSQL itself says, and what its databases hold afterwards."""
+"""What an agent says to PostgreSQL reaches the copy as it was, and each transaction that writes is a call."""
 
 from __future__ import annotations
 
 import asyncio
-import struct
-from collections.abc import Iterator
+import itertools
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic, sleep
+from typing import Any
 
-import psycopg
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from gates import ScriptedGate
 
-from bench.probe.run.gateway.database import LARGEST, DatabaseRelay
+from bench.probe.points import AnswerFate, CallFate
+from bench.probe.run.gateway.database import DatabaseDoor
+from bench.probe.run.gateway.http import Desk
+from bench.probe.run.witness.postgres import PostgresStore
+from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.store import DatabaseServer
 
-COPIES = {"shop": "copy of shop", "Läden": "copy of Läden"}
+psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'recovery-bench[probe]'")
+
+SHOP = """
+CREATE TABLE orders (id text PRIMARY KEY, cents int);
+CREATE TABLE refunds (id serial PRIMARY KEY, order_id text, cents int);
+INSERT INTO orders VALUES ('o-17', 4500), ('o-18', 120);
+CREATE FUNCTION pay(o text, c int) RETURNS int LANGUAGE sql
+AS 'INSERT INTO refunds (order_id, cents) VALUES (o, c) RETURNING id';
+"""
+REFUND = "INSERT INTO refunds (order_id, cents) VALUES (%s, %s)"
+
+
+@dataclass
+class Shop:
+    """A database with a copy, to which the door leads."""
+
+    server: str
+    store: PostgresStore
+    agents: list[Any] = field(default_factory=list)
+
+    def asked(self, sql: str) -> list[tuple[Any, ...]]:
+        return self.store.query(sql)
+
+    @property
+    def refunds(self) -> int:
+        return int(self.asked("SELECT count(*) FROM public.refunds")[0][0])
 
 
 @pytest.fixture(scope="module")
-def relayed(server: str) -> Iterator[DatabaseServer]:
-    """A server with the databases `shop`, its copy, and one more."""
+def made(server: str) -> Iterator[Shop]:
     with psycopg.connect(f"{server} dbname=postgres", autocommit=True) as session:
-        for name in ("shop", "copy of shop", "more"):
-            session.execute(f'CREATE DATABASE "{name}"'.encode())
-        yield DatabaseServer(session.info.host, session.info.port)
-        for name in ("shop", "copy of shop", "more"):
-            session.execute(f'DROP DATABASE "{name}" WITH (FORCE)'.encode())
+        session.execute("CREATE DATABASE till")
+    with psycopg.connect(f"{server} dbname=till", autocommit=True) as session:
+        session.execute(SHOP)
+    store = PostgresStore("shop", f"{server} dbname=till", Encoding(frozenset(), b""), {}, is_door=True)
+    store.make()
+    yield Shop(server, store)
+    store.remove()
+    with psycopg.connect(f"{server} dbname=postgres", autocommit=True) as session:
+        session.execute("DROP DATABASE till WITH (FORCE)")
 
 
-def asked(server: DatabaseServer, folder: Path, dsn: str, *statements: str) -> list[object]:
-    """Return what a session by the relay answers, or raise what psycopg raises."""
-
-    def client() -> list[object]:
-        with psycopg.connect(f"host={folder} user=tester {dsn}", autocommit=True) as session:
-            return [session.execute(statement.encode()).fetchone() for statement in statements]
-
-    async def whole() -> list[object]:
-        relay = DatabaseRelay(server, COPIES)
-        listening = await asyncio.start_unix_server(relay.serve, folder / ".s.PGSQL.5432")
-        try:
-            return await asyncio.to_thread(client)
-        finally:
-            listening.close()
-
-    return asyncio.run(whole())
+@pytest.fixture
+def shop(made: Shop) -> Shop:
+    made.store.change("TRUNCATE public.refunds")
+    return made
 
 
-@pytest.mark.parametrize("dsn", ["dbname=shop", "dbname='copy of shop'", "dbname=shop sslmode=prefer gssencmode=prefer"])
-def test_who_asks_for_the_owners_database_or_for_the_copy_gets_the_copy(
-    relayed: DatabaseServer, tmp_path: Path, dsn: str
-) -> None:
-    asks = "SELECT current_database(), current_setting('application_name')"
-    assert asked(relayed, tmp_path, f"{dsn} application_name=desk", asks) == [("copy of shop", "desk")]
+def ran(
+    shop: Shop, gate: ScriptedGate, act: Callable[[str], Any], hide: frozenset[str] = frozenset(), *, counts: bool = True
+) -> Any:
+    """Return what a program returns that gets the address of the door."""
+
+    async def run() -> Any:
+        numbers = itertools.count(1)
+        desk = Desk(lambda: gate, lambda: next(numbers), lambda: 1)
+        door = DatabaseDoor(shop.store.server_and_names()[0], [shop.store], desk, hide)
+        door.counts = counts
+        with TemporaryDirectory(prefix="pg-") as folder, socket.socket(socket.AF_UNIX) as listening:
+            path = Path(folder, ".s.PGSQL.5432")
+            listening.bind(str(path))
+            async with door.open(path, listening if door.server.socket else None):
+                try:
+                    return await asyncio.wait_for(asyncio.to_thread(act, door.toward(shop.store.address)), 20)
+                finally:
+                    await door.end()
+
+    return asyncio.run(run())
 
 
-@pytest.mark.parametrize("dsn", ["dbname=more", "dbname=postgres", "", "dbname=shop replication=database"])
-def test_no_other_database_of_the_server_is_reached(relayed: DatabaseServer, tmp_path: Path, dsn: str) -> None:
-    with pytest.raises(psycopg.OperationalError, match=r'FATAL:  database ".*" is not in the box of the probe; name it'):
-        asked(relayed, tmp_path, dsn)
+def tools(gate: ScriptedGate) -> list[tuple[str, bool | None]]:
+    return [(call.tool, call.reads) for call in gate.calls]
 
 
-def test_a_long_answer_passes_as_it_is(relayed: DatabaseServer, tmp_path: Path) -> None:
-    asks = "SELECT string_agg(md5(n::text), '' ORDER BY n) FROM generate_series(1, 60000) AS n"
-    with psycopg.connect(f"host={relayed.host} user=tester dbname=shop") as session:
-        assert asked(relayed, tmp_path, "dbname=shop", asks) == [session.execute(asks.encode()).fetchone()]
+def refund(address: str) -> str:
+    """Pay back in a transaction. Return the error if there was one."""
+    try:
+        with psycopg.connect(address) as session:
+            session.execute(REFUND, ("o-17", 4500))
+    except psycopg.Error as error:
+        return f"{type(error).__name__} {error.sqlstate}"
+    return "paid"
 
 
-def test_a_statement_is_cancelled_by_the_relay(relayed: DatabaseServer, tmp_path: Path) -> None:
-    async def whole() -> str:
-        listening = await asyncio.start_unix_server(DatabaseRelay(relayed, COPIES).serve, tmp_path / ".s.PGSQL.5432")
-        session = await psycopg.AsyncConnection.connect(f"host={tmp_path} user=tester dbname=shop")
-        async with session:
-            sleeping = asyncio.create_task(session.execute("SELECT pg_sleep(60)"))
-            await asyncio.sleep(0.1)
-            await session.cancel_safe()
-            with pytest.raises(psycopg.errors.QueryCanceled) as error:
-                await asyncio.wait_for(sleeping, 20)
-        listening.close()
-        return str(error.value)
+def test_a_transaction_is_a_call_at_its_commit_and_its_reads_are_calls(shop: Shop) -> None:
+    gate = ScriptedGate()
 
-    assert "canceling statement due to user request" in asyncio.run(whole())
+    def act(address: str) -> int:
+        with psycopg.connect(address) as session:
+            [cents] = session.execute("SELECT cents FROM orders WHERE id = %s", ("o-17",)).fetchone()
+            session.execute(REFUND, ("o-17", cents))
+        return int(cents)
 
-
-def test_a_client_whose_server_is_gone_is_left_and_does_not_wait(tmp_path: Path) -> None:
-    gone = DatabaseServer(str(tmp_path), 1)
-    with pytest.raises(psycopg.OperationalError, match="closed the connection unexpectedly"):
-        asked(gone, tmp_path, "dbname=shop")
+    assert ran(shop, gate, act) == 4500
+    assert tools(gate) == [("SELECT orders", True), ("INSERT refunds", None)]
+    assert gate.calls[0].answer == [{"tag": "SELECT 1", "rows": [{"cents": "4500"}]}]
+    assert gate.calls[1].arguments == [
+        {"sql": "INSERT INTO refunds (order_id, cents) VALUES ($1, $2)", "values": ["o-17", "\\x1194"]}
+    ]
+    assert gate.calls[1].answer == [{"tag": "COMMIT"}]
+    assert gate.course == [(what, number) for number in (1, 2) for what in ("arrived", "answered", "given")]
+    assert shop.refunds == 1
 
 
-class _Kept:
-    """A writer that keeps what is written."""
+def test_what_only_reads_or_is_rolled_back_has_no_call_that_writes(shop: Shop) -> None:
+    gate = ScriptedGate()
+
+    def act(address: str) -> None:
+        with psycopg.connect(address) as session:
+            session.execute("SELECT 1 FROM orders")
+            session.commit()
+            session.execute(REFUND, ("o-17", 1))
+            session.rollback()
+            with suppress(psycopg.Error):
+                session.execute("INSERT INTO nowhere VALUES (1)")
+            session.commit()
+
+    ran(shop, gate, act)
+    assert tools(gate) == [("SELECT orders", True)]
+    assert shop.refunds == 0
+
+
+def test_a_function_that_writes_makes_its_transaction_a_call(shop: Shop) -> None:
+    """No word of the SQL says so: the server is asked."""
+    gate = ScriptedGate()
+
+    def act(address: str) -> None:
+        with psycopg.connect(address) as session:
+            session.execute("SELECT pay('o-17', 4500)")
+
+    ran(shop, gate, act)
+    assert tools(gate) == [("SELECT pay", True), ("SELECT pay", None)]
+    assert shop.refunds == 1
+
+
+STATEMENTS = {
+    "UPDATE orders SET cents = cents WHERE id = 'o-17'": ("UPDATE orders", None),
+    "UPDATE orders SET cents = 1 WHERE id = 'nobody'": ("UPDATE orders", True),
+    "SELECT cents FROM orders; SELECT 2": ("SELECT orders + SELECT", True),
+    "BEGIN; INSERT INTO refunds (cents) VALUES (3); COMMIT": ("INSERT refunds", None),
+    "INSERT INTO refunds (cents) VALUES (';''x' = $$;$$ AND 1 = 1)::int) -- ;": None,
+    "/* no /* SELECT */ */ SHOW search_path": None,
+    "": None,
+}
+
+
+@pytest.mark.parametrize("sql", STATEMENTS)
+def test_statements_on_their_own_are_calls(shop: Shop, sql: str) -> None:
+    gate = ScriptedGate()
+
+    def act(address: str) -> None:
+        with psycopg.connect(address, autocommit=True) as session, suppress(psycopg.errors.SyntaxError):
+            session.execute(sql)
+
+    ran(shop, gate, act)
+    expected = STATEMENTS[sql]
+    assert tools(gate)[:1] == ([] if expected is None and "INTO" not in sql else [expected or ("INSERT refunds", None)])
+
+
+AFTER: dict[tuple[AnswerFate, str], str] = {
+    ("break", ""): "OperationalError None",
+    ("error", ""): "AdminShutdown 57P01",
+    ("drop", ""): "OperationalError None",
+}
+
+
+@pytest.mark.parametrize(("after", "told"), [(after, told) for (after, _), told in AFTER.items()])
+def test_a_commit_whose_reply_is_lost_stands(shop: Shop, after: AnswerFate, told: str) -> None:
+    gate = ScriptedGate(after={1: after})
+    assert ran(shop, gate, refund) == told
+    assert shop.refunds == 1
+    assert ("given", 1) not in gate.course
+
+
+def test_a_refused_commit_does_nothing_and_the_session_goes_on(shop: Shop) -> None:
+    gate = ScriptedGate(before={1: "error"})
+
+    def act(address: str) -> list[str]:
+        told = []
+        with psycopg.connect(address) as session:
+            for _ in range(2):
+                try:
+                    session.execute(REFUND, ("o-17", 4500))
+                    session.commit()
+                    told.append("paid")
+                except psycopg.errors.SerializationFailure:
+                    told.append("refused")
+        return told
+
+    assert ran(shop, gate, act) == ["refused", "paid"]
+    assert shop.refunds == 1
+
+
+def test_a_refused_read_fails_its_transaction_at_the_server_too(shop: Shop) -> None:
+    gate = ScriptedGate(before={1: "error"})
+
+    def act(address: str) -> str:
+        with psycopg.connect(address) as session:
+            with pytest.raises(psycopg.errors.SerializationFailure):
+                session.execute("SELECT cents FROM orders")
+            with pytest.raises(psycopg.errors.InFailedSqlTransaction):
+                session.execute(REFUND, ("o-17", 4500))
+            session.rollback()
+            return str(session.execute("SELECT count(*) FROM refunds").fetchone())
+
+    assert ran(shop, gate, act) == "(0,)"
+
+
+def test_an_agent_that_is_killed_before_its_commit_leaves_nothing(shop: Shop) -> None:
+    assert ran(shop, ScriptedGate(before={1: "drop"}), refund) == "OperationalError None"
+    assert shop.refunds == 0
+
+
+@pytest.mark.parametrize(
+    ("after", "rows"), [("empty", []), ("too_large", None), ("garbled", "error"), ("stale", [(7,)]), ("late", [(4500,)])]
+)
+def test_a_damaged_read_is_one_answer_of_the_protocol(shop: Shop, after: AnswerFate, rows: Any) -> None:
+    first = ScriptedGate()
+
+    def asked(sql: str) -> Callable[[str], Any]:
+        def act(address: str) -> Any:
+            with psycopg.connect(address, autocommit=True) as session:
+                try:
+                    got = session.execute(sql).fetchall()
+                except (psycopg.Error, UnicodeDecodeError):
+                    got = "error"
+                assert session.execute("SELECT 5").fetchone() == (5,)
+                return got
+
+        return act
+
+    if after == "stale":
+        ran(shop, first, asked("SELECT 7"))
+    gate = ScriptedGate(after={1: after}, patience=0.2, instead=first.answers.get(1))
+    sql = "SELECT id FROM orders WHERE id = 'o-17'" if after == "garbled" else "SELECT cents FROM orders WHERE id = 'o-17'"
+    got = ran(shop, gate, asked(sql))
+    assert got == rows if rows is not None else len(got) > 1000 and set(got) == {(4500,)}
+
+
+def test_a_long_answer_passes_while_it_comes_and_still_counts_once(shop: Shop) -> None:
+    gate = ScriptedGate()
+
+    def act(address: str) -> int:
+        with psycopg.connect(address, autocommit=True) as session:
+            return sum(len(row[0]) for row in session.execute("SELECT repeat('x', 1000) FROM generate_series(1, 20000)"))
+
+    assert ran(shop, gate, act) == 20_000_000
+    assert gate.answers[1] == b""
+    assert gate.course == [("arrived", 1), ("answered", 1), ("given", 1)]
+
+
+def test_copies_in_and_out_pass(shop: Shop) -> None:
+    gate = ScriptedGate()
+
+    def act(address: str) -> bytes:
+        with psycopg.connect(address) as session:
+            with session.cursor().copy("COPY refunds (order_id, cents) FROM STDIN") as copy:
+                for number in range(5000):
+                    copy.write_row((f"o-{number}", number))
+            session.commit()
+            with session.cursor().copy("COPY (SELECT sum(cents) FROM refunds) TO STDOUT") as copy:
+                out = b"".join(bytes(data) for data in copy)
+            with pytest.raises(ZeroDivisionError), session.cursor().copy("COPY refunds (cents) FROM STDIN") as copy:
+                copy.write_row((1,))
+                _ = 1 // 0
+            session.rollback()
+            refused = pytest.raises(psycopg.errors.InvalidTextRepresentation)
+            with refused, session.cursor().copy("COPY refunds (cents) FROM STDIN") as copy:
+                copy.write("no number\n" * 100_000)
+            session.rollback()
+            assert session.execute("SELECT 1").fetchone() == (1,)
+        return out
+
+    assert ran(shop, gate, act) == b"12497500\n"
+    assert tools(gate)[0] == ("COPY refunds", None)
+    assert shop.refunds == 5000
+
+
+def test_pipelines_pass_and_are_calls_at_their_commits(shop: Shop) -> None:
+    gate = ScriptedGate()
+
+    def act(address: str) -> list[Any]:
+        with psycopg.connect(address) as session, session.pipeline() as pipeline:
+            cursors = [session.execute(REFUND + " RETURNING cents", ("o-17", number)) for number in range(300)]
+            pipeline.sync()
+            session.commit()
+            return [cursor.fetchone()[0] for cursor in cursors]
+
+    assert ran(shop, gate, act) == list(range(300))
+    assert tools(gate) == [("INSERT refunds", None)]
+    assert shop.refunds == 300
+
+
+def test_a_statement_is_cancelled_through_the_door(shop: Shop) -> None:
+    def act(address: str) -> str:
+        with psycopg.connect(address, autocommit=True) as session:
+            threading.Timer(0.2, session.cancel_safe).start()
+            began = monotonic()
+            with pytest.raises(psycopg.errors.QueryCanceled):
+                session.execute("SELECT pg_sleep(15)")
+            assert monotonic() - began < 5
+            return str(session.execute("SELECT 1").fetchone())
+
+    assert ran(shop, ScriptedGate(), act) == "(1,)"
+
+
+def test_a_held_commit_is_done_once_the_agent_has_left_and_looked(shop: Shop) -> None:
+    gate = ScriptedGate(before={1: "hold"})
+    seen = list[int]()
+
+    def act(address: str) -> str:
+        session = psycopg.connect(address)
+        session.execute(REFUND, ("o-17", 4500))
+        waiting = threading.Thread(target=lambda: suppress_errors(session.commit))
+        waiting.start()
+        sleep(0.2)
+        with socket.socket(fileno=os.dup(session.fileno())) as connection:
+            connection.shutdown(socket.SHUT_RDWR)
+        waiting.join(5)
+        with psycopg.connect(address, autocommit=True) as other:
+            seen.append(other.execute("SELECT count(*) FROM refunds").fetchone()[0])
+        return "looked"
+
+    assert ran(shop, gate, act) == "looked"
+    assert seen == [0]
+    assert shop.refunds == 1
+    assert [each for each in gate.course if each[1] == 1] == [("arrived", 1), ("disconnected", 1), ("delivered", 1)]
+
+
+def suppress_errors(work: Callable[[], Any]) -> None:
+    with suppress(psycopg.Error):
+        work()
+
+
+def test_a_held_commit_passes_once_another_session_waits_for_its_lock(shop: Shop) -> None:
+    """Else both would wait for ever."""
+    gate = ScriptedGate(before={1: "hold"}, patience=15.0)
+
+    def act(address: str) -> tuple[int, float]:
+        with psycopg.connect(address) as first, psycopg.connect(address, autocommit=True) as second:
+            first.execute("UPDATE orders SET cents = cents + 1 WHERE id = 'o-18'")
+            waiting = threading.Thread(target=first.commit)
+            began = monotonic()
+            waiting.start()
+            sleep(0.2)
+            second.execute("UPDATE orders SET cents = cents - 1 WHERE id = 'o-18'")
+            waiting.join(10)
+            return int(second.execute("SELECT cents FROM orders WHERE id = 'o-18'").fetchone()[0]), monotonic() - began
+
+    cents, seconds = ran(shop, gate, act)
+    assert (cents, seconds < 5) == (120, True)
+    assert ("waits_longer", 1) in gate.course
+    assert ("passes", 1) in gate.course
+    assert "another session waits" in gate.notes[0][1]
+
+
+def test_silence_ends_when_the_agent_cancels(shop: Shop) -> None:
+    gate = ScriptedGate(after={1: "silence"}, patience=1.0)
+
+    def act(address: str) -> str:
+        with suppress(psycopg.OperationalError), psycopg.connect(address) as session:
+            session.execute(REFUND, ("o-17", 4500))
+            threading.Timer(0.2, session.cancel_safe).start()
+            session.commit()
+            return "told"
+        return "left alone"
+
+    assert ran(shop, gate, act) == "left alone"
+    assert ("cancelled", 1) in gate.course
+    assert shop.refunds == 1
+
+
+def test_an_earlier_answer_is_given_again_and_nothing_is_done(shop: Shop) -> None:
+    first = ScriptedGate()
+    ran(shop, first, refund)
+    gate = ScriptedGate(before={1: "answer"}, instead=first.answers[1])
+    assert ran(shop, gate, refund) == "paid"
+    assert shop.refunds == 1
+
+
+@pytest.mark.parametrize("fate", ["pass", "error"])
+def test_what_is_hidden_stands_under_its_name(shop: Shop, fate: CallFate) -> None:
+    gate = ScriptedGate(before={1: fate})
+
+    def act(address: str) -> None:
+        with suppress(psycopg.Error), psycopg.connect(address, autocommit=True) as session:
+            session.execute("INSERT INTO refunds (order_id) VALUES (%s) RETURNING 'secret-9'", ("secret-8",))
+
+    ran(shop, gate, act, frozenset({"Order_ID"}))
+    [call] = gate.calls
+    assert call.arguments == [
+        {
+            "sql": "INSERT INTO refunds (order_id) VALUES ($1) RETURNING ''",
+            "Order_ID": ["INSERT INTO refunds (order_id) VALUES ($1) RETURNING 'secret-9'", "secret-8"],
+        }
+    ]
+
+
+@pytest.mark.parametrize(("role", "encryption"), [("newer", "scram-sha-256"), ("older", "md5")])
+def test_the_server_itself_asks_for_the_password(made: Shop, role: str, encryption: str) -> None:
+    with psycopg.connect(f"{made.server} dbname=till", autocommit=True) as session:
+        session.execute(f"SET password_encryption = '{encryption}'")
+        session.execute(f"CREATE ROLE {role} LOGIN SUPERUSER PASSWORD 'open'")
+        port = session.info.port
+    dsn = f"postgresql://{role}:open@127.0.0.1:{port}/till?sslmode=prefer&application_name=a%20b"
+    store = PostgresStore("shop", dsn, Encoding(frozenset(), b""), {}, is_door=True)
+    store.make()
+    try:
+        gate = ScriptedGate()
+
+        def act(address: str) -> list[str]:
+            assert address.startswith(f"postgresql://{role}:open@127.0.0.1:")
+            with psycopg.connect(address) as session:
+                row = session.execute("SELECT current_user, current_setting('application_name')").fetchone()
+            with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+                psycopg.connect(address.replace(":open@", ":shut@"))
+            with pytest.raises(psycopg.OperationalError, match="SSL"):
+                psycopg.connect(address, sslmode="require")
+            return list(row)
+
+        assert ran(Shop(made.server, store), gate, act) == [role, "a b"]
+        assert [("TLS" in what) for _, what in gate.notes] == [True]
+    finally:
+        store.remove()
+
+
+def test_no_other_database_of_the_server_is_reached(shop: Shop) -> None:
+    gate = ScriptedGate()
+
+    def act(address: str) -> str:
+        with pytest.raises(psycopg.OperationalError, match="'postgres' is not in the box of the probe; name it"):
+            psycopg.connect(address, dbname="postgres")
+        with pytest.raises(psycopg.OperationalError, match="replication is not passed on"):
+            psycopg.connect(f"{address} replication=database")
+        with psycopg.connect(address, dbname="till") as session:
+            return str(session.execute("SELECT current_database()").fetchone()[0])
+
+    assert ran(shop, gate, act) == shop.store.server_and_names()[1][1]
+    assert len(gate.notes) == 2
+
+
+def test_who_comes_while_no_agent_runs_makes_no_call(shop: Shop) -> None:
+    """Such as a check of the owner's, which finds the copy at the same place."""
+    gate = ScriptedGate()
+    assert ran(shop, gate, refund, counts=False) == "paid"
+    assert (gate.calls, shop.refunds) == ([], 1)
+
+
+def test_an_agent_whose_server_is_gone_is_told_and_does_not_wait(shop: Shop, tmp_path: Path) -> None:
+    class Gone(PostgresStore):
+        def server_and_names(self) -> tuple[DatabaseServer, tuple[str, str]]:
+            return DatabaseServer(str(tmp_path), 1), ("till", "copy")
+
+    gone = Gone("shop", f"{shop.server} dbname=till", Encoding(frozenset(), b""), {}, is_door=True)
+    assert ran(Shop(shop.server, gone), ScriptedGate(), refund) == "OperationalError None"
+
+
+class Recorder:
+    """Stands between two ends, and keeps the bytes of both directions."""
 
     def __init__(self) -> None:
-        self.text = b""
+        self.leads_to = ""
+        self.sent, self.answered = bytearray(), bytearray()
 
-    def write(self, text: bytes) -> None:
-        self.text += text
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            other_reader, other_writer = await asyncio.open_unix_connection(self.leads_to)
+            ways = (self._pass(reader, other_writer, self.sent), self._pass(other_reader, writer, self.answered))
+            await asyncio.gather(*ways)
 
-    async def drain(self) -> None: ...
-
-
-def first_of(text: bytes) -> tuple[bytes, bytes]:
-    """Return what the server would get of a session that begins so, and what the agent is answered."""
-
-    async def first() -> tuple[bytes, bytes]:
-        reader, kept = asyncio.StreamReader(), _Kept()
-        reader.feed_data(text)
-        reader.feed_eof()
-        try:
-            return await DatabaseRelay(DatabaseServer("", 0), COPIES)._first_message(reader, kept), kept.text  # type: ignore[arg-type]
-        except asyncio.IncompleteReadError:
-            return b"", kept.text
-
-    return asyncio.run(first())
+    @staticmethod
+    async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, kept: bytearray) -> None:
+        with suppress(OSError):
+            while data := await reader.read(2**16):
+                kept += data
+                writer.write(data)
+                await writer.drain()
+        writer.close()
 
 
-words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=12)
+def every_form(address: str) -> None:
+    """Speak the simple and the extended protocol, prepare, copy, fail, and send all in a pipeline."""
+    with psycopg.connect(address, prepare_threshold=2) as session:
+        for number in range(5):
+            session.execute(REFUND, ("o-17", number))
+        session.commit()
+        with suppress(psycopg.Error):
+            session.execute("SELECT 1; SELECT nothing FROM nowhere; SELECT 2")
+        session.rollback()
+        with session.cursor().copy("COPY refunds (cents) FROM STDIN") as copy:
+            copy.write("1\n2\n")
+        with session.cursor("named") as cursor:
+            cursor.execute("SELECT repeat('x', n) FROM generate_series(1, 3000) AS n")
+            cursor.fetchmany(1000)
+        session.commit()
+        session.autocommit = True
+        with session.pipeline():
+            cursors = [session.execute("SELECT %s::text, now() < now()", (str(number),)) for number in range(100)]
+        assert [cursor.fetchone()[0] for cursor in cursors] == [str(number) for number in range(100)]
+        session.execute("SELECT repeat('y', 3000000)")
 
 
-@given(
-    st.dictionaries(words, words, max_size=5),
-    st.sampled_from(["shop", "Läden", "copy of shop", "other", ""]),
-    st.integers(0, 2),
-)
-def test_a_first_message_keeps_all_its_values_but_the_name_of_the_database(
-    values: dict[str, str], database: str, refusals: int
-) -> None:
-    values = {name: value for name, value in values.items() if name not in ("database", "user", "replication")} | {
-        "user": "ada"
-    }
-    values |= {"database": database} if database else {}
-    body = b"".join(f"{name}\0{value}\0".encode() for name, value in values.items()) + b"\0"
-    text = struct.pack("!II", 8, 80877103) * refusals + struct.pack("!II", len(body) + 8, 3 << 16) + body
-    passed, answered = first_of(text)
-    copy = {**COPIES, "copy of shop": "copy of shop"}.get(database)
-    assert answered.startswith(b"N" * refusals) and (answered == b"N" * refusals) == (copy is not None)
-    if copy is None:
-        assert passed == b""
-        return
-    assert struct.unpack("!II", passed[:8]) == (len(passed), 3 << 16)
-    given_words = passed[8:].decode().split("\0")
-    assert given_words[-2:] == ["", ""]
-    assert dict(zip(given_words[:-2:2], given_words[1:-2:2], strict=True)) == {**values, "database": copy}
+def test_bytes_are_equal_on_both_sides(shop: Shop) -> None:
+    """But for the name of the database at the start."""
+    numbers, gate = itertools.count(1), ScriptedGate()
+    desk = Desk(lambda: gate, lambda: next(numbers), lambda: 1)
+    near, far = Recorder(), Recorder()
 
+    class Beside(PostgresStore):
+        """The shop's store, whose server is reached past a recorder."""
 
-@given(st.binary(max_size=300))
-def test_no_bytes_reach_the_server_but_a_cancellation_or_a_session_with_a_copy(text: bytes) -> None:
-    passed, _ = first_of(text)
-    assert not passed or passed[4:8] == struct.pack("!I", 80877102) or any(copy.encode() in passed for copy in COPIES.values())
+        def server_and_names(self) -> tuple[DatabaseServer, tuple[str, str]]:
+            return DatabaseServer(str(folder), 2), shop.store.server_and_names()[1]
 
+        def has_written(self, session: int) -> bool:
+            return shop.store.has_written(session)
 
-def test_a_first_message_that_is_too_long_ends_the_session() -> None:
-    assert first_of(struct.pack("!II", LARGEST + 1, 3 << 16) + bytes(LARGEST)) == (b"", b"")
+    async def run() -> None:
+        near.leads_to, far.leads_to = str(folder / ".s.PGSQL.3"), shop.store.server_and_names()[0].socket
+        ends = asyncio.Event()
+
+        async def record(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await far.serve(reader, writer)
+            ends.set()
+
+        ways = ((near.serve, ".s.PGSQL.1"), (record, ".s.PGSQL.2"))
+        servers = [await asyncio.start_unix_server(serve, folder / name) for serve, name in ways]
+        store = Beside("shop", "dbname=till", Encoding(frozenset(), b""), {}, is_door=True)
+        door = DatabaseDoor(store.server_and_names()[0], [store], desk)
+        door.counts = True
+        listening.bind(str(folder / ".s.PGSQL.3"))
+        async with door.open(folder / ".s.PGSQL.3", listening):
+            await asyncio.to_thread(every_form, f"host={folder} port=1 user=tester dbname=till")
+            await ends.wait()
+        for each in servers:
+            each.close()
+
+    with TemporaryDirectory(prefix="pg-") as place, socket.socket(socket.AF_UNIX) as listening:
+        folder = Path(place)
+        asyncio.run(asyncio.wait_for(run(), 30))
+    assert near.answered == far.answered
+    assert len(far.answered) > 3_000_000
+    owners, copy = shop.store.server_and_names()[1]
+    sizes = [int.from_bytes(sent[:4]) for sent in (near.sent, far.sent)]
+    assert near.sent[sizes[0] :] == far.sent[sizes[1] :]
+    assert near.sent[4 : sizes[0]].replace(owners.encode(), copy.encode(), 1) == far.sent[4 : sizes[1]]
+    assert len(gate.calls) == 6

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own, without a network, in a folder that is removed."""
+"""A PostgreSQL server of the tests' own, in a folder that is removed. Whoever comes over loopback needs a password."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import pwd
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -32,10 +33,26 @@ def server() -> Iterator[str]:
         if user:
             os.chown(folder, user.pw_uid, user.pw_gid)
         identity = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if user else {}
-        words = [initdb, "-D", str(folder / "data"), "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+        words = [
+            initdb,
+            "-D",
+            str(folder / "data"),
+            "-U",
+            "tester",
+            "--auth-local=trust",
+            "--auth-host=scram-sha-256",
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "--no-sync",
+        ]
         subprocess.run(words, check=True, capture_output=True, cwd=folder, **identity)  # type: ignore[call-overload]
+        port = _free_port()
+        rules = folder / "data" / "pg_hba.conf"
+        rules.write_text(f"host all older 127.0.0.1/32 md5\n{rules.read_text()}")
         settings = {
-            "listen_addresses": "",
+            "listen_addresses": "127.0.0.1",
+            "port": str(port),
             "unix_socket_directories": str(folder),
             "fsync": "off",
             "autovacuum": "off",
@@ -46,7 +63,7 @@ def server() -> Iterator[str]:
         words = [str(program), "-D", str(folder / "data"), *options]
         with subprocess.Popen(words, stderr=subprocess.DEVNULL, cwd=folder, **identity) as process:  # type: ignore[call-overload]
             try:
-                dsn = f"host={folder} user=tester"
+                dsn = f"host={folder} port={port} user=tester"
                 _wait(dsn, process)
                 yield dsn
             finally:
@@ -54,6 +71,13 @@ def server() -> Iterator[str]:
                 process.wait()
     finally:
         shutil.rmtree(folder)
+
+
+def _free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port: int = listening.getsockname()[1]
+        return port
 
 
 def _in_memory() -> str | None:

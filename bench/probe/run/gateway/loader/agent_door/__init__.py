@@ -5,6 +5,7 @@ hook   finds functions as their modules are imported, once the door is open
 
 import json
 
+from .acting import watch_functions
 from .door import Door
 from .frameworks import PLACES
 from .imports import ImportHook
@@ -27,3 +28,4 @@ def open_door(given: str) -> None:
     hook.install()
     if settings["watched"]:
         watch(door)
+        watch_functions(door)

@@ -1,0 +1,36 @@
+"""How commands, configs and variables tell an agent of copies that stand at other paths or addresses than its owner's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from os.path import normpath
+from pathlib import Path
+
+from bench.probe.run.gateway.subject import McpConfig
+
+NOT_HANDED = (
+    "no word of the agent's command hands it over; write {mcp} where your agent takes the config's path, or name a variable. "
+    "An agent that opens the file by a fixed name has to take its path from one of both"
+)
+
+
+def with_copy(word: str, config: McpConfig, folder: Path, copy: Path) -> str:
+    """Return a word of the agent's command with the path of the copy in place of the config. The command starts in this
+    folder."""
+    head, equals, path = word.rpartition("=")
+    if path and normpath((folder / path).absolute()) == normpath(config.path.absolute()):
+        return f"{head}{equals}{copy}"
+    return word.replace("{mcp}", str(copy))
+
+
+def replacement(replaces: Mapping[str, str]) -> Callable[[str], str]:
+    """Return the function that replaces names of stores in a text. A name that is part of a longer name stays. A full stop ends
+    a name."""
+    names = {re.escape(name): name for name in sorted(replaces, key=len, reverse=True) if name}
+    if not names:
+        return lambda text: text
+    absolute, relative = r"(?<![\w.-])", r"(?:(?<![\w./-])(?:\./)?|(?<=:///))"
+    begins = [absolute if name.startswith("/") or ":" in name else relative for name in names.values()]
+    pattern = re.compile("|".join(f"{begin}({name})(?![\\w-]|\\.[\\w-])" for begin, name in zip(begins, names, strict=True)))
+    return lambda text: pattern.sub(lambda match: replaces[match[match.lastindex or 0]], text)
