@@ -304,10 +304,11 @@ def _agent(folder: Path, config: McpConfig | None) -> FileLine:
     command, why = _command(folder)
     program = next((place for place in places_in(tuple(shlex.split(command))) if (folder / place).is_file()), None)
     if program and config and reads_arguments(code_text(folder / program)):
-        why = f"{why}; write the command of one whole task, with {{mcp}} where it takes the path of its MCP config"
-        return FileLine(f"agent = {quoted(f'{command} {{mcp}}')}", why)
+        why = f"{why}; write the command of one whole task, with the path of its MCP config where it takes that"
+        place = config.path.relative_to(folder) if config.path.is_relative_to(folder) else config.path
+        return FileLine(f"agent = {quoted(f'{command} {shlex.quote(str(place))}')}", why)
     if command and config:
-        why = f"{why}; let it take the path of its MCP config as a word, and write {{mcp}} there, or from a `variable` of `mcp`"
+        why = f"{why}; without a box let it take the path of its MCP config as a word, or from a `variable` of `mcp`"
         return FileLine(f"agent = {quoted(command)}", why)
     if command:
         return FileLine(f"agent = {quoted(command)}", f"{why}; write the command that starts one whole task")

@@ -232,8 +232,7 @@ class McpEntry(ConfigEntry):
     path: str
     """The file: `.mcp.json`, `claude_desktop_config.json`, an editor's, or another agent's, in JSON, TOML or YAML."""
     variable: VariableName = ""
-    """The variable that hands the copy's path over. By default the copy's path stands for the file's, or for `{mcp}`, in the
-    agent's command."""
+    """The variable that hands the copy's path over. By default the copy's path stands for the file's in the agent's command."""
 
 
 class ProbeFile(ConfigEntry):
@@ -516,6 +515,8 @@ class ProbeSettings:
             self._existing("mcp", path)
             config = read_config(Path(path), variable)
             for words in (agent.start, agent.resume):
+                if any("{mcp}" in word for word in words):
+                    raise ConfigError(f"{self._path}: agent: {{mcp}} is gone; write the path of the config there: {path}")
                 handed = variable or any(with_copy(word, config, agent.folder, Path()) != word for word in words)
                 if not handed and not self.is_boxed:
                     raise ConfigError(f"{path}: {NOT_HANDED}")
@@ -553,6 +554,10 @@ class ProbeSettings:
             names.add(name)
             if kind.needs_box and not self.is_boxed:
                 raise ConfigError(f"{self._path}: store {name}: {kind.name} is caught in a box alone; leave --unboxed out")
+            if kind.needs_box and not ends_tls():
+                raise ConfigError(
+                    f"{self._path}: store {name}: TLS is ended by cryptography: pip install 'recovery-bench[probe]'"
+                )
             variables = {entry.variable: "{store}"} if entry.variable else {}
             ignored = list(entry.ignore)
             for config in self.subject.configs if self.is_boxed and entry.kind == "folder" else ():

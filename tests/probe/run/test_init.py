@@ -38,10 +38,10 @@ def test_the_commonest_case_is_whole_and_has_no_more_than_fifteen_lines(
     text = written(tmp_path, OPENAI_API_KEY="key")
     values = tomllib.loads(text)
     assert len(text.splitlines()) <= 15 and all("#" in line for line in text.splitlines() if "=" in line)
-    assert values["agent"] == "python agent.py {mcp}" and values["mcp"] == ".mcp.json"
+    assert values["agent"] == "python agent.py .mcp.json" and values["mcp"] == ".mcp.json"
     assert values["store"] == [{"sqlite": "data/orders.db"}] and values["model"]["variables"] == ["OPENAI_BASE_URL"]
     settings = ProbeSettings(tmp_path / "probe.toml", {})
-    assert settings.subject.agent.start == ("python", "agent.py", "{mcp}") and settings.stores[0].where == "data/orders.db"
+    assert settings.subject.agent.start == ("python", "agent.py", ".mcp.json") and settings.stores[0].where == "data/orders.db"
     assert settings.subject.configs[0].servers[0].command == ("python", "shop.py", "data/orders.db")
 
 
@@ -129,10 +129,10 @@ def test_every_key_that_init_can_write_is_one_of_the_file(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "program", "agent"),
     [
-        ("agent.py", "import sys; open(sys.argv[1])", "python agent.py {mcp}"),
+        ("agent.py", "import sys; open(sys.argv[1])", "python agent.py .mcp.json"),
         ("agent.py", "open('.mcp.json')", "python agent.py"),
         ("index.js", "fs.readFileSync('.mcp.json')", "node index.js"),
-        ("index.js", "fs.readFileSync(process.argv[2])", "node index.js {mcp}"),
+        ("index.js", "fs.readFileSync(process.argv[2])", "node index.js .mcp.json"),
     ],
 )
 def test_the_place_of_a_config_stands_only_in_the_command_of_an_agent_that_reads_it(
@@ -141,7 +141,7 @@ def test_the_place_of_a_config_stands_only_in_the_command_of_an_agent_that_reads
     (tmp_path / ".mcp.json").write_text(json.dumps(CONFIG))
     (tmp_path / name).write_text(program)
     text = written(tmp_path)
-    assert tomllib.loads(text)["agent"] == agent and ("let it take the path" in text) == ("{mcp}" not in agent)
+    assert tomllib.loads(text)["agent"] == agent and ("without a box let it take" in text) == (".mcp.json" not in agent)
 
 
 def test_a_login_in_an_address_of_a_dotenv_file_is_not_written(tmp_path: Path) -> None:

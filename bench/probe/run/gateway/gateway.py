@@ -251,8 +251,8 @@ class Gateway:
     def launch(self, words: Sequence[str], environment: Mapping[str, str]) -> tuple[CommandWords, Mapping[str, str]]:
         """Return the words and the variables with which the agent starts, so that its calls pass through the gateway.
 
-        The copies of its configs are written anew. `{mcp}` in a word stands for the copy, and so does the config's path. A
-        server's command that stands in the agent's own command is replaced there.
+        The copies of its configs are written anew. A config's path in a word becomes the copy's. A server's command that stands
+        in the agent's own command is replaced there.
 
         Raises:
             ConfigError: A config cannot be read, or nothing hands its copy over to the agent.
