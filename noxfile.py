@@ -124,9 +124,10 @@ def probe(session: nox.Session) -> None:
 
     One pair: nox -s probe -- --only openai_loop-sqlite. The verdicts beside a world's count: nox -s probe -- --equality.
     Whom the probe blames for weaknesses that are planted in the agents: nox -s probe -- --blame
+    What one watched run writes, beside what was written by hand: nox -s probe -- --init
     """
     install(session, extra="mcp,probe")
-    modules = {"--equality": "probe.equality", "--blame": "probe.blame"}
+    modules = {"--equality": "probe.equality", "--blame": "probe.blame", "--init": "probe.init"}
     module = next((modules[each] for each in session.posargs if each in modules), "probe")
     asked = [each for each in session.posargs if each not in modules]
     session.run("python", "-m", module, *asked, env={"PYTHONPATH": "tools"} | COMPILED_ONCE)
@@ -196,7 +197,7 @@ def browser(session: nox.Session) -> None:
     """The report's page, and what a page can do to `bench serve`, in a headless Chromium (Debian: chromium): minutes."""
     install(session, "tests", "browser")
     pages = ("tests/read/report/test_page_in_browser.py", "tests/read/overview/test_runs_in_browser.py")
-    driven = (*pages, "tests/run/serve/test_web_page_in_browser.py")
+    driven = (*pages, "tests/run/serve/test_web_page_in_browser.py", "tests/probe/read/test_page_of_probe_in_browser.py")
     session.run("pytest", "-n", "0", "-m", "slow or not slow", *driven, *session.posargs)
 
 

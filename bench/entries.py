@@ -50,6 +50,7 @@ ENTRIES = {
         "bench.probe.run.witness.postgres:KIND",
         "bench.probe.run.witness.folder:KINDS",
         "bench.probe.run.witness.memory:KIND",
+        "bench.probe.run.witness.outbox:KINDS",
     ),
     "tables": (
         "bench.read.report.tables:STUDY",

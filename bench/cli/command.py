@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from importlib.metadata import version
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
@@ -28,6 +29,13 @@ WORDS = {
 """What help pages call a value, instead of its Python type."""
 COMMAND = "-- COMMAND"
 """How help shows arguments that are the words of a command."""
+PacksOption = Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs; may be given more than once.")]
+UnguardedOption = Annotated[
+    bool,
+    typer.Option(
+        "--unguarded", help="Run models' code even if a guard of the sandbox is missing (see bench doctor); the run records it."
+    ),
+]
 UsageMistake: type[Exception] = typer.BadParameter.__mro__[1]
 """The class that typer raises for wrong arguments; typer exports no name for it."""
 

@@ -10,9 +10,9 @@ from bench.cli.command_part import COMMANDS, CommandPart
 
 
 def main_of(words: Sequence[str]) -> Callable[[], None] | None:
-    """Return what runs a command of ours that has a module of its own; None for any other words."""
+    """Return what runs a command of ours; None for any other words."""
     part = _named_by(words)
-    if part is None or part.package or part.path.startswith("bench.cli.main:"):
+    if part is None or part.package:
         return None
     return partial(run_command, app_of((part.name, part.load(part.path))), _tell_left_out)
 
@@ -44,7 +44,6 @@ def _described(text: str) -> Callable[[], None]:
 def _tell_left_out() -> None:
     if not COMMANDS.left_out:
         return
-    from bench.cli.listing import tell_left_out  # noqa: PLC0415  it imports all kinds of parts
-    from bench.cli.terminal import Terminal  # noqa: PLC0415  it imports rich
+    from bench.cli.terminal import Terminal, tell_left_out  # noqa: PLC0415  it imports rich
 
     tell_left_out(Terminal(stderr=True), COMMANDS)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from bench.cli.descriptors import make_room
 from bench.cli.terminal import Terminal
@@ -30,13 +28,6 @@ from bench.run.models.cached import CachedModel, CacheSettings
 from bench.run.models.routed import answerers
 from bench.run.openai.providers import provided_entries
 
-PacksOption = Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs; may be given more than once.")]
-UnguardedOption = Annotated[
-    bool,
-    typer.Option(
-        "--unguarded", help="Run models' code even if a guard of the sandbox is missing (see bench doctor); the run records it."
-    ),
-]
 OPTION = "--go-on-with-other-code"
 Entries = dict[str, dict[str, Any]]
 """A config's tables of models, by name."""

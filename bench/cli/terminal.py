@@ -21,6 +21,7 @@ from bench.common.escaping import escape_terminal
 
 # It imports pandas; a command that shows no results should not wait for that.
 if TYPE_CHECKING:
+    from bench.common.registry import Registry
     from bench.read.render import table
 
 LONGEST_LINE = 1000
@@ -118,3 +119,9 @@ class Terminal(Console):
     def render_str(self, text: str, **options: Any) -> Text:
         """Escape a text. Every printed text, alone or in a table, passes through here."""
         return super().render_str(escape_terminal(text), **options)
+
+
+def tell_left_out(err: Terminal, *kinds: Registry[Any]) -> None:
+    """Print which parts of other packages are missing, a line each."""
+    for line in dict.fromkeys(line for kind in kinds for line in kind.left_out):
+        err.print(f"bench: {line}")

@@ -13,6 +13,7 @@ Nothing is imported before a part of its kind is asked for. What a package canno
 
 from __future__ import annotations
 
+import ast
 import functools
 import importlib
 import inspect
@@ -234,6 +235,39 @@ class Registry(Generic[P]):
         if len(entries) < len(several):
             raise TypeError(f"it is no {self.entry.__module__}.{self.entry.__name__}, and no tuple of them")
         return entries
+
+
+def written_names(plural: str) -> list[str] | None:
+    """Return the names of all parts of a kind without importing their modules.
+
+    Args:
+        plural: The kind's plural.
+
+    Returns:
+        The names as they stand in our code; None where parts lie in folders, where another package declares some, or where an
+        entry of ours is not written with its name as its first argument.
+    """
+    paths = attribute_at(ENTRIES).get(plural)
+    if paths is None or any(point.group == f"{GROUPS}{plural}" for point, _ in _entry_points()[0]):
+        return None
+    names = list[str]()
+    for path in paths:
+        module, _, attribute = path.partition(":")
+        source = Path(__file__).parents[1].joinpath(*module.split(".")[1:]).with_suffix(".py").read_text(encoding="utf-8")
+        value = next(
+            (each.value for each in ast.parse(source).body if isinstance(each, ast.Assign) and _binds(each, attribute)), None
+        )
+        for entry in value.elts if isinstance(value, ast.Tuple) else (value,):
+            match entry:
+                case ast.Call(args=[ast.Constant(value=str(name)), *_]):
+                    names.append(name)
+                case _:
+                    return None
+    return names
+
+
+def _binds(assigned: ast.Assign, name: str) -> bool:
+    return any(isinstance(target, ast.Name) and target.id == name for target in assigned.targets)
 
 
 @contextmanager

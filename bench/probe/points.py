@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from bench.common.registry import Part, Registry
 from bench.record.probe.events import CallClass
 
-DoorKind = Literal["mcp_stdio", "mcp_http", "http", "function", "database", "model"]
+DoorKind = Literal["mcp_stdio", "mcp_http", "http", "function", "database", "mail", "model"]
 CallFate = Literal["pass", "twice", "again", "hold", "error", "malformed", "rate_limit", "answer", "drop"]
 """What becomes of a call that has arrived.
 

@@ -27,6 +27,9 @@ SUFFIX = ".zip"
 MEMBERS = ("manifest.json", "trials.jsonl", "texts.jsonl", "responses.jsonl", "grades.jsonl")
 LARGEST = 4 * 2**30
 """Bytes to which the files of an archive may unpack."""
+DENSEST, DENSE = 1_000, 2**25
+"""How many times its packed size a file may unpack to, and the bytes up to which it may unpack however dense it is. Ours are at
+most sixty times as large."""
 LONGEST_LIST = 2**20
 """Bytes of the list of files at an archive's end: a list of five names is a thousand times shorter."""
 STAMP = (1980, 1, 1, 0, 0, 0)
@@ -138,6 +141,8 @@ def _checked(archive: Path) -> zipfile.ZipFile:
         problem = "is packed in a way that this version does not read"
     elif sum(entry.file_size for entry in entries) > LARGEST:
         problem = f"unpacks to more than {LARGEST // 2**30} GiB"
+    elif dense := [entry.filename for entry in entries if entry.file_size > max(DENSE, DENSEST * entry.compress_size)]:
+        problem = f"holds {dense[0]!r}, which unpacks to more than {DENSEST:,} times its size, as no run's does"
     if problem:
         listed.close()
         raise ResultsError(f"{archive}: {problem}; make it anew with `bench more archive`")

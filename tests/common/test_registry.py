@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -9,7 +11,8 @@ import pytest
 from plugged import KINDS, PARROT, install, install_package, plugged
 
 from bench.common.errors import ConfigError
-from bench.common.registry import Registry
+from bench.common.registry import Registry, attribute_at, written_names
+from bench.entries import ENTRIES
 from bench.run.architectures.registry import ARCHITECTURES, architecture_named, load_architecture
 from bench.run.trial.effects import EFFECTS, CallEffect, effect_at
 
@@ -104,3 +107,26 @@ def test_an_import_path_may_lead_to_an_entry() -> None:
     with plugged(PARROT):
         part = architecture_named("parrot_parts.architecture:PART")
         assert part.name == "parrot" and load_architecture(part).__name__ == "parrot"
+
+
+@pytest.mark.parametrize("kind", ENTRIES)
+def test_the_names_that_stand_in_the_code_are_those_of_the_parts(kind: str) -> None:
+    entries = [attribute_at(path) for path in ENTRIES[kind]]
+    names = [part.name for each in entries for part in (each if isinstance(each, tuple) else (each,))]
+    assert written_names(kind) in (None, names)
+
+
+def test_a_kind_is_listed_without_what_no_name_needs() -> None:
+    assert all(map(written_names, ("tables", "figures", "exports", "effects", "models")))
+    program = """
+import sys
+from contextlib import suppress
+from bench.__main__ import main
+sys.argv = ["bench", "list", "tables"]
+with suppress(SystemExit):
+    main()
+print(sum(name.startswith("bench") for name in sys.modules), "pandas" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    modules, pandas = done.stdout.splitlines()[-1].split()
+    assert int(modules) <= 40 and pandas == "False"

@@ -47,6 +47,13 @@ def test_a_step_is_shell_without_an_expression_in_it_and_gives_options_that_the_
     assert set(typed) <= {option for parameter in probe.params for option in parameter.opts}
 
 
+@pytest.mark.parametrize("job", ["run", "nightly"])
+def test_each_session_that_our_own_ci_names_is_there(job: str) -> None:
+    named = re.findall(r"nox (?:--[a-z-]+ )*-s ([a-z_ ]+)", (ROOT / ".ci" / job).read_text(encoding="utf-8"))
+    there = re.findall(r"^def (\w+)\(session: nox\.Session", (ROOT / "noxfile.py").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(named) > 2 and {session for names in named for session in names.split()} <= set(there)
+
+
 def test_what_the_action_names_of_its_inputs_and_outputs_exists() -> None:
     text = (ROOT / "action.yml").read_text(encoding="utf-8")
     assert set(re.findall(r"inputs\.([a-z-]+)", text)) | {"python"} == set(ACTION["inputs"])

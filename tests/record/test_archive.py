@@ -176,6 +176,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     "zip64": (lists_much_behind_zip64, "is not a whole archive of a run"),
     "a comment": (has_a_comment, "is not a whole archive of a run"),
     "bzip2": (packed((MANIFEST, b"{}"), by=zipfile.ZIP_BZIP2), "is packed in a way that this version does not read"),
+    "a dense file": (packed((MANIFEST, b"{}"), (TRIALS, b" " * (2**25 + 1))), "unpacks to more than 1,000 times its size"),
     "no manifest": (packed((TRIALS, b"")), "holds no run (no manifest.json)"),
     "memory": (looks_far_back, "cannot be read: "),
     "a byte changed": (changes_a_byte, "cannot be read: "),

@@ -19,6 +19,8 @@ ROLE, PORT = sys.argv[1], int(sys.argv[2])
 
 
 def answer(request: Message) -> tuple[int, bytes]:
+    if request.words[0] not in ("GET", "POST"):
+        return 501, b"{}"
     return 200, json.dumps(listed() if request.words[0] == "GET" else done(json.loads(request.content))).encode()
 
 

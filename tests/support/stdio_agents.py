@@ -103,5 +103,6 @@ async def client_of(gateway: Gateway, name: str = "shop") -> AsyncIterator[Clien
 
 def launched(gateway: Gateway, name: str) -> tuple[dict[str, str], Any]:
     """Return the variables of the agent, and the entry of a server in the config that it finds."""
-    words, environment = gateway.launch(("agent", "{mcp}"), {"PATH": "/usr/bin:/bin"})
+    [config] = gateway._subject.configs
+    words, environment = gateway.launch(("agent", str(config.path)), {"PATH": "/usr/bin:/bin"})
     return dict(environment), json.loads(Path(words[1]).read_text(encoding="utf-8"))["mcpServers"][name]

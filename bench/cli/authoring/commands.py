@@ -9,10 +9,10 @@ import typer
 
 from bench.cli.authoring.check import check_pack
 from bench.cli.authoring.new import new_plugin, new_scenario
+from bench.cli.command import PacksOption
 from bench.cli.command_part import PACK_SOURCES
 from bench.cli.junit import JunitCase, write_junit
 from bench.cli.scaffold import check_command
-from bench.cli.setup import PacksOption
 from bench.cli.terminal import Terminal
 from bench.common.errors import PackError
 from bench.common.paths import PACKS

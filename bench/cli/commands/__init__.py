@@ -1,1 +1,1 @@
-"""The commands, a module each, beside those of `bench.cli.main`."""
+"""The commands, a module each."""

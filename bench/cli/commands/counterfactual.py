@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
+from bench.cli.command import PacksOption
 from bench.cli.completion import run_names
 from bench.cli.remembered import option_of, packs_of
-from bench.cli.setup import PacksOption
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError
 from bench.common.files import write_whole

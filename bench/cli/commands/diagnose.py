@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from bench.cli.command import PacksOption
 from bench.cli.completion import run_names
 from bench.cli.remembered import packs_of
-from bench.cli.setup import PacksOption
 from bench.cli.terminal import Terminal
 from bench.common.errors import ResultsError
 from bench.common.paths import PACKS, folder_of

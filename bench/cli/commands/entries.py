@@ -5,8 +5,8 @@ from bench.cli.command_part import CommandPart, ComparisonPart, EnginePart, Pack
 
 COMMANDS = (
     CommandPart("probe", "bench.cli.commands.probe:probe", "Find out whether your own agent does damage when a call fails."),
-    CommandPart("run", "bench.cli.main:run", "Measure what failures cost the agents that a config names."),
-    CommandPart("report", "bench.cli.main:report", "Make a page of runs to read: what came out, tables, figures."),
+    CommandPart("run", "bench.cli.commands.run:run", "Measure what failures cost the agents that a config names."),
+    CommandPart("report", "bench.cli.commands.report:report", "Make a page of runs to read: what came out, tables, figures."),
     CommandPart(
         "compare", "bench.cli.commands.compare:compare", "Ask whether run B is worse than run A, as a gate in CI does."
     ),
@@ -14,14 +14,14 @@ COMMANDS = (
     CommandPart("scorecard", "bench.cli.commands.scorecard:scorecard", "Show how surely systems recover, and what they break."),
     CommandPart("new", "bench.cli.authoring.commands:new_app", "Begin a pack of your own tasks, or a package of parts."),
     CommandPart("check", "bench.cli.authoring.commands:check", "Check whether packs are sound before they are run."),
-    CommandPart("list", "bench.cli.main:list_", "List what a config can name: packs, models, faults, and more."),
+    CommandPart("list", "bench.cli.commands.list:list_", "List what a config can name: packs, models, faults, and more."),
     CommandPart("runs", "bench.cli.commands.runs:runs", "List all runs and what they cost, and write a page of them."),
     CommandPart("serve", "bench.cli.commands.serve:command", "Serve a model to your agent; count what failures cost it."),
     CommandPart("import", "bench.cli.commands.export:import_", "Tell what happened in a recorded run of any agent."),
     CommandPart("export", "bench.cli.commands.export:export", "Write a run in a form that other programs read."),
     CommandPart("watch", "bench.cli.commands.watch:watch", "Show a page of a run while it goes on, until Ctrl-C."),
     CommandPart("verify", "bench.cli.commands.verify:verify", "Check that the records of runs are as they were written."),
-    CommandPart("doctor", "bench.cli.main:doctor", "Check whether this machine can run models' code safely."),
+    CommandPart("doctor", "bench.cli.commands.doctor:doctor", "Check whether this machine can run models' code safely."),
     CommandPart("explain", help="Find out why trials failed, and what a change would do."),
     CommandPart(
         "explain diagnose",
@@ -40,7 +40,9 @@ COMMANDS = (
     CommandPart("more", help="Merge, archive or regrade runs, advise, learn: what few need."),
     CommandPart("more merge", "bench.cli.commands.merge:merge", "Join parts of a run that were recorded apart."),
     CommandPart("more archive", "bench.cli.commands.export:archive", "Write runs as one small file each."),
-    CommandPart("more regrade", "bench.cli.main:regrade", "Grade the stored answers of runs anew; no model is asked."),
+    CommandPart(
+        "more regrade", "bench.cli.commands.regrade:regrade", "Grade the stored answers of runs anew; no model is asked."
+    ),
     CommandPart("more noise", "bench.cli.commands.noise:noise", "Say how far two runs of one system differ by chance."),
     CommandPart(
         "more reexecute", "bench.cli.commands.reexecute:reexecute", "Send recorded calls of others to your own MCP server."

@@ -166,8 +166,8 @@ def _begin(file: Path, command: Sequence[str], yes: bool, unboxed: bool) -> None
     run, why = _watched(draft, yes, unboxed)
     if run is None and not unboxed:
         raise ConfigError(f"probe: nothing was run: {why}")
-    if run and not run.is_whole:
-        raise ConfigError(f"probe: {run.ended}; nothing was written")
+    if run and (run.changed or not run.is_whole):
+        raise ConfigError(f"probe: {run.changed or run.ended}; no file was written")
     text = _write(file, draft, run, why)
     out.print(f"{file} is written")
     if "store" not in tomllib.loads(text):
@@ -201,8 +201,6 @@ def _watched(draft: AgentDraft, yes: bool, unboxed: bool) -> tuple[WatchedRun | 
 
     if not draft.command or unboxed:
         return None, "no box was asked for" if unboxed else "no command is known; give it: bench probe --init -- COMMAND"
-    if yes and draft.far:
-        return None, f"{draft.far}, and --yes starts nothing that acts there"
     out.print("\n".join(map(escape_line, draft.plan)))
     if not yes and not sys.stdin.isatty():
         return None, "nobody could be asked; --yes watches one unasked"
@@ -211,6 +209,8 @@ def _watched(draft: AgentDraft, yes: bool, unboxed: bool) -> tuple[WatchedRun | 
     subject, databases = draft.watched(unasked=yes)
     secrets = Secrets.of(subject, os.environ, draft.servers.values())
     try:
+        if yes and (far := draft.far):
+            return None, f"{far}, and --yes starts nothing that acts there"
         return loop.run(watch(subject, databases, draft.beside, secrets)), ""
     except ConfigError as error:
         return None, secrets.blot(str(error))

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bench.cli.command import UnguardedOption
 from bench.cli.remembered import remember
-from bench.cli.setup import UnguardedOption, chosen_models, open_run, run_name, whose_replies
+from bench.cli.setup import chosen_models, open_run, run_name, whose_replies
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError
 from bench.common.paths import PACKS, RESULTS, named

@@ -30,6 +30,11 @@ AT_END, MOST_SEARCHED = re.compile(r"\bEOF(?:Error)?\b"), 10_000
 ANSWERS = r'answers = "y\n" in probe.toml'
 ASKS = f"It came to the end of its standard input: {ANSWERS} says what it reads there, and by default that is nothing"
 """What an agent lacks that asks a person."""
+OUTSIDE = (
+    "In the box all but the agent's folder, the home and the stores is read-only: name what it writes elsewhere as a [[store]]"
+)
+ADVICE = ((AT_END, ASKS), (re.compile(r"Read-only file system|\bEROFS\b"), f"{OUTSIDE}, or probe it with --unboxed"))
+"""What an agent printed -> what to do."""
 SHOWN = 3
 LONGEST = 200
 """Characters of an error that are shown."""
@@ -160,8 +165,7 @@ def objection(course: AgentCourse, number: int, checked: bool) -> str:
     """
     text = course.texts.get(course.printed or "", "")
     run, printed = f"clean run {number}", last_line(text) or "nothing"
-    if AT_END.search(text, max(0, len(text) - MOST_SEARCHED)):
-        printed += f". {ASKS}"
+    printed += "".join(f". {todo}" for pattern, todo in ADVICE if pattern.search(text, max(0, len(text) - MOST_SEARCHED)))
     notices = [event for event in of_kind(course.lives, GatewayNoticed) if event.door]
     servers = [
         f"{event.what}; " if event.door == NETWORK else f"the server {event.door}: {event.what}; "

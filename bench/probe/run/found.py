@@ -99,7 +99,7 @@ def _functions(
     draft: AgentDraft, run: WatchedRun, executed: Counter[str], has_doors: bool, stores: Sequence[_Store]
 ) -> Iterator[FileLine]:
     """Yield the line on tools in the agent's own process."""
-    adapted = _served(run)
+    adapted = _adapted(run)
     loaded = ", ".join(run.seen.get("framework", ()))
     if tools := [tool for tool in executed if tool not in adapted]:
         what = f"{loaded} executed {', '.join(tools)} in its own process"
@@ -128,9 +128,12 @@ def _acting(run: WatchedRun, stores: Sequence[_Store]) -> Iterator[FileLine]:
         yield FileLine('# functions = ["MODULE:FUNCTION"]', "no tool of a known framework was executed: name what acts")
 
 
-def _served(run: WatchedRun) -> set[str]:
-    """Return the names of the tools of MCP servers, which a framework can call as functions of its own."""
-    return {call.tool for call in run.course.calls if call.door_kind in ("mcp_stdio", "mcp_http")}
+def _adapted(run: WatchedRun) -> set[str]:
+    """Return the names of the tools that a server or a service does: of MCP servers, and of functions that made such a call."""
+    served = [call for call in run.course.calls if call.door_kind not in ("model", "function") and not api_of(call.tool)]
+    callers = [call for call in run.course.calls if call.door == FUNCTION]
+    made = {each.tool for each in callers if any(each.arrived <= call.arrived <= (each.answered or 0) for call in served)}
+    return made | {call.tool for call in served if call.door_kind != "http"}
 
 
 def _offered(run: WatchedRun) -> set[str]:
@@ -162,7 +165,7 @@ def _acted(draft: AgentDraft, run: WatchedRun, stores: Sequence[_Store]) -> dict
     """Return for each tool whether a store changed in the time of its calls; None if it says itself that it reads."""
     paths = [store.path for store in stores if store.kind != "memory"]
     files = {file.path for file in run.files if any(file.path.is_relative_to(path) for path in paths)}
-    acted, adapted = dict[str, bool | None](), _served(run)
+    acted, adapted = dict[str, bool | None](), _adapted(run)
     for call, changed in run.acting(files):
         if not (call.door in draft.addresses and api_of(call.tool)) and not (call.door == FUNCTION and call.tool in adapted):
             tool = f"{_service_name(call.door) if call.door in draft.addresses else call.door}.{call.tool}"
@@ -229,7 +232,7 @@ def _of_group(draft: AgentDraft, group: Sequence[WatchedFile], known: Sequence[P
     alone = len(group) == 1 or any(path.is_relative_to(base) for path in known)
     if alone and all(file.was and file.is_now for file in group):
         return [_Store("file", file.path, "it changed; its lines or values are compared") for file in group], []
-    if base in (draft.folder.resolve(), draft.home.resolve()) or any(path.is_relative_to(base) for path in known):
+    if not base.is_relative_to(at) or any(path.is_relative_to(base) for path in known):
         names = ", ".join(draft.shown(file.path) for file in group[:SHOWN])
         what = "made or removed in a folder that holds more than data: let the agent write into one of its own, and name that"
         return [], [FileLine(f"# [[store]] folder = {quoted('FOLDER')}", f"{names}: {what}")]

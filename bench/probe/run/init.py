@@ -42,6 +42,7 @@ MODELS = {
 """The variable of a provider's address -> the variable of its key, and the address if the former is not set."""
 ANTHROPIC = "ANTHROPIC_BASE_URL"
 DATABASE = re.compile(r"postgres\w*:", re.IGNORECASE)
+LOGIN = re.compile(r"//[^/@]*@")
 NO_SERVICE = re.compile(r"proxy|index|registry|mirror|^OTEL_", re.IGNORECASE)
 """Variables with addresses of what no agent acts on."""
 SQLITE = b"SQLite format 3\0"
@@ -124,8 +125,18 @@ class AgentDraft:
 
     @property
     def servers(self) -> Mapping[str, str]:
-        """The variables that hold the address of a PostgreSQL database, with the address."""
-        return {name: text for name, text in self.variables.items() if DATABASE.match(text)}
+        """The addresses of PostgreSQL databases, each by the variable that holds it, or without its login if a command or a
+        config does."""
+        words = [text for text in self._words if DATABASE.match(text) and text not in self.variables.values()]
+        named = {name: text for name, text in self.variables.items() if DATABASE.match(text)}
+        return {**{LOGIN.sub("//", text): text for text in words}, **named}
+
+    @property
+    def _words(self) -> Iterator[str]:
+        """The words of its commands, and the values that its config sets."""
+        yield from self.command[1:]
+        for server in self.config.servers if self.config else ():
+            yield from (*server.command[1:], *server.environment.values())
 
     @property
     def far(self) -> str:
@@ -142,9 +153,7 @@ class AgentDraft:
     @property
     def beside(self) -> Sequence[Path]:
         """The files and folders elsewhere that commands name, or a variable if it is a database: data can lie there."""
-        words = list(self.command[1:])
-        for server in self.config.servers if self.config else ():
-            words += [*server.command[1:], *server.environment.values()]
+        words = [*self._words]
         words += [text for text in self.variables.values() if text.startswith("/") and _is_database(Path(text))]
         return [path for word in words if len(word) < LONGEST_WORD and _is_data(path := Path(word.rpartition("=")[2]))]
 
@@ -155,7 +164,10 @@ class AgentDraft:
         led = {name: url for name, url in self.addresses.items() if name in MODELS or is_here(host_of(url)) or not unasked}
         services = tuple(Service(name, name, url) for name, url in led.items())
         configs = (self.config,) if self.config else ()
-        stores = [StoreSettings(name, "postgres", text, {name: "{store}"}) for name, text in self.servers.items()]
+        stores = [
+            StoreSettings(name, "postgres", text, {name: "{store}"} if name in self.variables else {})
+            for name, text in self.servers.items()
+        ]
         return Subject("agent", agent, configs, services, functions=(), watched=True), stores
 
     @property
@@ -163,12 +175,12 @@ class AgentDraft:
         """Lines on what a watched run starts, copies and calls."""
         yield f"to be run once, in {self.folder.resolve()}, to see what it uses:"
         yield f"  {shlex.join(self.command)}"
-        yield "  in a box: this folder and the home are copies there, temporary folders are new, all else is read-only, and"
-        yield "  by the network it reaches what is named here, FOR REAL, and nothing else"
+        yield "  in a box: this folder and the home are copies there, temporary folders are new, and all else is read-only;"
+        yield "  by the network it reaches the servers that are named here, FOR REAL, and nothing else"
         for server in self.config.servers if self.config else ():
-            yield f"  the MCP server {server.name}: {server.url or shlex.join(server.command)}"
+            yield LOGIN.sub("//", f"  the MCP server {server.name}: {server.url or shlex.join(server.command)}")
         yield from (f"  {host_of(url)}, the host of {name}" for name, url in self.addresses.items())
-        yield from (f"  a copy of the database that {name} names, handed over in {name}" for name in self.servers)
+        yield from (f"  a copy of the database at {name}" for name in self.servers)
 
     def shown(self, path: Path) -> str:
         """Return a path as the file has it: from its folder, from the home, or whole."""
@@ -187,10 +199,14 @@ class AgentDraft:
         return FileLine('# mcp = ".mcp.json"', missing)
 
     def database(self, name: str, why: str) -> FileTable:
-        """Return the table of a database that a variable names."""
-        if name in self.owners:
-            return FileTable("[[store]]", [FileLine(f'postgres = "${name}"', f"{why}; the agent works on a copy")])
-        return FileTable("[[store]]", [FileLine(f'# postgres = "${name}"', f"{name} stands in .env alone: export it first")])
+        """Return the table of a database. A login in its address is not written."""
+        place, why = f"${name}" if name in self.variables else name, f"{why}; the agent works on a copy"
+        if name in self.variables and name not in self.owners:
+            return FileTable("[[store]]", [FileLine(f"# postgres = {quoted(place)}", f"it is in .env alone: export it. {why}")])
+        if name not in self.variables and self.servers[name] != name:
+            what = f'its address holds a login: put it into a variable, and write postgres = "$NAME". {why}'
+            return FileTable("[[store]]", [FileLine(f"# postgres = {quoted(place)}", what)])
+        return FileTable("[[store]]", [FileLine(f"postgres = {quoted(place)}", why)])
 
     def url(self, name: str, why: str) -> FileLine:
         """Return the line on an address that a variable holds. A login or a key in it is not written."""
@@ -288,10 +304,11 @@ def _agent(folder: Path, config: McpConfig | None) -> FileLine:
     command, why = _command(folder)
     program = next((place for place in places_in(tuple(shlex.split(command))) if (folder / place).is_file()), None)
     if program and config and reads_arguments(code_text(folder / program)):
-        why = f"{why}; write the command of one whole task, with {{mcp}} where it takes the path of its MCP config"
-        return FileLine(f"agent = {quoted(f'{command} {{mcp}}')}", why)
+        why = f"{why}; write the command of one whole task, with the path of its MCP config where it takes that"
+        place = config.path.relative_to(folder) if config.path.is_relative_to(folder) else config.path
+        return FileLine(f"agent = {quoted(f'{command} {shlex.quote(str(place))}')}", why)
     if command and config:
-        why = f"{why}; let it take the path of its MCP config as a word, and write {{mcp}} there, or from a `variable` of `mcp`"
+        why = f"{why}; without a box let it take the path of its MCP config as a word, or from a `variable` of `mcp`"
         return FileLine(f"agent = {quoted(command)}", why)
     if command:
         return FileLine(f"agent = {quoted(command)}", f"{why}; write the command that starts one whole task")

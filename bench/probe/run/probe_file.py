@@ -72,9 +72,11 @@ NOT_IN_PLACE = (
     "path from its command or a `variable`"
 )
 MODEL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
-PLACES = "sqlite = FILE, postgres = ADDRESS, folder = PATH, file = FILE, memory = PATH"
+PLACES = "sqlite = FILE, postgres = ADDRESS, folder = PATH, file = FILE, memory = PATH, mail = HOST, webhook = ADDRESS"
 OURS = ("sqlite", "postgres", "folder", "file", "memory")
 """The kinds of stores that have a key of their own here."""
+OUTBOXES = {"mail": "mail", "webhook": "http"}
+"""The kinds of stores of what the agent sends -> the doors before them."""
 REFERENCE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
 
 
@@ -230,8 +232,7 @@ class McpEntry(ConfigEntry):
     path: str
     """The file: `.mcp.json`, `claude_desktop_config.json`, an editor's, or another agent's, in JSON, TOML or YAML."""
     variable: VariableName = ""
-    """The variable that hands the copy's path over. By default the copy's path stands for the file's, or for `{mcp}`, in the
-    agent's command."""
+    """The variable that hands the copy's path over. By default the copy's path stands for the file's in the agent's command."""
 
 
 class ProbeFile(ConfigEntry):
@@ -435,6 +436,7 @@ class ProbeSettings:
         doors |= dict.fromkeys((service.name for service in subject.services), "http")
         doors |= {store.name: "database" for store in self.stores if store.is_door}
         doors |= {name: "http" for host in subject.hosts for name in (host, f"{host}:80")}
+        doors |= {store.name: OUTBOXES[store.kind] for store in self.stores if store.kind in OUTBOXES}
         doors |= {FUNCTION: "function"} if subject.functions is not None else {}
         doors |= {"model": "model"} if subject.model else {}
         return Probed(
@@ -509,6 +511,8 @@ class ProbeSettings:
             self._existing("mcp", path)
             config = read_config(Path(path), variable)
             for words in (agent.start, agent.resume):
+                if any("{mcp}" in word for word in words):
+                    raise ConfigError(f"{self._path}: agent: {{mcp}} is gone; write the path of the config there: {path}")
                 handed = variable or any(with_copy(word, config, agent.folder, Path()) != word for word in words)
                 if not handed and not self.is_boxed:
                     raise ConfigError(f"{path}: {NOT_HANDED}")
@@ -544,6 +548,8 @@ class ProbeSettings:
             if name in names:
                 raise ConfigError(f"{self._path}: store: two are called '{name}'; give each a name")
             names.add(name)
+            if kind.needs_box and not self.is_boxed:
+                raise ConfigError(f"{self._path}: store {name}: {kind.name} is caught in a box alone; leave --unboxed out")
             variables = {entry.variable: "{store}"} if entry.variable else {}
             ignored = list(entry.ignore)
             for config in self.subject.configs if self.is_boxed and entry.kind == "folder" else ():
@@ -615,6 +621,7 @@ class ProbeSettings:
         """Raise ConfigError for a server or a service whose name is another's: their calls could not be told apart."""
         servers = {server.name for config in self.subject.configs for server in config.servers}
         services = [service.name for service in self.subject.services]
+        services += [store.name for store in self.stores if store.kind in OUTBOXES]
         databases = [store.name for store in self.stores if store.is_door]
         if nameless := [service.name for service in self.subject.services if not (service.variable or self.is_boxed)]:
             raise ConfigError(
@@ -718,6 +725,8 @@ def _name_of(folder: Path) -> str:
 
 def _store_name(kind: str, where: str) -> str:
     """Return the name of the file, the folder or the database. An address can hold a password, and is never a name."""
+    if STORE_KINDS[kind].needs_box:
+        return kind
     if not STORE_KINDS[kind].is_address:
         return Path(where).resolve().stem if kind == "sqlite" else Path(where).resolve().name
     path = re.sub(r"[?#].*", "", where).rpartition("/")[2] if "://" in where else ""

@@ -96,6 +96,7 @@ class Worker:
             self._exits.push_async_callback(self._stores.remove)
             self._names = owners_names(self._stores.replaces, self._subject.agent.folder)
             gateway = Gateway(self._subject, self._stores.replaces, self._folder / "gateway", self._stores.databases)
+            gateway.outboxes = self._stores.outboxes
             self._gateway = await self._exits.enter_async_context(gateway)
             if self._stores.is_boxed:
                 self._box = await self._opened_box()
@@ -403,7 +404,12 @@ class Worker:
         if model := self._subject.model:
             starts.append(("the model's script", model.script, model.url, ""))
         processes = list[AgentProcess]()
-        environment = {**self._environment, **self._stores.environment, "AGENT_FOLDER": str(self._folder)}
+        environment = {
+            **self._environment,
+            **self._stores.environment,
+            "AGENT_FOLDER": str(self._folder),
+            **self._gateway.roots,
+        }
         try:
             for name, command, url, health in starts:
                 if command:

@@ -134,7 +134,8 @@ def _values(subject: Subject, environment: Mapping[str, str], addresses: Iterabl
     parts = {part for path in (Path.cwd(), subject.agent.folder.resolve(), sys.executable) for part in Path(path).parts}
     for name, value in named:
         is_ordinary = bool(ORDINARY.fullmatch(name) or PLAIN.fullmatch(value)) or value in parts
-        if not _is_path(value) and (NAMED.search(name) or not is_ordinary):
+        is_named = bool(NAMED.search(name))
+        if not _is_path(value, is_there=is_named) and (is_named or not is_ordinary):
             yield value
     for header in (value for server in servers for value in server.headers.values()):
         yield from (part for part in re.split(r"[\s;,=]+", header) if len(part) > LONGEST_WORD or not PLAIN.fullmatch(part))
@@ -166,9 +167,10 @@ def _in_dotenv(folders: Iterable[Path]) -> Iterator[tuple[str, str]]:
                 yield name, value[1:-1] if value[:1] in ("'", '"') else re.split(r"\s#", value, maxsplit=1)[0].strip()
 
 
-def _is_path(value: str) -> bool:
-    """Return whether a value names an existing path or several existing paths, as PYENV_ROOT does."""
-    return all(os.path.isabs(part) and os.path.exists(part) for part in value.split(os.pathsep))  # noqa: PTH110, PTH117  NUL
+def _is_path(value: str, *, is_there: bool) -> bool:
+    """Return whether a value names a path or several, as PYENV_ROOT does, that are there, or else could be made in a folder."""
+    folders = [part if is_there else os.path.dirname(part) for part in value.split(os.pathsep)]  # noqa: PTH120  NUL
+    return all(os.path.isabs(folder) and os.path.exists(folder) and folder != "/" for folder in folders)  # noqa: PTH110, PTH117
 
 
 def _in_words(command: Iterable[str]) -> Iterator[str]:

@@ -37,6 +37,7 @@ from bench.probe.run.running import work_folder
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.verdict import is_half_way, judge
 from bench.probe.run.volatile import Masks, place_of
+from bench.probe.run.witness.kinds import STORE_KINDS
 from bench.probe.run.witness.place import Place
 from bench.probe.run.witness.stores import Stores
 from bench.probe.run.writing import CellRun, run_of, without_secrets
@@ -100,6 +101,8 @@ async def record_tapes(settings: ProbeSettings, hidden: Secrets, plan: str) -> l
         raise ConfigError("--test: a tape holds what servers answer, and `hide` wants no values of it kept; leave `hide` out")
     if servers := [server.name for config in subject.configs for server in config.servers if server.url]:
         raise ConfigError(f"--test: {servers[0]} is an MCP server with a URL, which no tape stands for; serve it over stdio")
+    if sent := [store.name for store in settings.stores if STORE_KINDS[store.kind].needs_box]:
+        raise ConfigError(f"--test: no tape stands for {sent[0]}, where mail or a webhook's messages are caught")
     stores = Stores.of(settings.stores, work_folder(), subject.settle, subject.hide, b"", boxed=settings.is_boxed)
     async with Worker(subject, stores, Place(work_folder(), "tape"), hidden) as worker:
         courses = [await worker.run(Masks(), one_by_one=number == FEWEST - 1) for number in range(FEWEST)]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.common.digests import digest_of
+from bench.common.errors import OriginalChanged
 from bench.probe.run.box.box import Box
 from bench.probe.run.box.frameworks import FileForm
 from bench.probe.run.box.written import WrittenFile
@@ -56,12 +57,14 @@ class WatchedRun:
     files    what it wrote outside of `/tmp` and its like
     seen     what its Pythons told: kind -> what, in their order
     servers  the MCP servers over stdio that were started
+    changed  a line on each database of the owner's own that changed meanwhile, and how it is restored; "" if none did
     """
 
     course: AgentCourse
     files: Sequence[WatchedFile]
     seen: Mapping[str, Sequence[str]] = field(default_factory=dict)
     servers: frozenset[str] = frozenset()
+    changed: str = ""
 
     @property
     def is_whole(self) -> bool:
@@ -78,6 +81,8 @@ class WatchedRun:
     @property
     def summary(self) -> str:
         """The comment that stands first in the file."""
+        if self.changed:
+            return f"BEWARE: {self.changed}"
         if self.is_whole:
             return f"Each line says what was seen in one run, which took {self.course.seconds:.1f} s."
         return f"BEWARE, more may be missing here: {self.ended}"
@@ -145,7 +150,14 @@ class _WatchedStores(Stores):
         encoding, self.layer = Encoding(), LayerWitness()
         copies = [STORE_KINDS[each.kind].make(each, work_folder(), encoding) for each in databases]
         super().__init__([self.layer, *copies], settle, encoding)
-        self.is_boxed, self.beside = True, beside
+        self.is_boxed, self.beside, self.changed = True, beside, ""
+
+    async def check_originals(self, when: str, *, surely: bool = False) -> None:
+        """Note which databases of the owner's own have changed: what the agent reaches for real can work on them."""
+        try:
+            await super().check_originals(when, surely=surely)
+        except OriginalChanged as error:
+            self.changed = "; ".join(filter(None, (self.changed, str(error))))
 
     def enter(self, box: StoresBox) -> None:
         """Have what is written in this box."""
@@ -189,7 +201,8 @@ async def watch(
         seen = defaultdict[str, list[str]](list)
         for kind, what in worker.seen:
             seen[kind].append(secrets.blot(what))
-        return WatchedRun(course, files, seen, frozenset(name for name, known in worker.handshakes.items() if known))
+        servers = frozenset(name for name, known in worker.handshakes.items() if known)
+    return WatchedRun(course, files, seen, servers, secrets.blot(stores.changed))
 
 
 def _row(file: WrittenFile) -> RowDifference:

@@ -18,12 +18,15 @@ from typing import Any
 import pytest
 from till import HERE, till
 
+from bench.probe.points import DoorKind
 from bench.probe.run.box.box import NoBox
+from bench.probe.run.course import AgentCourse
 from bench.probe.run.found import watched_tables
 from bench.probe.run.init import AgentDraft, draft_of, write_probe_file
 from bench.probe.run.probe_file import ProbeFile
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.watch import WatchedRun, watch
+from bench.record.probe.events import GatewayCall
 
 SESSIONS = """
     CREATE TABLE agent_sessions (session_id TEXT); CREATE TABLE agent_messages (message_data TEXT);
@@ -137,7 +140,7 @@ def test_what_frameworks_keep_is_memory(clerk: Written) -> None:
 def test_what_no_store_can_be_is_a_comment_that_says_why(clerk: Written) -> None:
     assert "makes this database itself" in clerk.why('# [[store]] sqlite = "made.db"')
     assert "did not change" in clerk.why('# [[store]] sqlite = "read.db"')
-    assert "report.txt" in clerk.text and '"~/.cache/page.html"' in clerk.text and "~/.clerk/known.txt" in clerk.text
+    assert "report.txt" in clerk.text and '"~/.cache/page.html"' in clerk.text and "~/.clerk/state/known.txt" in clerk.text
 
 
 def test_servers_services_and_the_model_are_told_with_their_calls(clerk: Written) -> None:
@@ -165,6 +168,54 @@ def test_what_changed_no_store_is_no_read_by_that_alone(clerk: Written) -> None:
 def test_a_host_that_was_refused_is_told_with_what_to_write(clerk: Written) -> None:
     assert 'remote = ["far.invalid"]' in clerk.why('# "far.invalid:443"')
     assert clerk.run.course.refused == ("far.invalid:443",)
+
+
+INSERTS = """
+import os
+import psycopg
+with psycopg.connect(os.environ["DATABASE_URL"]) as shop:
+    shop.execute("INSERT INTO payments VALUES (1)")
+"""
+
+
+def test_a_database_on_a_server_is_watched_in_a_copy(tmp_path: Path, server: str) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    words = dict(word.split("=") for word in server.split())
+    address = f"postgresql://tester@/watched?host={words['host']}&port={words.get('port', '5432')}"
+    with psycopg.connect(f"{server} dbname=postgres", autocommit=True) as made:
+        made.execute("CREATE DATABASE watched")
+    with psycopg.connect(address) as shop:
+        shop.execute("CREATE TABLE payments (id integer PRIMARY KEY)")
+    (tmp_path / "agent.py").write_text(INSERTS)
+    environment = {**os.environ, "DATABASE_URL": address}
+    draft = draft_of(tmp_path, environment, tmp_path, (sys.executable, "agent.py"))
+    run = watched(draft, environment)
+    text = write_probe_file(tmp_path / "probe.toml", watched_tables(draft, run), run.summary)
+    assert run.is_whole and not run.changed, run.summary
+    assert tomllib.loads(text)["store"] == [{"postgres": "$DATABASE_URL"}] and "its rows changed" in text
+    with psycopg.connect(address) as shop:
+        assert shop.execute("SELECT count(*) FROM payments").fetchone() == (0,)
+
+
+def course(**times: tuple[float, float]) -> AgentCourse:
+    """A course with functions that begin and end at these seconds, and with a service named `shop`."""
+    calls = []
+    for number, (name, (arrived, answered)) in enumerate(times.items(), 1):
+        door, tool = ("SHOP_URL", "POST /payments") if name == "shop" else ("function", name)
+        kind: DoorKind = "http" if name == "shop" else "function"
+        calls.append(
+            GatewayCall(number, "", door, kind, tool, "unseen", None, "", None, 1, "", arrived, arrived, answered, answered)
+        )
+    return AgentCourse(tuple(calls), ("",) * len(calls), ())
+
+
+def test_a_function_that_only_calls_a_service_is_none_of_the_agents_own(tmp_path: Path) -> None:
+    draft = draft_of(tmp_path, {"SHOP_URL": "http://127.0.0.1:9"}, tmp_path, ("python", "agent.py"))
+    run = WatchedRun(course(look=(1.0, 2.0), pay=(3.0, 5.0), shop=(4.0, 4.5)), [])
+    text = write_probe_file(tmp_path / "look.toml", watched_tables(draft, run))
+    assert tomllib.loads(text)["functions"] == [] and "function.pay" not in text and '"function.look"' in text
+    run = WatchedRun(course(pay=(3.0, 5.0), shop=(4.0, 4.5)), [])
+    assert "functions" not in tomllib.loads(write_probe_file(tmp_path / "pay.toml", watched_tables(draft, run)))
 
 
 ACTS = """

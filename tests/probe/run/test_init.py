@@ -38,10 +38,10 @@ def test_the_commonest_case_is_whole_and_has_no_more_than_fifteen_lines(
     text = written(tmp_path, OPENAI_API_KEY="key")
     values = tomllib.loads(text)
     assert len(text.splitlines()) <= 15 and all("#" in line for line in text.splitlines() if "=" in line)
-    assert values["agent"] == "python agent.py {mcp}" and values["mcp"] == ".mcp.json"
+    assert values["agent"] == "python agent.py .mcp.json" and values["mcp"] == ".mcp.json"
     assert values["store"] == [{"sqlite": "data/orders.db"}] and values["model"]["variables"] == ["OPENAI_BASE_URL"]
     settings = ProbeSettings(tmp_path / "probe.toml", {})
-    assert settings.subject.agent.start == ("python", "agent.py", "{mcp}") and settings.stores[0].where == "data/orders.db"
+    assert settings.subject.agent.start == ("python", "agent.py", ".mcp.json") and settings.stores[0].where == "data/orders.db"
     assert settings.subject.configs[0].servers[0].command == ("python", "shop.py", "data/orders.db")
 
 
@@ -129,10 +129,10 @@ def test_every_key_that_init_can_write_is_one_of_the_file(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "program", "agent"),
     [
-        ("agent.py", "import sys; open(sys.argv[1])", "python agent.py {mcp}"),
+        ("agent.py", "import sys; open(sys.argv[1])", "python agent.py .mcp.json"),
         ("agent.py", "open('.mcp.json')", "python agent.py"),
         ("index.js", "fs.readFileSync('.mcp.json')", "node index.js"),
-        ("index.js", "fs.readFileSync(process.argv[2])", "node index.js {mcp}"),
+        ("index.js", "fs.readFileSync(process.argv[2])", "node index.js .mcp.json"),
     ],
 )
 def test_the_place_of_a_config_stands_only_in_the_command_of_an_agent_that_reads_it(
@@ -141,7 +141,7 @@ def test_the_place_of_a_config_stands_only_in_the_command_of_an_agent_that_reads
     (tmp_path / ".mcp.json").write_text(json.dumps(CONFIG))
     (tmp_path / name).write_text(program)
     text = written(tmp_path)
-    assert tomllib.loads(text)["agent"] == agent and ("let it take the path" in text) == ("{mcp}" not in agent)
+    assert tomllib.loads(text)["agent"] == agent and ("without a box let it take" in text) == (".mcp.json" not in agent)
 
 
 def test_a_login_in_an_address_of_a_dotenv_file_is_not_written(tmp_path: Path) -> None:
@@ -163,3 +163,25 @@ def test_a_config_that_cannot_be_read_is_named_with_the_reason(tmp_path: Path) -
     (tmp_path / ".mcp.json").write_text("{")
     text = written(tmp_path)
     assert "it is no JSON" in text and "mcp" not in tomllib.loads(text)
+
+
+def test_a_database_that_a_config_names_is_a_store_and_its_login_is_written_nowhere(tmp_path: Path) -> None:
+    args = ["postgres://localhost/shop", "postgresql://me:secret-word@localhost/till"]
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"shop": {"command": "serve", "args": args}}}))
+    text = written(tmp_path, "python", "agent.py")
+    assert tomllib.loads(text)["store"] == [{"postgres": "postgres://localhost/shop"}]
+    assert '# postgres = "postgresql://localhost/till"' in text and "secret-word" not in text
+    plan = "\n".join(draft_of(tmp_path, {}, tmp_path, ("python", "agent.py")).plan)
+    assert "a copy of the database at postgresql://localhost/till" in plan and "secret-word" not in plan
+
+
+def test_what_acts_on_another_machine_is_told_before_anything_runs(tmp_path: Path) -> None:
+    pytest.importorskip("psycopg")
+    draft = draft_of(tmp_path, {"DATABASE_URL": "postgres://db.example.com/shop"}, tmp_path, ("python", "agent.py"))
+    assert draft.far == "the database that DATABASE_URL names is at db.example.com"
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"shop": {"url": "https://mcp.example.com/"}}}))
+    assert draft_of(tmp_path, {}, tmp_path, ("python", "agent.py")).far == "the MCP server shop is at mcp.example.com"
+    addresses = {"SHOP_URL": "https://shop.example.com", "TILL_URL": "http://127.0.0.1:9", "OPENAI_API_KEY": "key"}
+    draft = draft_of(tmp_path, addresses, tmp_path, ("python", "agent.py"))
+    led = {unasked: {service.name for service in draft.watched(unasked)[0].services} for unasked in (True, False)}
+    assert led == {True: {"TILL_URL", "OPENAI_BASE_URL"}, False: {"SHOP_URL", "TILL_URL", "OPENAI_BASE_URL"}}

@@ -26,7 +26,7 @@ def test_a_command_that_stands_in_other_values_of_the_file_too_is_shown_whole(
     (tmp_path / "bank.db").touch()
     server = {"command": "sh", "args": ["-c", EVIL, "bank.db"], "env": {"LD_PRELOAD": EVIL, "TOKEN": EVIL}}
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"bank": server}}))
-    agent = ["sh", "-c", f"{EVIL}\n  the agent: nothing\x1b[2K", "{mcp}"]
+    agent = ["sh", "-c", f"{EVIL}\n  the agent: nothing\x1b[2K", ".mcp.json"]
     text = (
         f'agent = {json.dumps(agent)}\nmcp = ".mcp.json"\n[environment]\nPATH = "/evil"\nA = {json.dumps(EVIL)}\n'
         '[[store]]\nsqlite = "bank.db"\n'

@@ -131,6 +131,14 @@ def test_an_agent_that_asks_a_person_gets_the_answers_and_without_any_is_told_th
     assert run.judged and run.judged.verdict == "same"
 
 
+def test_an_agent_that_writes_where_all_is_read_only_is_told_to_name_a_store(tmp_path: Path) -> None:
+    subject = till(tmp_path, "again keyed")
+    fails = "import sys; sys.exit('OSError: [Errno 30] Read-only file system: /data/x')"
+    start = (sys.executable, "-c", fails, *subject.agent.start[2:])
+    with pytest.raises(ConfigError, match=r"/data/x\. In the box .* name what it writes elsewhere as a \[\[store\]\]"):
+        probed(tmp_path, replace(subject, agent=replace(subject.agent, start=start, resume=start)))
+
+
 @pytest.mark.parametrize(("word", "near"), [("till.charge#1.lsot", "'till.charge#1.lost'"), ("till.chrage", "'till.charge'")])
 def test_a_cell_that_cannot_be_is_refused_with_the_nearest_names_by_the_first_clean_run(
     tmp_path: Path, word: str, near: str

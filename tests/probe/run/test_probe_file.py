@@ -36,10 +36,12 @@ def read_for_a_box(text: str) -> ProbeSettings:
 @pytest.mark.usefixtures("here")
 def test_a_config_that_nothing_hands_to_the_agent_is_refused_before_anything_is_started() -> None:
     Path(".mcp.json").write_text('{"mcpServers": {"shop": {"command": "serve"}}}')
-    for agent, more in (("python agent.py", ""), ("python agent.py {mcp}", 'resume = "python agent.py --resume"\n')):
-        with pytest.raises(ConfigError, match=r"^\.mcp\.json: no word of the agent's command hands it over; write \{mcp\}"):
+    for agent, more in (("python agent.py", ""), ("python agent.py .mcp.json", 'resume = "python agent.py --resume"\n')):
+        with pytest.raises(ConfigError, match=r"^\.mcp\.json: no word of the agent's command hands it over; write the config"):
             read(f'agent = "{agent}"\n{more}mcp = ".mcp.json"\n{BASE[BASE.index("[") :]}')
-    for agent in ("python agent.py {mcp} data/orders.db", "python agent.py data/orders.db --config=.mcp.json"):
+    with pytest.raises(ConfigError, match=r"^probe\.toml: agent: \{mcp\} is gone; write the path of the config there: \.mcp"):
+        read(f'agent = "python agent.py {{mcp}}"\nmcp = ".mcp.json"\n{BASE[BASE.index("[") :]}')
+    for agent in ("python agent.py .mcp.json data/orders.db", "python agent.py data/orders.db --config=.mcp.json"):
         assert read(f'agent = "{agent}"\nmcp = ".mcp.json"\n{BASE[BASE.index("[") :]}').subject.configs
 
 
@@ -90,7 +92,7 @@ def test_a_store_whose_copy_nothing_names_to_the_agent_is_refused_before_the_age
     assert read(f'agent = "python agent.py"\n{store}', ORDERS="data/orders.db").stores
     server = {"command": "serve", "env": {"DB": "data/orders.db"}}
     Path(".mcp.json").write_text(json.dumps({"mcpServers": {"shop": server}}))
-    assert read(f'agent = "python agent.py {{mcp}}"\nmcp = ".mcp.json"\n{store}').stores
+    assert read(f'agent = "python agent.py .mcp.json"\nmcp = ".mcp.json"\n{store}').stores
     folder = 'folder = "data"\n[[store]]\nfolder = "data"\n'
     assert read(f'agent = "python agent.py"\n{folder}').stores
 
@@ -246,7 +248,9 @@ def test_another_agent_is_another_subject_and_its_words_are_not_in_the_manifest(
 @pytest.mark.usefixtures("here")
 def test_each_command_that_is_run_is_named() -> None:
     Path(".mcp.json").write_text('{"mcpServers": {"shop": {"command": "serve", "args": ["shop"]}}}')
-    text = 'done = "check it"\nmcp = ".mcp.json"\nsaid_done = ["grep", "done"]\n' + BASE.replace("agent.py", "agent.py {mcp}")
+    text = 'done = "check it"\nmcp = ".mcp.json"\nsaid_done = ["grep", "done"]\n' + BASE.replace(
+        "agent.py", "agent.py .mcp.json"
+    )
     text += '[[service]]\nname = "till"\nvariable = "TILL"\nurl = "http://localhost:{port}"\ncommand = "till {port}"\n'
     assert [each.words[0] for each in read(text).programs()] == ["python", "check", "grep", "serve", "till"]
     assert read(text).probed(False, ()).doors == {"shop": "mcp_stdio", "till": "http"}
@@ -279,7 +283,9 @@ def test_a_service_needs_no_variable_in_a_box_and_one_without_a_box() -> None:
 def test_hosts_that_are_allowed_are_those_of_the_web_or_have_a_port_and_commands_of_servers_add_theirs() -> None:
     Path("tools.json").write_text('{"mcpServers": {"far": {"command": "mcp-remote", "args": ["http://localhost:9000/mcp"]}}}')
     hosts = 'remote = ["api.example.com", "cache.example.com:6379", "[2001:db8::1]:7"]\n'
-    settings = read(hosts + BASE.replace("agent.py", "agent.py {mcp}").replace("[[store]]", 'mcp = "tools.json"\n[[store]]'))
+    settings = read(
+        hosts + BASE.replace("agent.py", "agent.py tools.json").replace("[[store]]", 'mcp = "tools.json"\n[[store]]')
+    )
     assert settings.subject.passes == (
         ("api.example.com", 443),
         ("api.example.com", 80),
@@ -297,12 +303,25 @@ def test_hosts_that_are_allowed_are_those_of_the_web_or_have_a_port_and_commands
 def test_a_host_that_something_declares_is_no_door_of_its_own() -> None:
     hosts = 'remote = ["shop.example", "db.example", "mcp.example", "other.example"]\n'
     Path("tools.json").write_text('{"mcpServers": {"far": {"url": "https://mcp.example/mcp"}}}')
-    text = hosts + BASE.replace("agent.py", "agent.py {mcp}").replace("[[store]]", 'mcp = "tools.json"\n[[store]]')
+    text = hosts + BASE.replace("agent.py", "agent.py tools.json").replace("[[store]]", 'mcp = "tools.json"\n[[store]]')
     text += '[[store]]\npostgres = "$DB"\n[[service]]\nname = "shop"\nurl = "$SHOP"\n'
     Path("probe.toml").write_text(text)
     pytest.importorskip("cryptography")
     variables = {"DB": "postgresql://me@db.example/bank", "SHOP": "https://shop.example/v1"}
     assert ProbeSettings(Path("probe.toml"), variables, boxed=True).subject.hosts == ("other.example",)
+
+
+@pytest.mark.usefixtures("here")
+def test_what_the_agent_sends_is_caught_in_a_box_alone_and_the_address_of_a_webhook_is_in_no_name() -> None:
+    text = 'agent = "python agent.py"\n[[store]]\nmail = "smtp.example.com:587"\n[[store]]\nwebhook = "$HOOK"\n'
+    Path("probe.toml").write_text(text)
+    variables = {"HOOK": "https://hooks.example.com/services/the-secret"}
+    settings = ProbeSettings(Path("probe.toml"), variables, boxed=True)
+    assert [store.name for store in settings.stores] == ["mail", "webhook"]
+    assert settings.secret_addresses[1] == variables["HOOK"]
+    assert {"mail": "mail", "webhook": "http"}.items() <= settings.probed(False, ()).doors.items()
+    with pytest.raises(ConfigError, match="store mail: mail is caught in a box alone; leave --unboxed out"):
+        ProbeSettings(Path("probe.toml"), variables)
 
 
 @pytest.mark.usefixtures("here")
@@ -413,7 +432,7 @@ def test_a_database_elsewhere_needs_leave_wherever_its_host_is_written(dsn: str,
 
 @pytest.mark.usefixtures("here")
 def test_an_mcp_server_elsewhere_needs_leave_by_its_url_or_by_a_word_of_its_command() -> None:
-    text = 'mcp = ".mcp.json"\n' + BASE.replace("agent.py", "agent.py {mcp}")
+    text = 'mcp = ".mcp.json"\n' + BASE.replace("agent.py", "agent.py .mcp.json")
     for server in ({"url": "${FAR}/mcp"}, {"command": "npx", "args": ["mcp-remote", "https://far.example/mcp"]}):
         Path(".mcp.json").write_text(json.dumps({"mcpServers": {"shop": server}}))
         with pytest.raises(ConfigError, match=r"the MCP server shop is at far\.example, not on this machine"):

@@ -56,10 +56,13 @@ SECRETS = Secrets.of(
 
 
 def test_a_variable_that_holds_a_place_is_no_secret(tmp_path: Path) -> None:
-    places = f"{tmp_path}:{tmp_path.parent}"
-    secrets = Secrets.of(SUBJECT, {"PYENV_ROOT": str(tmp_path), "PLACES": places, "PEPPER": f"{tmp_path}/absent"})
-    assert secrets.blot(f"{tmp_path}/bin/python {places}") == f"{tmp_path}/bin/python {places}"
-    assert secrets.blot(f"{tmp_path}/absent") == "***"
+    places, log = f"{tmp_path}:{tmp_path.parent}", f"{tmp_path}/run.log"
+    none, named = f"{tmp_path}/absent/x", f"{tmp_path}/key"
+    variables = {"PYENV_ROOT": str(tmp_path), "PLACES": places, "LOG": log, "PEPPER": none, "MY_KEY": named}
+    secrets = Secrets.of(SUBJECT, variables)
+    text = f"{tmp_path}/bin/python {places} {log}"
+    assert secrets.blot(text) == text
+    assert secrets.blot(f"{none} {named}") == "*** ***", "no folder could have the first, and a name says what the second is"
 
 
 def test_each_secret_of_a_subject_is_blotted_out_of_a_text() -> None:

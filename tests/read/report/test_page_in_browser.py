@@ -327,7 +327,7 @@ def test_the_tables_of_the_paper_s_report_fit_a_wide_screen_or_scroll_beside_a_f
     page.evaluate("document.querySelectorAll('details').forEach((more) => { more.open = true; })")
     wider = "document.querySelectorAll('.scroll')].filter((table) => table.scrollWidth > table.clientWidth + 1)"
     scrolling = page.evaluate(f"[...{wider}.map((table) => table.id.replace('table-', ''))")
-    assert set(scrolling) <= {"break_even", "claims-whole", "claims_levels", "ledger", "receipts"}
+    assert set(scrolling) <= {"break_even", "claims-whole", "claims_levels", "claims_sensitivity", "ledger", "receipts"}
     assert page.evaluate("getComputedStyle(document.querySelector('.scroll tbody th')).position") == "sticky"
     assert page.evaluate("getComputedStyle(document.querySelector('nav')).position") == "sticky"
 

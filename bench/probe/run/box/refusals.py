@@ -27,7 +27,7 @@ def advice(name: str, port: int) -> str:
     if port in DATABASES:
         return f'no witness reads {DATABASES[port]}; let it be used for real, and not be reset, by: remote = ["{place}"]'
     if port in MAIL:
-        return f'mail would be sent for real by: remote = ["{place}"]'
+        return f'if mail is to be caught there and compared: [[store]] mail = "{place}"'
     if web:
         return f'if it may be called for real: remote = ["{name}"]'
     return f'if it is a service: [[service]] name = "NAME", url = "http://{place}"; if it is none: remote = ["{place}"]'

@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.probe.run.gateway.subject import McpConfig
 
 NOT_HANDED = (
-    "no word of the agent's command hands it over; write {mcp} where your agent takes the config's path, or name a variable. "
+    "no word of the agent's command hands it over; write the config's path there, or name a variable. "
     "An agent that opens the file by a fixed name has to take its path from one of both"
 )
 
@@ -21,7 +21,7 @@ def with_copy(word: str, config: McpConfig, folder: Path, copy: Path) -> str:
     head, equals, path = word.rpartition("=")
     if path and normpath((folder / path).absolute()) == normpath(config.path.absolute()):
         return f"{head}{equals}{copy}"
-    return word.replace("{mcp}", str(copy))
+    return word
 
 
 def replacement(replaces: Mapping[str, str]) -> Callable[[str], str]:

@@ -35,9 +35,12 @@ from bench.probe.run.gateway.gate import CallGate
 from bench.probe.run.gateway.http import Desk
 from bench.probe.run.gateway.listener import AgentListener
 from bench.probe.run.gateway.mcp import KnownServer
+from bench.probe.run.gateway.model import OPEN
+from bench.probe.run.gateway.outbox_doors import MailDoor, WebhookDoor
 from bench.probe.run.gateway.server_errors import ServerErrors
 from bench.probe.run.gateway.stdio import StdioRelay
 from bench.probe.run.gateway.subject import CommandWords, McpServer, Service, Subject
+from bench.probe.run.witness.outbox import OutboxStore
 from bench.probe.run.witness.store import DatabaseServer, OnServer
 from bench.wire.json_rpc import Pipe
 from bench.wire.processes.agent_process import CANNOT_START, AgentProcess
@@ -49,6 +52,8 @@ FIRST_PORT = 5432
 """The number in the name of a database's first socket."""
 HEADER_TIME, GRACE = 10.0, 2.0
 """Seconds: for a shim's header, and for a server to end after its agent has left it."""
+MAIL_TLS = 465
+"""The port at which a mail server begins with TLS."""
 NO_FILE = Path()
 """The path of a config that is no file: the servers' commands stand in the agent's command."""
 LONGEST_LINE = 10_000
@@ -62,6 +67,8 @@ class Gateway:
     life    in which process of the agent calls come, from 1
     functions   the door of tools in the agent's own process
     calls   how many calls have arrived, over all doors; set it to 0 for a new journal
+    outboxes  the stores of what the agent sends; set them before the agent's box is made
+    roots   variables by which programs in the box know the authority that ends TLS there
     networks  in which it answers, if the agent runs in a box: that of the agent, and that of the services
     box     the agent's, if it has one: a config's copy stands there in the place of the owner's, and servers are started there
     databases  the doors of databases, one for each server
@@ -69,6 +76,7 @@ class Gateway:
 
     gate: CallGate
     box: Box | None = None
+    outboxes: Sequence[OutboxStore] = ()
 
     def __init__(
         self,
@@ -86,6 +94,7 @@ class Gateway:
         self.life, self.calls = 1, 0
         self._doors = [{server.name: KnownServer(server.name, "mcp_stdio") for server in c.servers} for c in subject.configs]
         self._listener = AgentListener(lambda: self.gate, self.number, lambda: self.life)
+        self._desk = desk
         self.functions = FunctionDoor(desk, subject.functions or (), watched=subject.watched)
         self._addresses: dict[str, str] = {}
         """Variables of the agent -> addresses of the gateway."""
@@ -96,8 +105,7 @@ class Gateway:
         self._failed: BaseException | None = None
         self.networks: Sequence[ClosedNetwork] = ()
         self._authority: Authority | None = None
-        self._roots: Mapping[str, str] = {}
-        """Variables by which the agent knows the authority."""
+        self.roots: Mapping[str, str] = {}
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as exits:
@@ -125,10 +133,10 @@ class Gateway:
     def certify(self, environment: Mapping[str, str], packages: Iterable[Path]) -> tuple[tuple[Path, bytes], ...]:
         """Make the authority that ends TLS in a box, if a server has TLS. Return the files of roots that stand there in the
         place of the machine's, with their content. `packages` are folders of Python's packages."""
-        if not ends_tls() or not (self._subject.hosts or self._listener.has_tls):
+        if not ends_tls() or not (self._subject.hosts or self.outboxes or self._listener.has_tls):
             return ()
         self._authority = Authority()
-        self._roots = self._authority.write(self._folder, environment)
+        self.roots = self._authority.write(self._folder, environment)
         return tuple(self._authority.bundles(packages))
 
     async def enter(self, box: Box) -> None:
@@ -143,6 +151,8 @@ class Gateway:
         for host in self._subject.hosts:
             self._listener.add_service(Service(host, "", f"https://{host}"))
             self._listener.add_service(Service(f"{host}:80", "", f"http://{host}"))
+        for outbox in self.outboxes:
+            await self._catch(outbox, agents, servers)
         addresses_of_servers = await self._listener.stand_in(agents, servers, self._authority)
         await self.functions.stand_in(agents)
         for addresses in (self._addresses, *self._urls):
@@ -156,6 +166,21 @@ class Gateway:
                 if port and not network.leads(host, port):
                     await network.lead(host, port, relay_to(host, port))
         self.networks = (agents, servers)
+
+    async def _catch(self, outbox: OutboxStore, agents: ClosedNetwork, servers: ClosedNetwork) -> None:
+        """Have what is sent to a place of the owner's kept: by the agent as a call, by a service as a part of another call."""
+        place, desk = outbox.place, self._desk
+        tls = self._authority.context(place.host) if self._authority else None
+        if outbox.kind == "webhook":
+            door = WebhookDoor(outbox, desk)
+            self._listener.add_webhook(door)
+            await servers.lead(place.host, place.ports[0], door.take, "webhook", tls=tls if door.origin.tls else None)
+            return
+        for network, gate in ((agents, desk), (servers, Desk(lambda: OPEN, lambda: 0, lambda: 1))):
+            mails = MailDoor(outbox, gate, tls)
+            for port in place.ports:
+                ends = tls if port == MAIL_TLS else None
+                await network.lead(place.host, port, partial(mails.serve, has_tls=ends is not None), "mail", tls=ends)
 
     def begin(self) -> None:
         """Forget what was reached for in the box's networks until now."""
@@ -203,7 +228,7 @@ class Gateway:
         return listening
 
     def _remove_files(self) -> None:
-        roots = [Path(path) for path in self._roots.values() if Path(path).is_relative_to(self._folder)]
+        roots = [Path(path) for path in self.roots.values() if Path(path).is_relative_to(self._folder)]
         copies = map(self._copy, range(len(self._subject.configs)))
         for path in (*roots, self._folder / "gateway", *self.sockets.values(), *copies):
             path.unlink(missing_ok=True)
@@ -226,15 +251,15 @@ class Gateway:
     def launch(self, words: Sequence[str], environment: Mapping[str, str]) -> tuple[CommandWords, Mapping[str, str]]:
         """Return the words and the variables with which the agent starts, so that its calls pass through the gateway.
 
-        The copies of its configs are written anew. `{mcp}` in a word stands for the copy, and so does the config's path. A
-        server's command that stands in the agent's own command is replaced there.
+        The copies of its configs are written anew. A config's path in a word becomes the copy's. A server's command that stands
+        in the agent's own command is replaced there.
 
         Raises:
             ConfigError: A config cannot be read, or nothing hands its copy over to the agent.
         """
         replaced, variables = self.replaced(words, environment)
         variables = without_proxies(variables) if self.box else variables
-        changed, variables = list(replaced), variables | self._addresses | dict(self._roots)
+        changed, variables = list(replaced), variables | self._addresses | dict(self.roots)
         for door in self.databases:
             door.counts = True
             changed = list(map(door.toward, changed))
@@ -342,7 +367,7 @@ class Gateway:
     async def _relay(self, connection: socket.socket, files: list[int], header: dict[str, Any], door: KnownServer) -> int:
         """Return the exit code of the server."""
         (program, *words), environment = self._around(*self.replaced(header["words"], header["environment"]))
-        environment |= {**self._roots, **(OFFLINE if self.box and loader_of([program]) else {})}
+        environment |= {**self.roots, **(OFFLINE if self.box and loader_of([program]) else {})}
         cwd = Path(self._replaces(header["cwd"]))
         located = shutil.which(program, path=environment.get("PATH")) if os.sep not in program else str(cwd / program)
         their_input, our_output = os.pipe()

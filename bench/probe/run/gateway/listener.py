@@ -21,6 +21,7 @@ from bench.probe.run.gateway.http import AgentWire, Desk, HttpDoor
 from bench.probe.run.gateway.http_wire import BadMessage, Head, made_head
 from bench.probe.run.gateway.mcp_http import McpDoor
 from bench.probe.run.gateway.model import ModelDoor
+from bench.probe.run.gateway.outbox_doors import WebhookDoor
 from bench.probe.run.gateway.subject import McpServer, ModelSource, Service
 from bench.wire.access_guard import MOST_CONNECTIONS, SECONDS, stranger
 
@@ -75,6 +76,10 @@ class AgentListener:
     def add_model(self, source: ModelSource) -> str:
         """Return the address at which the agent finds its model, with the source's suffix. Raises ConfigError."""
         return self._add(ModelDoor(MODEL, source, self._desk), bool(source.script))
+
+    def add_webhook(self, door: WebhookDoor) -> None:
+        """Add the door of a webhook, which the agent finds in a box at its own address. Raises ConfigError."""
+        self._add(door)
 
     async def stand_in(self, agents: ClosedNetwork, servers: ClosedNetwork, authority: Authority | None) -> Mapping[str, str]:
         """Have the agent, in a box, find each server at its own host and port: those with TLS if there is an authority.

@@ -65,7 +65,7 @@ class ModelDoor(HttpDoor):
             return await super()._serve(request)
         body, call = Body(), LiveCall(0, self.name, "model", request.path, None)
         try:
-            return await self._relay(_OPEN, call, request, "pass", body)
+            return await self._relay(OPEN, call, request, "pass", body)
         finally:
             body.close()
 
@@ -161,7 +161,7 @@ class _Open:
     def noticed(self, door: str, what: str) -> None: ...
 
 
-_OPEN: CallGate = _Open()
+OPEN: CallGate = _Open()
 
 
 def _api(call: LiveCall) -> ModelApi:

@@ -48,7 +48,7 @@ class McpConfig:
     """A file in which the agent finds its MCP servers. The agent gets a rewritten copy. If `path` is empty, the agent's command
     holds the commands of the servers instead, and they are replaced there.
 
-    variable   the variable that hands the copy over; "" if a word of its command or a `{mcp}` in it is replaced
+    variable   the variable that hands the copy over; "" if its path in the command is replaced
     """
 
     path: Path

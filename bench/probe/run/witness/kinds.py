@@ -63,6 +63,7 @@ class StoreKind(Part):
                for a variable, and its host has to be this machine or be allowed
     must_be    what has to be at its path before a probe
     hosts      returns the hosts to which an address leads, with the owner's variables
+    needs_box  whether there is such a store in a box alone. Its address can be a secret, and its name is then its kind's
     takes_sql  whether its copy takes SQL (`TakesQueries`)
     leftovers  how copies on a server are cleaned; None if they end with the probe
     """
@@ -74,6 +75,7 @@ class StoreKind(Part):
     hosts: Callable[[str, Mapping[str, str]], tuple[str, ...]] = _host_in
     leftovers: Leftovers | None = None
     takes_sql: bool = False
+    needs_box: bool = False
 
     def __post_init__(self) -> None:
         self.refuse_unknown("takes", self.takes, ("door", "ignore"))

@@ -18,6 +18,7 @@ from bench.probe.run.witness import folder, sqlite
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings, is_address
 from bench.probe.run.witness.memory import MemoryStore, copy_with_journals, restore_with_journals
 from bench.probe.run.witness.originals import content_of
+from bench.probe.run.witness.outbox import OutboxStore
 from bench.probe.run.witness.path_store import PathStore, StoresBox
 from bench.probe.run.witness.place import PlaceNote, forget, is_orphan, notes, remove_noted
 from bench.probe.run.witness.rows import Encoding, printable
@@ -121,6 +122,11 @@ class Stores:
             if isinstance(store, OnServer):
                 servers.setdefault(store.server_and_names()[0], []).append(store)
         return servers
+
+    @property
+    def outboxes(self) -> Sequence[OutboxStore]:
+        """The stores of what the agent sends."""
+        return [store for store in self._stores if isinstance(store, OutboxStore)]
 
     @property
     def addresses(self) -> Mapping[str, str]:

@@ -16,14 +16,20 @@ class Boxed:
     """A box that is open, around `folder` and `home`; `layers` is where it keeps what is written."""
 
     def __init__(
-        self, base: Path, folder: Path, home: Path, layers: Path | None = None, programs: Sequence[Sequence[str]] = ()
+        self,
+        base: Path,
+        folder: Path,
+        home: Path,
+        layers: Path | None = None,
+        programs: Sequence[Sequence[str]] = (),
+        sockets: Mapping[Path, Path] = {},
     ):
         self.folder, self.home, self.work = folder, home, base / "work"
         self.layers, self.gateway = layers or self.work / "layers", self.work / "gateway"
         for made in (folder, home, self.layers, self.gateway):
             made.mkdir(parents=True, exist_ok=True)
         self.environment = {**os.environ, "HOME": str(home), "AGENT_FOLDER": str(self.work)}
-        self.box = Box(box_plan(folder, self.layers, self.gateway, (), programs, (), self.environment))
+        self.box = Box(box_plan(folder, self.layers, self.gateway, (), programs, (), self.environment, sockets))
         self.box.open()
 
     def run(self, code: str, *words: str, before: Mapping[str, str] | None = None) -> tuple[Ended, str]:

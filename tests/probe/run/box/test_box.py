@@ -11,7 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from time import monotonic, sleep
@@ -46,10 +46,15 @@ boxed.run("import os, time; os.fork() or os.setsid(); time.sleep(600)")
 
 
 def boxed_or_skipped(
-    base: Path, folder: Path, home: Path, layers: Path | None = None, programs: Sequence[Sequence[str]] = ()
+    base: Path,
+    folder: Path,
+    home: Path,
+    layers: Path | None = None,
+    programs: Sequence[Sequence[str]] = (),
+    sockets: Mapping[Path, Path] = {},
 ) -> Boxed:
     try:
-        return Boxed(base, folder, home, layers, programs)
+        return Boxed(base, folder, home, layers, programs, sockets)
     except ConfigError as error:
         pytest.skip(f"there is no box here: {error}")
 
@@ -221,6 +226,31 @@ def test_sockets_of_the_outside_are_not_reached_and_the_gateways_is(boxed: Boxed
         boxed.run("open('new', 'w')")
         boxed.box.renew()  # what listens before a run begins is covered
         assert [boxed.run(CONNECTS, str(place))[0].code for place in places] == [1, 1, 1, 0]
+
+
+def test_a_socket_of_the_gateway_stands_where_the_owners_server_has_its_own(tmp_path: Path) -> None:
+    hidden, home, ours = Path(tempfile.mkdtemp(dir="/dev/shm")), tmp_path / "home", tmp_path / "work" / "gateway" / "database"
+    owners = [folder / ".s.PGSQL.5432" for folder in (home, hidden)]
+    places = [*owners, Path("/run/of-the-box/.s.PGSQL.5432")]  # the last has no folder yet
+    with ExitStack() as exits:
+        exits.callback(shutil.rmtree, hidden)
+        for place in (*owners, ours):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            exits.enter_context(listening := socket.socket(socket.AF_UNIX))
+            listening.bind(str(place))
+            listening.listen()
+        listening.settimeout(10)
+        boxed = boxed_or_skipped(tmp_path, tmp_path / "agent", home, sockets=dict.fromkeys(places, ours))
+        exits.callback(boxed.box.close)
+        connects = (
+            "import socket, sys; [socket.socket(socket.AF_UNIX).connect(place) for place in sys.argv[1:]]; open('x', 'w')"
+        )
+        for _ in range(2):
+            assert boxed.run(connects, *map(str, places)) == (Ended(code=0), "")
+            for _ in places:
+                listening.accept()[0].close()
+            boxed.box.renew()
+    assert not Path("/run/of-the-box").exists()
 
 
 def test_a_socket_that_is_made_in_the_box_can_be_reached_there(boxed: Boxed) -> None:

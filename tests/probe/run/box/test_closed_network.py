@@ -298,21 +298,39 @@ boxed.box.close()
 """
 
 
-def test_no_packet_leaves_by_the_machines_interface(tmp_path: Path, boxed: Boxed) -> None:
-    del boxed  # there are boxes here
-    outside = (
-        "ip link set lo up && ip link add out type veth peer name far && ip link set out addrgenmode none arp off up "
-        "&& ip link set far addrgenmode none up && ip address add 10.9.0.2/24 dev out && ip route add default dev out "
-        '&& exec "$@"'
-    )
-    words = ["unshare", "-Urnm", "sh", "-c", outside, "sh", sys.executable, "-c", COUNTS, str(tmp_path)]
+OUTSIDE = (
+    "ip link set lo up && ip link add out type veth peer name far && ip link set out addrgenmode none arp off up "
+    "&& ip link set far addrgenmode none up && ip address add 10.9.0.2/24 dev out && ip route add default dev out "
+)
+"""A network with an interface to which all leads that is not loopback."""
+
+
+def run_outside(*words: str, more: str = '&& exec "$@"') -> str:
+    """Run a program in a network with an interface, and return what it printed."""
     environment = {**os.environ, "PYTHONPATH": str(HERE), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = ["unshare", "-Urnm", "sh", "-c", OUTSIDE + more, "sh", sys.executable, *words]
     try:
-        done = subprocess.run(words, cwd=HERE, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=HERE, env=environment, capture_output=True, text=True, check=False)
     except OSError as error:
         pytest.skip(f"it cannot be started here: {error}")
     if done.returncode and "Unknown device type" in done.stderr:
         pytest.skip(f"no interface can be made here: {done.stderr.strip()}")
-    assert not done.returncode, done.stderr
-    inside, refused, unboxed = json.loads(done.stdout)
+    assert not done.returncode, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_no_packet_leaves_by_the_machines_interface(tmp_path: Path, boxed: Boxed) -> None:
+    del boxed  # there are boxes here
+    inside, refused, unboxed = json.loads(run_outside("-c", COUNTS, str(tmp_path)))
     assert inside == 0 and refused == 5 and unboxed >= 4  # the counter counts what the same tries send without a box
+
+
+@pytest.mark.slow
+def test_no_packet_leaves_while_agents_call_over_tls_send_mail_and_call_mcp(boxed: Boxed) -> None:
+    del boxed
+    places = ("tests/probe/run/box/test_tls_in_network.py", "tests/probe/run/box/test_agent_in_network.py")
+    words = ["-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-o", "addopts=--import-mode=importlib"]
+    printed = run_outside(*words, *places, "tests/probe/run/gateway/test_outbox_doors.py", more='&& "$@" && cat /proc/net/dev')
+    [line] = [line for line in printed.splitlines() if line.strip().startswith("out:")]
+    [summary] = [line for line in printed.splitlines() if " passed" in line]
+    assert int(line.split()[10]) == 0 and "skipped" not in summary, printed

@@ -67,7 +67,9 @@ def test_the_agents_copy_is_private_and_removed_and_the_original_untouched(tmp_p
     async def work() -> None:
         async with gateway_of(tmp_path, ScriptedGate()) as gateway:
             before = (tmp_path / "mcp.json").read_bytes()
-            words, variables = gateway.launch(("agent", f"--config={tmp_path / 'mcp.json'}", "{mcp}"), {"A": "b"})
+            words, variables = gateway.launch(
+                ("agent", f"--config={tmp_path / 'mcp.json'}", str(tmp_path / "mcp.json")), {"A": "b"}
+            )
             copy = Path(words[2])
             assert words[1] == f"--config={copy}"
             assert mode_of(copy) == 0o600
@@ -245,7 +247,7 @@ def test_stores_are_replaced_in_words_variables_and_folders_of_agent_and_server(
     async def work() -> None:
         async with gateway_of(tmp_path, ScriptedGate(), "shout", replaces) as gateway, client_of(gateway) as client:
             words = (
-                "{mcp}",
+                str(tmp_path / "mcp.json"),
                 f"sqlite:///{tmp_path}/own.db?x=1",
                 f"{tmp_path}/own.db-2",
                 "./rel.db",
@@ -312,7 +314,7 @@ def test_no_list_of_arguments_holds_what_opens_a_door(tmp_path: Path) -> None:
     async def work() -> None:
         async with gateway_of(tmp_path, ScriptedGate()) as gateway:
             gateway._addresses["BANK_URL"] = gateway._listener.add_service(bank)
-            words, variables = gateway.launch(("agent", "{mcp}"), {})
+            words, variables = gateway.launch(("agent", str(tmp_path / "mcp.json")), {})
             async with client_of(gateway) as client:
                 await client.call(1, "pay", amount=5)
                 await client.message()

@@ -133,7 +133,7 @@ def test_a_copy_of_each_kind_is_handed_over_read_reset_and_removed(
     finally:
         asyncio.run(stores.remove())
     assert not databases[1].get("9")
-    assert set(STORE_KINDS.names) == {"sqlite", "folder", "file", "memory", "redis", "postgres"}
+    assert set(STORE_KINDS.names) == {"sqlite", "folder", "file", "memory", "redis", "postgres", "mail", "webhook"}
 
 
 @pytest.mark.usefixtures("redis")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import typer
 from rich.table import Table
 
+from bench.cli.terminal import Terminal
 from bench.run.experiment.provenance import code_version, machine, package_versions
-from bench.run.sandbox import Guards
+from bench.run.sandbox import Guards, guards
+
+out = Terminal()
 
 WITHOUT_THEM = (
     "Code that a model wrote does not run here without --unguarded: a replay shows the grades of its recording, and anything "
@@ -28,3 +32,19 @@ def versions_table() -> Table:
     for name, value in {**dict(code_version()), **package_versions(), **dict(machine())}.items():
         table.add_row(str(name), str(value))
     return table
+
+
+def doctor() -> None:
+    """Check whether this machine can run models' code safely.
+
+    It shows the guards of the sandbox and all versions. Exits with 1 if a guard is missing.
+
+    For example: bench doctor
+    """
+    guarded = guards()
+    out.show(guards_table(guarded))
+    out.show(versions_table())
+    if guarded.missing:
+        lacking = ", ".join(guard.name for guard in guarded.missing)
+        out.print(f"Not all guards are in force: {lacking}. {WITHOUT_THEM}")
+    raise typer.Exit(1 if guarded.missing else 0)

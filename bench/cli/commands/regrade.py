@@ -1,0 +1,34 @@
+"""`bench more regrade`: grade the stored answers of runs anew."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from bench.cli.command import PacksOption, UnguardedOption
+from bench.cli.completion import run_names
+from bench.cli.remembered import packs_of
+from bench.cli.terminal import Terminal
+from bench.common.paths import PACKS, folder_of
+from bench.run.experiment.regrade import regrade as regrade_run
+
+out, err = Terminal(), Terminal(stderr=True)
+
+
+def regrade(
+    runs: Annotated[list[str], typer.Argument(autocompletion=run_names, help="A run's name under results/, or its folder.")],
+    scenarios: PacksOption = PACKS,
+    unguarded: UnguardedOption = False,
+) -> None:
+    """Grade the stored answers of runs anew; no model is asked.
+
+    The packs' present graders are used, and the report says so.
+
+    For example: bench more regrade smoke-simulated
+    """
+    for run in runs:
+        folder = folder_of(run)
+        for done in regrade_run(folder, packs_of(scenarios, folder, err), unguarded):
+            graded = f"{done.answers} answers graded anew by the grader {done.graded_by}, {done.changed} grades changed"
+            out.print(f"{run}: {done.scenario}: {graded}")

@@ -1,0 +1,84 @@
+"""`bench report`: a page of runs to read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bench.cli.completion import run_names
+from bench.cli.probed import show_probe
+from bench.cli.remembered import packs_of
+from bench.cli.terminal import Terminal, tell_left_out
+from bench.common.paths import PACKS, REPORTS, RESULTS, folder_of, name_of, named
+from bench.read.report.studies import STUDIES
+from bench.record.reading import are_probes, uncollected
+
+out, err = Terminal(), Terminal(stderr=True)
+
+
+def report(
+    runs: Annotated[
+        list[str],
+        typer.Argument(
+            autocompletion=run_names, help="A run's name under results/, or its folder; several stand side by side."
+        ),
+    ],
+    to: Annotated[Path | None, typer.Option(help="Where to write; reports/RUN, or reports/RUN+RUN, if not given.")] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print all findings, limits and verdicts of the report.")
+    ] = False,
+) -> None:
+    """Make a page of runs to read: what came out, tables, figures.
+
+    A report of several runs shows what they share: the seed, packs that ask the same, and fault plans with the same text. Their
+    trials then met the same faults and are paired. What not all runs have is named and left out. An architecture or a model
+    that differs in a later run, or gave other results there, is shown as `NAME (RUN)`. A probe gets its own page.
+
+    For example: bench report smoke-simulated
+    """
+    folders = [folder_of(run) for run in runs]
+    if are_probes(*folders):
+        for folder in folders:
+            show_probe(out, folder, to or named(REPORTS, name_of(folder)))
+        return
+    write_report(folders, to or named(REPORTS, "+".join(map(name_of, folders))), verbose)
+
+
+@uncollected()  # of a report only its figures leave cycles, and they are few
+def write_report(folders: list[Path], target: Path, verbose: bool = False) -> None:
+    """Write the report of runs into a folder, and print what it finds.
+
+    Args:
+        folders: The runs' folders.
+        target: The report's folder.
+        verbose: Whether all findings, limits and verdicts are printed.
+    """
+    # Here, because these import pandas and matplotlib, and no other command should wait for that.
+    from bench.read.analysis.arms import shortfalls  # noqa: PLC0415
+    from bench.read.analysis.frames import load_run  # noqa: PLC0415
+    from bench.read.analysis.merge import merge  # noqa: PLC0415
+    from bench.read.analysis.metrics import METRICS  # noqa: PLC0415
+    from bench.read.report.figures import FIGURES  # noqa: PLC0415
+    from bench.read.report.report import report_of  # noqa: PLC0415
+    from bench.read.report.tables import TABLES  # noqa: PLC0415
+    from bench.record.files import write_files  # noqa: PLC0415
+    from bench.rerun.world_views import WorldViews  # noqa: PLC0415
+
+    run = merge([load_run(folder, check=True) for folder in folders])
+    made = report_of(run, WorldViews(packs_of(PACKS, folders[0], err)))
+    written = write_files(target, made.files)
+    tell_left_out(err, METRICS, TABLES, FIGURES, STUDIES)
+    if verbose:
+        out.print("\n".join((*run.notes, made.summary.ran, *(f"- {finding.text}" for finding in made.summary.findings))))
+        out.print("What this does not show:")
+        out.print("\n".join(f"  - {limit}" for limit in made.summary.limits))
+        out.print("\n".join(made.verdicts))
+    else:
+        out.print("\n".join(made.summary.lines(run.notes)))
+    for line in shortfalls(run):
+        out.print(line)
+    out.print(f"{len(written)} files; open {target / 'report.html'}")
+    if "tables/world_damage.md" in made.files:
+        out.print(f"next: bench scorecard {' '.join(f.name if f.parent == RESULTS else str(f) for f in folders)}")

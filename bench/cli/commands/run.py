@@ -1,0 +1,171 @@
+"""`bench run`: run a config."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bench.cli.command import PacksOption, UnguardedOption
+from bench.cli.commands.report import write_report
+from bench.cli.completion import model_names, pack_names, plan_names
+from bench.cli.remembered import remember
+from bench.cli.running import AT_A_TIME, engine_of, run_to_its_end, show_preview, tell_processes, watched
+from bench.cli.setup import (
+    OPTION,
+    cache_from,
+    chosen_models,
+    declared,
+    open_run,
+    run_name,
+    whose_replies,
+)
+from bench.cli.terminal import Terminal, tell_left_out
+from bench.common.paths import PACKS, REPORTS, RESULTS, named
+from bench.read.report.studies import STUDIES, require_known
+from bench.run.architectures.registry import ARCHITECTURES
+from bench.run.experiment.budget import Budget, Spending
+from bench.run.experiment.code import our_codebase
+from bench.run.experiment.config import load_config
+from bench.run.experiment.matrix import build_matrix
+from bench.run.experiment.model_entries import MODELS
+from bench.run.experiment.portion import Portion, portioned, repetitions_in, shard_in
+from bench.run.experiment.preview import unanswered
+from bench.run.experiment.session import Session
+from bench.run.experiment.untrusted import permission
+from bench.run.trial.effects import EFFECTS
+
+out, err = Terminal(), Terminal(stderr=True)
+
+
+def run(
+    config: Annotated[Path, typer.Argument(help="A config, such as configs/smoke.toml.")],
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            autocompletion=model_names,
+            help="Use this model of the config, or PROVIDER/NAME, or recorded:RUN; may be given more than once.",
+        ),
+    ] = None,
+    scenario: Annotated[
+        list[str] | None,
+        typer.Option(autocompletion=pack_names, help="Run this pack; may be given more than once."),
+    ] = None,
+    architecture: Annotated[
+        list[str] | None,
+        typer.Option(help="Run this architecture alone; may be given more than once."),
+    ] = None,
+    plan: Annotated[
+        list[str] | None,
+        typer.Option(autocompletion=plan_names, help="Run this fault plan alone; may be given more than once."),
+    ] = None,
+    repetitions: Annotated[
+        str | None,
+        typer.Option(metavar="N|N-M", help="How many repetitions, or a range such as 6-10 for `bench more merge`."),
+    ] = None,
+    instances: Annotated[
+        int | None,
+        typer.Option(min=1, help="Run this many instances of each pack, drawn by the config's seed."),
+    ] = None,
+    shard: Annotated[
+        str | None, typer.Option(metavar="N/M", help="Run this shard of the trials; `bench more merge` joins shards.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="The run's folder under results/.")] = None,
+    tag: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TAG", help="A word to find the run by in `bench runs`; may be given more than once."),
+    ] = None,
+    note: Annotated[str, typer.Option(metavar="TEXT", help="A line on the run, which `bench runs` shows.")] = "",
+    cached: Annotated[
+        list[str] | None,
+        typer.Option("--cache-from", help="Reuse the replies of this run, with their seconds, and ask only for the rest."),
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, help="How many calls at a time a replayed model, or PROVIDER/NAME, takes.")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=0, help="Stop between calls once this many tokens are read and written.")
+    ] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, help="Stop once this many dollars are spent, by the prices in the config.")
+    ] = None,
+    max_minutes: Annotated[float | None, typer.Option(min=0, help="Stop after this many minutes.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the matrix, tokens and cost ahead; run nothing.")] = False,
+    aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder of another experiment or code.")] = False,
+    goes_on: Annotated[
+        bool, typer.Option(OPTION, help="Go on with a run that other code recorded; the run and its reports say so.")
+    ] = False,
+    engine: Annotated[
+        str | None, typer.Option(metavar="ray|ADDRESS", help="Run the trials on Ray, here or at ray://HOST:PORT.")
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many trials of agents that are commands, or of Ray, run at a time; 2, if not given."),
+    ] = None,
+    early: Annotated[
+        bool, typer.Option("--stop-early", help="Stop once 20 trials of an arm end alike without being solved.")
+    ] = False,
+    then_report: Annotated[bool, typer.Option("--report", help="Write the report afterwards.")] = False,
+    on_page: Annotated[
+        bool, typer.Option("--watch", help="Show a page of the run while it goes on, as `bench watch` does.")
+    ] = False,
+    unguarded: UnguardedOption = False,
+    scenarios: PacksOption = PACKS,
+) -> None:
+    """Measure what failures cost the agents that a config names.
+
+    The same command continues a stopped run.
+
+    For example: bench run configs/smoke.toml --report
+    """
+    models, added = chosen_models(model or ())
+    added = declared(added, concurrency)
+    first, last = repetitions_in(repetitions)
+    portion = Portion(shard_in(shard), first)
+    given = {
+        "models": models,
+        "scenarios": scenario,
+        "architectures": architecture,
+        "plans": plan,
+        "repetitions": last,
+        "instances": instances,
+    }
+    settings = load_config(config, given, added)
+    require_known(settings.study)
+    settings = cache_from(settings, cached or ())
+    matrix = portioned(build_matrix(settings, scenarios, our_codebase().digest), portion)
+    tell_left_out(err, ARCHITECTURES, MODELS, EFFECTS, STUDIES)
+    at_a_time = workers or AT_A_TIME
+    if dry_run:
+        show_preview(out, matrix)
+        tell_processes(out, matrix, at_a_time)
+        for line in unanswered(matrix, permission(matrix, unguarded).graders) if added else ():
+            out.print(line)
+        return
+    for line in whose_replies(matrix):
+        out.print(line)
+    spending = Spending(Budget(max_tokens, max_cost, max_minutes), matrix.models)
+    folder, permitted = named(RESULTS, name or run_name(settings) + portion.suffix), permission(matrix, unguarded)
+    session = Session(spending, out.print, permitted, at_a_time)
+    runs = engine_of(engine, workers, matrix, scenarios)
+    writer = open_run(out, folder, matrix, aside, permitted, tag or (), note, goes_on)
+    for place in (folder, config):
+        remember(place, scenarios)
+    if writer and engine is None:
+        tell_processes(out, matrix, at_a_time)
+    with watched(folder) if on_page else nullcontext():
+        try:
+            went_well = not writer or run_to_its_end(matrix, writer, session, out, err, early=early, engine=runs)
+        except typer.Exit:
+            if then_report and writer and writer.trials:
+                err.print(f"no report is written; of what is recorded it is made by: bench report {folder.name}")
+            raise
+    if then_report:
+        write_report([folder], REPORTS / folder.name)
+    else:
+        acts = any(scenario.environment for scenario in matrix.scenarios.values())
+        out.print(f"next: {f'bench scorecard {folder.name}, ' if acts else ''}bench report {folder.name}")
+    if not went_well:
+        raise typer.Exit(1)

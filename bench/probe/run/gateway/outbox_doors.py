@@ -1,0 +1,221 @@
+"""The doors of what an agent sends: a mail server, and webhooks. Behind them is no real server: the message is kept as a row.
+
+A mail is a call from the last byte of its text (`DATA`) to the server's answer. TLS is ended by the probe's own authority, and
+any login is taken: no password is compared, kept or passed on. https://www.rfc-editor.org/rfc/rfc5321#section-4.1
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable
+from contextlib import suppress
+from ssl import SSLContext
+
+from bench.probe.points import DoorKind
+from bench.probe.run.gateway.bodies import LARGEST_PARSED, Body, BodyTooLarge, parsed
+from bench.probe.run.gateway.gate import LiveCall, WaitEnd
+from bench.probe.run.gateway.http import Desk, HttpDoor, ServiceRequest
+from bench.probe.run.gateway.http_wire import BadMessage, Head, Wire, framing_of, made_head
+from bench.probe.run.witness.outbox import OutboxMessage, OutboxStore, mail_of, posted
+
+LARGEST_MAIL, LONGEST_LINE, MOST_RECIPIENTS = 2**24, 2**16, 1000
+OK, FAILED = b"250 2.0.0 kept by the probe\r\n", b"451 4.3.0 the service is not available\r\n"
+
+
+class WebhookDoor(HttpDoor):
+    """Stands where a webhook is. What arrives is kept in a store, and answered with 200."""
+
+    def __init__(self, store: OutboxStore, desk: Desk):
+        super().__init__(store.name, store.place.url, desk)
+        self._store = store
+        self._taking = set[asyncio.Task[None]]()
+        self.origin.reach = self._reach
+
+    def _call_of(self, request: ServiceRequest) -> LiveCall:
+        call = super()._call_of(request)
+        if request.path == self.origin.path:  # the path of a webhook is often a secret
+            call.tool = request.head.method
+        return call
+
+    def _reach(
+        self, host: str, port: int, *, ssl: SSLContext | None
+    ) -> Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+        del host, port, ssl
+        ours, theirs = socket.socketpair()
+        task = asyncio.get_running_loop().create_task(self._take_from(theirs))
+        self._taking.add(task)
+        task.add_done_callback(self._taking.discard)
+        return asyncio.open_connection(sock=ours)
+
+    async def _take_from(self, connection: socket.socket) -> None:
+        await self.take(*await asyncio.open_connection(sock=connection))
+
+    async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Keep what comes on a connection, and answer each message."""
+        wire = Wire(reader, writer)
+        with suppress(BadMessage, OSError, BodyTooLarge):
+            while head := await wire.head():
+                self._store.add(await _message_in(wire, head, self.origin.path))
+                fields = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": "2"}
+                await wire.send(made_head("HTTP/1.1 200 OK", fields).raw + (b"ok" if head.method != "HEAD" else b""))
+        wire.close()
+
+
+async def _message_in(wire: Wire, head: Head, own_path: str) -> OutboxMessage:
+    body, framing = Body(LARGEST_PARSED), framing_of(head)
+    try:
+        while piece := await wire.piece(framing):
+            body.add(*piece)
+        path = head.target.decode("latin-1")
+        value = parsed(body, head.get("content-type"), head.get("content-encoding"))
+        return posted(head.method, "" if path == own_path else path, value)
+    finally:
+        body.close()
+
+
+class MailDoor:
+    """Stands where a mail server is.
+
+    Args:
+        store: Where mails are kept.
+        desk: The objects that all doors share.
+        tls: What ends TLS there; without it none is offered.
+    """
+
+    kind: DoorKind = "mail"
+
+    def __init__(self, store: OutboxStore, desk: Desk, tls: SSLContext | None) -> None:
+        self.store, self._desk, self._tls = store, desk, tls
+        self._connections = set[asyncio.Task[None]]()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, has_tls: bool = False) -> None:
+        """Serve a connection to its end."""
+        with suppress(OSError, ValueError, asyncio.IncompleteReadError):
+            await MailSession(self, reader, writer, None if has_tls else self._tls).run()
+        writer.close()
+
+    async def deliver(self, wire: MailSession, message: bytes) -> bool:
+        """Show a mail to the gate, keep it, and answer. Return whether the session goes on."""
+        gate, columns = self._desk.gate(), mail_of(wire.sender, wire.recipients, message)
+        call = LiveCall(self._desk.number(), self.store.name, self.kind, "send", dict(columns), life=self._desk.life())
+        before = await gate.arrived(call)
+        if before == "drop":
+            return False
+        answer = call.instead or call.taped or OK
+        if before != "pass":
+            call.failed = before != "answer"
+            await wire.send(FAILED if call.failed else answer)
+            await gate.given(call)
+            return True
+        if not call.taped:
+            self.store.add(columns)
+        call.answer = {"code": int(answer[:3])}
+        match await gate.answered(call, answer):
+            case "drop" | "break":
+                return False
+            case "error":
+                answer = FAILED
+            case "silence" if not await self._waits_longer(wire, call):
+                return False
+        await wire.send(answer)
+        await gate.given(call)
+        return True
+
+    async def _waits_longer(self, wire: MailSession, call: LiveCall) -> bool:
+        """Be silent until the agent leaves, or `patience` ends. Return whether it waits longer."""
+        gone = asyncio.ensure_future(wire.gone())
+        done, _ = await asyncio.wait({gone}, timeout=self._desk.gate().patience)
+        gone.cancel()
+        how: WaitEnd = "disconnected" if done else "waits_longer"
+        self._desk.gate().went(call, how)
+        return not done
+
+
+class MailSession:
+    """One session of a client with a mail server.
+
+    sender, recipients   of the mail that is being sent, as the client's envelope has them
+    """
+
+    def __init__(
+        self, door: MailDoor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, tls: SSLContext | None
+    ) -> None:
+        self._door, self._reader, self._writer, self._tls = door, reader, writer, tls
+        self.sender, self.recipients = "", list[str]()
+
+    async def run(self) -> None:
+        """Answer commands until the client leaves. Raises OSError, IncompleteReadError."""
+        await self.send(b"220 the probe's stand-in ESMTP\r\n")
+        while line := await self._line():
+            words = line.decode("utf-8", "replace").split(maxsplit=1)
+            verb, rest = words[0].upper() if words else "", words[1] if len(words) > 1 else ""
+            if verb == "DATA" and self.recipients:
+                await self.send(b"354 end with a line that is a full stop\r\n")
+                if not await self._door.deliver(self, await self._mail()):
+                    self._writer.transport.abort()
+                    return
+                self.recipients = []
+            elif verb == "STARTTLS" and self._tls:
+                await self.send(b"220 2.0.0 ready\r\n")
+                await self._writer.start_tls(self._tls)
+                self._tls = None
+            else:
+                await self.send(await self._answer(verb, rest))
+                if verb == "QUIT":
+                    return
+
+    async def _answer(self, verb: str, rest: str) -> bytes:
+        match verb:
+            case "EHLO":
+                starts = b"250-STARTTLS\r\n" if self._tls else b""
+                return b"250-the probe's stand-in\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n" + starts + b"250 AUTH PLAIN LOGIN\r\n"
+            case "AUTH":
+                for _ in range(2 if rest.upper() == "LOGIN" else 1 if rest.upper() == "PLAIN" else 0):
+                    await self.send(b"334 \r\n")
+                    await self._line()
+                return b"235 2.7.0 any login is taken\r\n"
+            case "MAIL":
+                self.sender, self.recipients = _address_in(rest), []
+            case "RCPT" if len(self.recipients) < MOST_RECIPIENTS:
+                self.recipients.append(_address_in(rest))
+            case "RSET":
+                self.recipients = []
+            case "QUIT":
+                return b"221 2.0.0 bye\r\n"
+            case "HELO" | "NOOP" | "VRFY":
+                pass
+            case "DATA":
+                return b"503 5.5.1 first RCPT\r\n"
+            case _:
+                return b"502 5.5.1 no such command here\r\n"
+        return b"250 2.1.0 ok\r\n"
+
+    async def _line(self) -> bytes:
+        """Return the next line; b"" at the end. Raises ValueError for one that is too long."""
+        return await self._reader.readline()
+
+    async def _mail(self) -> bytes:
+        """Return a mail's text, up to the line that is a full stop. Raises OSError for one that is too long or not whole."""
+        text = bytearray()
+        while (line := await self._line()).rstrip(b"\r\n") != b".":
+            if not line.endswith(b"\n") or len(text) > LARGEST_MAIL:
+                raise ConnectionError
+            text += line[1:] if line.startswith(b".") else line
+        return bytes(text)
+
+    async def send(self, text: bytes) -> None:
+        """Send, and return once the kernel has every byte. Raises OSError."""
+        self._writer.write(text)
+        await self._writer.drain()
+
+    async def gone(self) -> None:
+        """Return once the client has closed the connection."""
+        with suppress(OSError, ValueError):
+            while await self._reader.read(LONGEST_LINE):
+                pass
+
+
+def _address_in(text: str) -> str:
+    """Return the address in the argument of MAIL or RCPT."""
+    return text.partition("<")[2].partition(">")[0] if "<" in text else text.partition(":")[2].strip()

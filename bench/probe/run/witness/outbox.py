@@ -1,0 +1,171 @@
+"""What an agent sends, as a store: mails, and messages to webhooks. A stand-in takes them at the host that the owner named, in
+the agent's box, and nothing is sent on. Each message is a row.
+
+    [[store]]
+    mail = "smtp.example.com:587"     # without a port: 25, 465 and 587
+    [[store]]
+    webhook = "$SLACK_WEBHOOK"
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from email import message_from_bytes
+from email.policy import default
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from bench.common.digests import digest_of
+from bench.common.errors import ConfigError
+from bench.probe.run.addresses import place_of
+from bench.probe.run.witness.kinds import StoreKind, StoreSettings
+from bench.probe.run.witness.rows import Encoding
+from bench.record.probe.rows import StoreReading
+
+MAIL_PORTS = (25, 465, 587)
+LEFT_OUT = frozenset(("date", "message-id", "mime-version", "content-type", "content-transfer-encoding", "received"))
+"""What programs that send mails make anew for each, or what says nothing of it."""
+
+OutboxMessage = Mapping[str, JsonValue]
+"""What was sent: columns -> values."""
+
+
+@dataclass(frozen=True)
+class OutboxPlace:
+    """Where messages are taken: a host with its ports, and the URL of a webhook."""
+
+    host: str
+    ports: tuple[int, ...]
+    url: str = ""
+
+
+class OutboxStore:
+    """The messages that an agent has sent since the last reset. It has no original.
+
+    kind   mail or webhook
+    place  where they are taken
+    """
+
+    def __init__(self, name: str, kind: str, place: OutboxPlace, encoding: Encoding, variables: Mapping[str, str]) -> None:
+        self.name, self.kind, self.place, self._encoding = name, kind, place, encoding
+        self.environment = {each: text.replace("{store}", place.url or place.host) for each, text in variables.items()}
+        self.replaces: Mapping[str, str] = {}
+        self._sent, self._resets = list[OutboxMessage](), 0
+
+    def add(self, message: OutboxMessage) -> None:
+        """Take a message."""
+        self._sent.append(message)
+
+    def make(self) -> None:
+        """Make nothing."""
+
+    def reset(self) -> None:
+        """Forget what was sent."""
+        self._sent, self._resets = [], self._resets + 1
+
+    def read(self, most: int) -> StoreReading:
+        """Return a row for each message."""
+        sent, alike = tuple(self._sent), Counter[str]()
+        rows = [
+            self._encoding.difference(
+                self.name, self.kind, (), tuple(message), (None, tuple(map(_cell, message.values()))), alike
+            )
+            for message in sent
+        ]
+        digest = digest_of(_as_json(sorted(row.key for row in rows)))
+        return StoreReading(digest, tuple(rows[:most]), max(0, len(rows) - most))
+
+    def snapshot(self, most: int) -> Callable[[], StoreReading]:
+        """Return the function that returns what was sent until now."""
+        reading = self.read(most)
+        return lambda: reading
+
+    def stamp(self) -> tuple[int, int]:
+        """Return how often it was reset, and how many messages it has."""
+        return self._resets, len(self._sent)
+
+    def recheck(self) -> None:
+        """All of it is read each time."""
+
+    def has_changed(self, *, surely: bool = False) -> bool:
+        """Return False: it has no original."""
+        del surely
+        return False
+
+    def keep_backup(self) -> str:
+        """Return nothing, since there is no original."""
+        return ""
+
+    def remove(self) -> None:
+        """Forget what was sent."""
+        self.reset()
+
+
+def mail_of(sender: str, recipients: list[str], raw: bytes) -> OutboxMessage:
+    """Return a mail in columns: the addresses to which it goes, its headers, its text, and digests of what is attached. A mail
+    that is no MIME is one text."""
+    message = message_from_bytes(raw, policy=default)
+    columns: dict[str, JsonValue] = {"sender": sender, "recipients": _as_json(sorted(recipients))}
+    try:
+        columns |= {name.lower(): str(value) for name, value in message.items() if name.lower() not in LEFT_OUT}
+        body = message.get_body(("plain", "html"))
+        columns["text"] = body.get_content().replace("\r\n", "\n").strip() if body else ""
+        if attached := [f"{part.get_filename()} {digest_of(str(part.get_payload()))}" for part in message.iter_attachments()]:
+            columns["attached"] = _as_json(attached)
+    except (LookupError, ValueError, TypeError, AttributeError):  # what mails of programs can be is endless
+        columns["text"] = raw.decode("utf-8", "replace")
+    return columns
+
+
+def posted(method: str, path: str, body: JsonValue) -> OutboxMessage:
+    """Return a message to a webhook in columns: the members of an object in JSON, or the body as a text. `path` is "" for that
+    of the webhook."""
+    columns: dict[str, JsonValue] = {"path": path} if path else {}
+    columns |= {} if method == "POST" else {"method": method}
+    return columns | body if isinstance(body, dict) else columns | {"body": body}
+
+
+def _as_json(value: object) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def _cell(value: JsonValue) -> object:
+    return _as_json(value) if isinstance(value, dict | list) else value
+
+
+def _mail(store: StoreSettings, folder: Path, encoding: Encoding) -> OutboxStore:
+    del folder
+    try:
+        host, port = place_of(f"smtp://{store.where.rpartition('@')[2]}")
+    except ValueError:
+        host, port = "", 0
+    if not host or "/" in store.where:
+        raise ConfigError(f"store {store.name!r}: mail is the host of a mail server, such as smtp.example.com:587")
+    return OutboxStore(store.name, "mail", OutboxPlace(host, (port,) if port else MAIL_PORTS), encoding, store.variables)
+
+
+def _webhook(store: StoreSettings, folder: Path, encoding: Encoding) -> OutboxStore:
+    del folder
+    try:
+        host, port = place_of(store.where)
+    except ValueError:
+        host, port = "", 0
+    if not (host and port and store.where.startswith(("http://", "https://"))):
+        raise ConfigError(f"store {store.name!r}: webhook is an address that begins with https:// or http://")
+    return OutboxStore(store.name, "webhook", OutboxPlace(host, (port,), store.where), encoding, store.variables)
+
+
+def _nowhere(address: str, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return no host: nothing is sent there."""
+    del address, environment
+    return ()
+
+
+KINDS = tuple(
+    StoreKind(name, make, is_address=True, hosts=_nowhere, needs_box=True)
+    for name, make in (("mail", _mail), ("webhook", _webhook))
+)
