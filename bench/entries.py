@@ -11,10 +11,8 @@ ENTRIES = {
     ),
     "claims": ("bench.read.claims.entries:CLAIMS",),
     "commands": ("bench.cli.commands.entries:COMMANDS",),
-    "comparisons": ("bench.cli.commands.entries:COMPARISONS",),
     "dialects": ("bench.run.endpoint.dialect:CHAT", "bench.run.dialects.entries:DIALECTS"),
     "effects": ("bench.run.effects.texts:EFFECTS", "bench.run.effects.calls:EFFECTS", "bench.worlds.run.effects:EFFECTS"),
-    "engines": ("bench.cli.commands.entries:ENGINES",),
     "environments": ("bench.worlds.run.entries:ENVIRONMENTS",),
     "events": (
         "bench.record.events:ENTRIES",
@@ -43,7 +41,6 @@ ENTRIES = {
     ),
     "models": ("bench.run.experiment.model_entries:OURS", "bench.run.openai.entries:MODELS"),
     "outside_systems": ("bench.worlds.run.entries:COMMAND", "bench.run.serve.entries:SERVED"),
-    "pack_sources": ("bench.cli.commands.entries:PACK_SOURCES",),
     "points": ("bench.probe.points:OURS",),
     "stores": (
         "bench.probe.run.witness.sqlite:KIND",

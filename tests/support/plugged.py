@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.cli.command_part import COMMANDS, COMPARISONS, ENGINES, PACK_SOURCES
+from bench.cli.command_part import COMMANDS
 from bench.common import registry
 from bench.elsewhere.formats.part import FORMATS
 from bench.probe.points import POINTS
@@ -32,9 +32,6 @@ KINDS = (ARCHITECTURES, EFFECTS, MODELS, METRICS, TABLES, FIGURES, STUDIES, EXPO
 EVERY_KIND = (
     *KINDS,
     COMMANDS,
-    COMPARISONS,
-    ENGINES,
-    PACK_SOURCES,
     CLAIMS,
     DIALECTS,
     ENVIRONMENTS,

@@ -10,7 +10,6 @@ import typer
 from bench.cli.authoring.check import check_pack
 from bench.cli.authoring.new import new_plugin, new_scenario
 from bench.cli.command import PacksOption
-from bench.cli.command_part import PACK_SOURCES
 from bench.cli.junit import JunitCase, write_junit
 from bench.cli.scaffold import check_command
 from bench.cli.terminal import Terminal
@@ -67,9 +66,9 @@ def scenario_(
         folder = new_scenario(name, into)
         out.print(f"{folder} is a small pack that works; make it yours, and see: {check_command(folder)}")
         return
-    ours, *others = PACK_SOURCES
-    source = next((part for part in others if rows.suffix.lower() in part.suffixes), ours)
-    out.print("\n".join(source.load(source.path)(name, into, rows, expected or ())))
+    from bench.cli.authoring.pack_of_rows import pack_of_table  # noqa: PLC0415  few packs begin so
+
+    out.print("\n".join(pack_of_table(name, into, rows, expected or ())))
 
 
 @new_app.command("plugin")

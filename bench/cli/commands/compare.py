@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from bench.cli.command_part import COMPARISONS, Compared, ComparedCase
+from bench.cli.command_part import Compared, ComparedCase
+from bench.cli.commands import scorecard
 from bench.cli.junit import JunitCase, junit_of_refusal, write_junit
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError
@@ -127,16 +128,15 @@ def _compared(
     from bench.read.compare.verdict import allowed_damage  # noqa: PLC0415
 
     gate, allowed = gate_of(measures), allowed_damage(allow)
-    form = COMPARISONS["scorecard"] if by_scorecard else next((part for part in COMPARISONS if part.is_file(a)), None)
-    if form:
+    if by_scorecard or scorecard.is_scorecard(a):
         if any(sides) or history or (measures and not set(gate) <= set(QUALITY)):
             raise ConfigError(
                 "--models, --architectures, --history and measures but solved and damage are not for scorecards; see "
                 "`bench scorecard --system`"
             )
         if b is None:
-            raise ConfigError(f"compare {a} with what? Give a second {form.name} or run")
-        return form.compared(a, b, gate, whole, allowed)
+            raise ConfigError(f"compare {a} with what? Give a second scorecard or run")
+        return scorecard.compared(a, b, gate, whole, allowed)
     if b and are_probes(folder_of(a), folder_of(b)):
         return _compared_probes(folder_of(a), folder_of(b))
     return _compared_runs(a, b, sides, (gate, whole, allowed), history, by_arm)

@@ -1,7 +1,6 @@
-"""The commands, and what some of them choose from. A command's module is imported when it is
-typed; the text beside it is the first line of its help."""
+"""The commands. A command's module is imported when it is typed; the text beside it is the first line of its help."""
 
-from bench.cli.command_part import CommandPart, ComparisonPart, EnginePart, PackSourcePart
+from bench.cli.command_part import CommandPart
 
 COMMANDS = (
     CommandPart("probe", "bench.cli.commands.probe:probe", "Find out whether your own agent does damage when a call fails."),
@@ -49,9 +48,4 @@ COMMANDS = (
     ),
     CommandPart("more advise", "bench.cli.commands.advise:advise", "Advise on which pattern to build for a workload."),
     CommandPart("more learn", "bench.cli.commands.learn:learn", "Learn from a run's rejections which subtasks share a call."),
-)
-COMPARISONS = ComparisonPart("scorecard", "bench.cli.commands.scorecard:compared", suffix=".json")
-ENGINES = EnginePart("ray", "bench.run.engine.ray:engine_of", extra="ray")
-PACK_SOURCES = PackSourcePart(
-    "rows", "bench.cli.authoring.pack_of_rows:pack_of_table", suffixes=(".csv", ".tsv", ".jsonl", ".ndjson")
 )

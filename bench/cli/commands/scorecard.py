@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bench.cli.command_part import COMPARISONS, Compared
+from bench.cli.command_part import Compared
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, ResultsError, nearest
 from bench.common.files import write_whole
@@ -56,13 +56,18 @@ def scorecard(
         _write(written, badge)
 
 
+def is_scorecard(name: str) -> bool:
+    """Return whether a name is a scorecard's file, and not a run."""
+    return name.removesuffix(".gz").endswith(".json") and not Path(name).is_dir()
+
+
 def scorecard_in(names: Sequence[str]) -> Scorecard:
     """Return the scorecard of these runs, or read it from a file. Raise ResultsError if a run fails verification."""
     from bench.read.analysis.frames import load_run  # noqa: PLC0415
     from bench.worlds.read.scorecard.build import scorecard_of  # noqa: PLC0415
     from bench.worlds.read.scorecard.card import read_scorecard  # noqa: PLC0415
 
-    if COMPARISONS["scorecard"].is_file(names[0]):
+    if is_scorecard(names[0]):
         if len(names) > 1:
             raise ConfigError(f"{names[0]} is one scorecard; give one file, or runs")
         return read_scorecard(Path(names[0]))

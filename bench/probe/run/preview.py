@@ -18,7 +18,7 @@ from bench.probe.run.clean import FEWEST
 from bench.probe.run.probe import CONTROL_EVERY
 from bench.probe.run.probe_file import ProbeSettings
 from bench.probe.run.secrets import NAMED, Secrets
-from bench.probe.run.witness.kinds import is_address
+from bench.probe.run.witness.kinds import STORE_KINDS, is_address
 from bench.probe.run.writing import CellRun
 from bench.record.model_parameters import ModelParameters
 from bench.record.probe.events import CellsPlanned, GatewayCall
@@ -44,7 +44,10 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
     yield "copied:"
     for store in settings.stores:
         where = f" {store.where}{_size(Path(store.where))}" if not is_address(store) else ""
-        yield f"  store {store.name} ({store.kind}):{where} is copied; if the store itself changes, the probe ends"
+        what = "is copied; if the store itself changes, the probe ends"
+        if STORE_KINDS[store.kind].needs_box:
+            what = "what the agent sends there is caught, and nothing is sent on"
+        yield f"  store {store.name} ({store.kind}):{where} {what}"
     yield from (f"  {config.path}: the agent gets a rewritten copy, which is removed at the end" for config in subject.configs)
     yield f"started, in {subject.agent.folder.resolve()}:"
     if settings.is_boxed:

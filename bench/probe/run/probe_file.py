@@ -550,6 +550,10 @@ class ProbeSettings:
             names.add(name)
             if kind.needs_box and not self.is_boxed:
                 raise ConfigError(f"{self._path}: store {name}: {kind.name} is caught in a box alone; leave --unboxed out")
+            if kind.needs_box and not ends_tls():
+                raise ConfigError(
+                    f"{self._path}: store {name}: TLS is ended by cryptography: pip install 'recovery-bench[probe]'"
+                )
             variables = {entry.variable: "{store}"} if entry.variable else {}
             ignored = list(entry.ignore)
             for config in self.subject.configs if self.is_boxed and entry.kind == "folder" else ():

@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from commands import UNDRAWN, bench, bench_anew, workplace
+from commands import UNDRAWN, bench, workplace
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plugged import install
 
 from bench.cli.authoring import pack_of_rows as module
 from bench.cli.authoring.check import check_pack
@@ -147,22 +146,3 @@ def test_a_folder_that_cannot_be_written_whole_is_not_there(tmp_path: Path, monk
     with pytest.raises(ZeroDivisionError):
         pack_of(tmp_path, TICKETS)
     assert list((tmp_path / "packs").iterdir()) == []
-
-
-def test_another_package_brings_a_form_of_file_and_ours_stay(tmp_path: Path) -> None:
-    module = "\n".join((
-        "from bench.cli.command_part import PackSourcePart",
-        "SHEETS = PackSourcePart('sheets', 'sheets:made', suffixes=('.sheet',))",
-        "def made(name, into, file, expected):",
-        "    return f'{name} of {file.name}', f'the answer: {expected}'",
-    ))  # fmt: skip
-    site = tmp_path / "site"
-    install(site, "sheets", {"recovery_bench.pack_sources": {"sheets": "sheets:SHEETS"}}, {"sheets.py": module})
-    words = ("new", "scenario", "desk", "--expected", "team", "--from")
-    assert bench_anew(tmp_path, *words, "rows.SHEET", PYTHONPATH=str(site)) == (
-        0,
-        "desk of rows.SHEET\nthe answer: ['team']\n",
-        "",
-    )
-    code, _, err = bench_anew(tmp_path, *words, "rows.xls", PYTHONPATH=str(site))
-    assert code == 2 and "rows.xls: is neither .csv nor .jsonl" in err

@@ -274,6 +274,20 @@ def test_no_file_is_written_of_an_agent_that_fails(tmp_path: Path) -> None:
     assert code == 0 and out.count("BEWARE") == 1 and "no such account" in (tmp_path / "probe.toml").read_text()
 
 
+def test_nothing_is_started_where_nobody_may_watch_and_the_file_says_why(tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text("open('started', 'w')")
+    command = ("--", sys.executable, "agent.py")
+    for words, variables, why in (
+        (("--unboxed",), {}, "no box was asked for"),
+        ((), {"DATABASE_URL": "postgres://db.example.com/shop"}, "the database that DATABASE_URL names is at db.example.com"),
+    ):
+        code, out, err = bench(tmp_path, "probe", "--init", "--yes", *words, *command, **variables)
+        text = (tmp_path / "probe.toml").read_text()
+        assert code == 0 and text.startswith(f"# No run was watched: {why}") and "agent = " in text, (out, err)
+        (tmp_path / "probe.toml").unlink()
+    assert not (tmp_path / "started").exists()
+
+
 def test_a_dry_run_says_what_it_would_do_and_starts_nothing(tmp_path: Path) -> None:
     folder = till(tmp_path)
     code, out, _ = bench(folder, "probe", "--dry-run", TMPDIR=str(tmp_path))

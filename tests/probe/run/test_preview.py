@@ -97,3 +97,15 @@ def test_what_another_writer_is_to_do_is_shown_with_its_store_and_its_calls(
     text = 'agent = "true bank.db"\n[[store]]\nsqlite = "bank.db"\n[[meanwhile]]\nsql = "DELETE FROM bill"\ncall = "bank.pay"\n'
     lines = shown(tmp_path, monkeypatch, text)
     assert "  the copy of store bank, before bank.pay: DELETE FROM bill" in lines
+
+
+def test_what_is_caught_and_what_is_passed_on_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("cryptography")
+    monkeypatch.chdir(tmp_path)
+    text = 'agent = "serve"\nremote = ["api.example.com", "cache.example.com:6379"]\n[[store]]\nmail = "smtp.example.com"\n'
+    (tmp_path / "probe.toml").write_text(text)
+    lines = list(plan_lines(ProbeSettings(Path("probe.toml"), {}, boxed=True), {}))
+    assert "  store mail (mail): what the agent sends there is caught, and nothing is sent on" in lines
+    assert "  the host api.example.com: each call of each run is made there FOR REAL" in lines
+    assert "  passed on as it is, FOR REAL, and no call is seen there: cache.example.com:6379" in lines
+    assert "struck: calls through api.example.com, api.example.com:80, mail, function" in lines
