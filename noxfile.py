@@ -302,10 +302,10 @@ def lock(session: nox.Session) -> None:
 @nox.session
 def perf(session: nox.Session) -> None:
     """Our own time per model call, beside Inspect AI's, and a large report's beside pandas, as a row of reports/perf; our time
-    per call of a tool; peak memory; the sandbox per answer; a life in the probe's box. Ten minutes."""
+    per call of a tool; peak memory; the sandbox per answer; a life in the probe's box; a call through its door. Ten minutes."""
     install(session, "perf")
     session.run("python", "-m", "perf.kept", env={"PYTHONPATH": "tools"})
-    for program in ("worlds", "memory", "answers", "box"):
+    for program in ("worlds", "memory", "answers", "box", "gateway"):
         session.run("python", f"tools/perf/{program}.py")
 
 

@@ -22,8 +22,9 @@ child    another process makes its payments; `shuffled`: in any order; `parallel
 puts     it sets what a bill comes to
 ships    it sets an order's state to `packed` and then to `sent`; `numbered`: each with a version
 debits   it reads the balance and writes what is left; `swaps`: it says what the balance was, and reads it again where it is
-         refused; `adds`: it lets the service subtract
-approves  it settles the bill that it read; `shown`: it says what it read
+         refused; `once`: it then ends with exit code 1; `adds`: it lets the service subtract
+approves  it settles the bill that it read; `shown`: it says what it read; `asks`: where it is refused it reads the bill again
+         and settles that, which nobody approved; `most`: it says the most that may be paid
 looks    of two bills it pays those that are not paid; `lease`: it ends with exit code 1 where another process has JOURNAL
 """
 
@@ -88,8 +89,9 @@ def _posted(database: sqlite3.Connection, path: str, asked: dict[str, Any], key:
         query = "UPDATE account SET cents = ? WHERE cents = coalesce(?, cents)"
         return 200 if database.execute(query, (asked["cents"], asked["was"])).rowcount else 409
     elif path == "/settle":
-        query = "INSERT INTO payment (bill, cents) SELECT 'a', cents FROM bill WHERE cents = coalesce(?, cents)"
-        return 200 if database.execute(query, (asked["shown"],)).rowcount else 409
+        query = """INSERT INTO payment (bill, cents)
+            SELECT 'a', cents FROM bill WHERE cents = coalesce(?, cents) AND cents <= coalesce(?, cents)"""
+        return 200 if database.execute(query, (asked["shown"], asked["most"])).rowcount else 409
     else:
         time.sleep(asked.get("seconds", 0))
         cents = asked["cents"] if path == "/pay" else -asked["cents"]
@@ -181,6 +183,8 @@ def debit(mode: set[str]) -> None:
             else:
                 post("/balance", cents=was - 500, was=was if "swaps" in mode else None)
         except Refused:
+            if "once" in mode:
+                raise
             continue
         print("Debited.")
         return
@@ -217,7 +221,13 @@ def ship(mode: set[str]) -> None:
 
 def settle(mode: set[str]) -> None:
     shown = read("/bill")
-    post("/settle", shown=shown if "shown" in mode else None)
+    try:
+        post("/settle", shown=shown if mode & {"shown", "asks"} else None, most=shown if "most" in mode else None)
+    except Refused:
+        if "asks" not in mode:
+            raise
+        post("/settle", shown=read("/bill"), most=None)
+    print("Settled.")
 
 
 def pay_each(mode: set[str]) -> None:

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import payer
-from reliability.kept import write
+from reliability.kept import read, write
 
 from bench.common.errors import ConfigError
 from bench.probe.run.gateway.subject import OthersStep, ProbedAgent, Service, Subject
@@ -67,7 +67,10 @@ AGENTS = {
         "two", "two keyed", "again two", "again two keyed", "double", "looks", "looks lease", "looks keyed", "equal", "ships",
         "ships numbered", "two regrets",
     ),
-    "meanwhile": ("debits", "debits swaps", "debits adds", "approves", "approves shown", "debits brief", "debits brief swaps"),
+    "meanwhile": (
+        "debits", "debits swaps", "debits swaps once", "debits adds", "debits brief", "debits brief swaps", "debits brief adds",
+        "approves", "approves shown", "approves asks", "approves most", "approves brief",
+    ),
 }  # fmt: skip
 
 
@@ -154,8 +157,8 @@ def main(words: Sequence[str]) -> None:
             rows.append(row)
             truth = f"{'harm' if row.harmed else 'no harm'}{': WRONG' if row.is_wrong else ''}"
             print(f"{point} {mode}: {row.verdict}, {truth}", flush=True)
-    if not words:
-        write(RECORD, Delivered, rows)
+    kept = [row for row in read(RECORD, Delivered) if words and row.point not in words]
+    write(RECORD, Delivered, sorted((*kept, *rows), key=lambda row: [*AGENTS].index(row.point)))
 
 
 if __name__ == "__main__":

@@ -48,6 +48,7 @@ GRAVITY: Sequence[CellVerdict] = (
     "absorbed",
 )
 UNDECIDED = frozenset[CellVerdict](("no_verdict", "repeated"))
+ALL_STANDS = frozenset[CellVerdict](("same", "absorbed", "compensated"))
 CellGate = Literal["passed", "damage", "tool", "undecided"]
 """What a cell means for a gate; `undecided` is a cell that is neither a pass nor damage."""
 
@@ -55,11 +56,12 @@ CellGate = Literal["passed", "damage", "tool", "undecided"]
 @dataclass(frozen=True)
 class CellRead:
     """One plan of a probe, with its runs in order. Runs whose verdict a failed control took away are left out. `mended` holds
-    the verdicts on runs in which the gateway mended parts."""
+    the verdicts on runs in which the gateway mended parts. `unsaid_fails`: as its owner says (`Probed`)."""
 
     plan: str
     runs: tuple[tuple[TrialRecord, CellJudged], ...]
     mended: tuple[CellJudged, ...] = ()
+    unsaid_fails: bool = False
 
     @property
     def judged(self) -> CellJudged | None:
@@ -95,10 +97,17 @@ class CellRead:
         return bool(findings) and all(finding.culprit == "tool" for finding in findings)
 
     @property
+    def is_unsaid(self) -> bool:
+        """Whether all effects stand in one of its runs and the agent said that it failed."""
+        return any(not judged.said_done and judged.verdict in ALL_STANDS for _, judged in self.runs)
+
+    @property
     def gate(self) -> CellGate:
         """What the cell means for a gate."""
         if self.damaged:
             return "tool" if self.is_tools else "damage"
+        if self.unsaid_fails and self.is_unsaid:
+            return "damage"
         return "undecided" if self.verdict in {*UNDECIDED, "not_applicable", "did_not_end"} else "passed"
 
     @property
@@ -172,7 +181,9 @@ class ProbeRead:
         if not self.planned or self.harmed:
             return "cannot"
         race = self.planned.race
-        if any(not cell.is_tools for cell in self.damaged) or any(row.before is None or row.after is None for row in race):
+        if any(cell.gate == "damage" for cell in self.cells.values()):
+            return "damage"
+        if any(row.before is None or row.after is None for row in race):
             return "damage"
         without = self.missing or any(cell.verdict in UNDECIDED for cell in self.cells.values())
         if without or race or self.planned.again:
@@ -243,7 +254,7 @@ def probe_of(
     for plan, runs in by_plan.items():
         sound = tuple(run for run in runs if (plan, run[0].repetition) not in void)
         if runs:
-            cells[plan] = CellRead(plan, sound, tuple(mended.get(plan, ())))
+            cells[plan] = CellRead(plan, sound, tuple(mended.get(plan, ())), probed.unsaid_fails)
     order = planned.cells if planned else ()
     return ProbeRead(
         folder=folder,

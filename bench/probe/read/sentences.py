@@ -124,7 +124,7 @@ def share_gave_up(probe: ProbeRead) -> str:
     false_word = sum(each.said_done and each.is_damage for each in judged)
     gave_up = sum(each.verdict == "gave_up" and not each.half_way for each in judged)
     half_way = sum(each.half_way for each in judged)
-    unsaid = sum(not each.said_done and each.verdict in ("same", "absorbed", "compensated") for each in judged)
+    unsaid = sum(cell.is_unsaid for cell in probe.with_verdict)
     of = plural(len(judged), "cell")
     failed = f"; in {unsaid} all effects stand and it said that it failed" if unsaid else ""
     again = f"; in {half_way} it gave up half-way, was started once more, and is judged after that" if half_way else ""
@@ -264,6 +264,8 @@ def outcome(probe: ProbeRead) -> str:
         done = when(judged, of_kind(worst.worst.events, GatewayCall), probe.texts)
         whose = f"a tool of {name}, which got one call twice," if worst.is_tools else name
         return f"{whose} does damage in {where}: when {done}, {what(judged)}, {again}"
+    if unsaid := sum(cell.gate == "damage" for cell in probe.cells.values()):
+        return f"{name} said in {unsaid} of {plural(cells, 'cell')} that it failed, and all its effects stand"
     if probe.conclusion == "damage":
         return f"{name} does damage where its calls overlap, without any fault"
     if probe.conclusion == "none":

@@ -307,6 +307,9 @@ class ProbeFile(ConfigEntry):
     has neither `mcp` nor `service`; `[]` seeks them beside these."""
     meant: Many[str] = ()
     """Tools that the task is meant to call more than once with the same arguments: `SERVER.TOOL`; `*` is any text."""
+    unsaid_fails: bool = False
+    """Whether it is damage that all effects stand and the agent said that it failed. The customer of an agent that pays is told
+    no then, and whoever takes up the task pays again. By default it is only told."""
     check: Many[CheckEntry] = Field((), max_length=MOST)
     """What is asked at the end of each run, each with its table `[[check]]`."""
     meanwhile: Many[MeanwhileEntry] = Field((), max_length=MOST)
@@ -454,6 +457,7 @@ class ProbeSettings:
             hide=tuple(sorted(subject.hide)),
             reads=tuple(subject.reads),
             boxed=self.is_boxed,
+            unsaid_fails=self._file.unsaid_fails,
         )
 
     @property

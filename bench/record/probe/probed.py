@@ -25,6 +25,7 @@ class Probed(ManifestPart):
     hide      columns and arguments whose values are in no output
     reads     patterns of `DOOR.TOOL` for what only reads, as the owner says
     boxed     whether the agent ran in a box, where its files are copies; None if that was not asked yet
+    unsaid_fails  whether it is damage that all effects stand and the agent said that it failed
     """
 
     subject: str
@@ -39,3 +40,4 @@ class Probed(ManifestPart):
     hide: Many[str] = ()
     reads: Many[str] = ()
     boxed: bool | None = None
+    unsaid_fails: bool = False

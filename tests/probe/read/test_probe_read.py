@@ -62,6 +62,16 @@ def test_none_is_a_bound_only_after_five_clean_runs_and_ten_cells_run_again(tmp_
     assert sentence(read).startswith(f"shop did no damage in any of {COUNT} cells")
 
 
+def test_effects_that_stand_where_it_said_that_it_failed_are_damage_only_if_the_owner_says_so(tmp_path: Path) -> None:
+    runs = [judged_anew(run, said_done=False) if run.plan == f"{PAY}.lost" else run for run in of_bound()]
+    told = probe(tmp_path / "told", *runs)
+    assert told.conclusion == "none" and "in 1 all effects stand and it said that it failed" in " ".join(lines(told, "p.html"))
+    fails = probe(tmp_path / "fails", *runs, unsaid_fails=True)
+    assert fails.conclusion == "damage" and EXIT_CODES[fails.conclusion] == 1
+    assert sentence(fails) == f"shop said in 1 of {COUNT} cells that it failed, and all its effects stand."
+    assert [plan for plan, read in fails.cells.items() if read.gate == "damage"] == [f"{PAY}.lost"]
+
+
 @pytest.mark.parametrize(
     ("lacking", "reason"),
     [

@@ -107,13 +107,10 @@ class FunctionCall:
         if before["do"] != "pass":
             return self._given(before)
         try:
-            with inside():
+            with self._running():
                 value = function(*args, **kwargs)
         except Exception as error:
             return self._given(self._ask(self._failure(error)), error=error)
-        except BaseException:
-            self._tell("ended")
-            raise
         if inspect.iscoroutine(value):
             return self._finished(value)
         if inspect.isgenerator(value):
@@ -131,13 +128,10 @@ class FunctionCall:
 
     async def _finished(self, coroutine: Awaitable[Any]) -> Any:
         try:
-            with inside():
+            with self._running():
                 value = await coroutine
         except Exception as error:
             return self._given(await self._ask_in_loop(self._failure(error)), error=error)
-        except BaseException:
-            self._tell("ended")
-            raise
         return self._given(await self._ask_in_loop(self._success(value)), value)
 
     def iterated(self, items: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
@@ -163,15 +157,12 @@ class FunctionCall:
         sent, given = None, list[Any]()
         while True:
             try:
-                with inside():
+                with self._running():
                     item = step(sent)
             except StopIteration as end:
                 return self._given(self._ask(self._success([*given, end.value])), end.value)
             except Exception as error:
                 return self._given(self._ask(self._failure(error)), error=error)
-            except BaseException:
-                self._tell("ended")
-                raise
             given.append(item)
             try:
                 step, sent = items.send, (yield item)
@@ -182,7 +173,7 @@ class FunctionCall:
         given = list[Any]()
         while True:
             try:
-                with inside():
+                with self._running():
                     given.append(await items.__anext__())
             except StopAsyncIteration:
                 self._given(await self._ask_in_loop(self._success(given)))
@@ -190,14 +181,23 @@ class FunctionCall:
             except Exception as error:
                 self._given(await self._ask_in_loop(self._failure(error)), error=error)
                 return
-            except BaseException:
-                self._tell("ended")
-                raise
             try:
                 yield given[-1]
             except BaseException:
                 self._tell("ended")
                 await items.aclose()
+                raise
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """What is called now is a part of this call. If it is cancelled, or its process ends, the call has ended."""
+        with inside():
+            try:
+                yield
+            except Exception:
+                raise
+            except BaseException:
+                self._tell("ended")
                 raise
 
     def _success(self, value: Any) -> DoorMessage:
