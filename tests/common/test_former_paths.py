@@ -46,8 +46,7 @@ report.figure_part: FigurePart
 report.results: Results
 report.studies: StudyPart prepared
 report.table_part: TablePart
-runtime.answering: Answering
-runtime.asking: Agent Asking LineReply ModelLine
+runtime.asking: Agent LineReply ModelLine
 runtime.effects: CallEffect Disturbance Effect Point Send Target TextEffect
 runtime.endpoint_session: EndpointSession
 runtime.events: Called Committed EventPart Judged
