@@ -23,6 +23,7 @@ from pathlib import Path
 import tomli_w
 from reliability.kept import read, write
 
+from bench.common.errors import one_line
 from bench.probe.run.causes import name_calls
 from bench.probe.run.cells import ProbeCell, cells_of
 from bench.probe.run.clean import FEWEST, clean_of, objection
@@ -67,7 +68,7 @@ QUIET = {
 @dataclass(frozen=True)
 class Framework:
     """A framework, and the packages beside it that its agent needs, all in the versions that were tried. `cells` are struck, by
-    the ends of their names; and others where a service pays."""
+    the ends of their names; and others where a service pays. `remembers`: its agent keeps a state of its own."""
 
     name: str
     beside: tuple[str, ...] = ()
@@ -75,6 +76,7 @@ class Framework:
     modules: tuple[str, ...] = field(default=(), kw_only=True)
     cells: tuple[str, ...] = field(default=(*CELLS, *OTHERS), kw_only=True)
     at_a_service: tuple[str, ...] = field(default=("refund#1.in_flight",), kw_only=True)
+    remembers: bool = field(default=False, kw_only=True)
 
     @property
     def tried(self) -> str:
@@ -96,9 +98,18 @@ FRAMEWORKS = (
     Framework("haystack"),
     Framework("agent_framework", ("agent-framework-openai",)),
     Framework("agno_10366", ("openai",), modules=("agno",), cells=("#3.model_error",), at_a_service=()),
+    Framework(
+        "openai_agents_4244",
+        (),
+        "responses",
+        modules=("agents",),
+        cells=("refund#1.acknowledged",),
+        at_a_service=(),
+        remembers=True,
+    ),
     Framework("crewai_7449", modules=("crewai",), cells=("refund#1.lost",), at_a_service=()),
 )
-"""The last two are what others report."""
+"""The last three are what others report."""
 
 
 def lay_out(framework: Framework, folder: Path, python: Path, *, served: bool) -> Path:
@@ -115,6 +126,7 @@ def lay_out(framework: Framework, folder: Path, python: Path, *, served: bool) -
     (folder / "script.toml").write_text(tomli_w.dumps({"calls": CALLS}), encoding="utf-8")
     (folder / "count.py").write_text(COUNT, encoding="utf-8")
     agent = [str(python), str(HERE / "agents" / f"with_{framework.name}.py")]
+    stores = [{"sqlite": "shop.db", "variable": "SHOP"}]
     described = {
         "name": framework.name,
         "agent": agent,
@@ -124,7 +136,7 @@ def lay_out(framework: Framework, folder: Path, python: Path, *, served: bool) -
         "reads": ["function.look"],
         "limit": 120.0,
         "patience": 5.0,
-        "store": [{"sqlite": "shop.db", "variable": "SHOP"}],
+        "store": stores,
         "model": {
             "variables": ["OPENAI_BASE_URL", "OPENAI_API_BASE"],
             "script": [sys.executable, str(SCRIPT), "{port}", str(folder / "script.toml")],
@@ -132,6 +144,9 @@ def lay_out(framework: Framework, folder: Path, python: Path, *, served: bool) -
         },
         "check": [{"command": [sys.executable, str(folder / "count.py"), str(folder / "shop.db")]}],
     }
+    if framework.remembers:
+        (folder / "state.json").unlink(missing_ok=True)
+        stores += [{"memory": "state.json", "variable": "STATE"}]
     if served:
         command = [sys.executable, str(HERE / "service.py"), "{port}", str(folder / "shop.db")]
         service = {"name": "refunds", "variable": "REFUNDS", "url": "http://127.0.0.1:{port}", "command": command}
@@ -172,13 +187,22 @@ async def rows_of(
             if cell.plan.endswith(ends):
                 course = await struck(cell)
                 judged = judge(clean, course, cell.call, cell.point, cell.form)
-                refunds, cents, mails = course.texts[course.checks[0]].splitlines()[1].strip("()").split(", ")
+                refunds, cents, mails = counted(framework, cell, course)
                 plan = cell.plan.removeprefix("function.")
                 counts = int(refunds), cents, int(mails)
                 row = FunctionCell(framework.name, framework.tried, plan, judged.verdict, *counts, course.said_done)
                 rows.append(row)
                 print(f"{framework.name} {plan}: {row.verdict}; SQL: {refunds}, {cents}, {mails}", flush=True)
     return rows
+
+
+def counted(framework: Framework, cell: ProbeCell, course: AgentCourse) -> list[str]:
+    """Return the refunds, their cents and the mails that our own SQL counted at the end of a run."""
+    answer = course.texts[course.checks[0]]
+    words = answer.splitlines()[-1].strip("()").split(", ")
+    if len(words) != 3:
+        raise SystemExit(f"{framework.name} {cell.plan}: the count of rows failed: {one_line(answer, 300)}")
+    return words
 
 
 def main() -> int:

@@ -28,3 +28,15 @@ class FunctionCell:
         else:
             expected = "same"
         return self.verdict != expected
+
+
+@dataclass(frozen=True)
+class ClientRows:
+    """A client: how many lines it printed at the copy, whether they were the same through the door, the calls there, and the
+    milliseconds of the processor that the door took for a call."""
+
+    client: str
+    lines: int
+    equal: bool
+    calls: int
+    milliseconds: float

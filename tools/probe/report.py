@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from functions.rows import FunctionCell
+from functions.rows import ClientRows, FunctionCell
 from reliability.kept import read
 
 from bench.record.probe.events import DAMAGE
@@ -109,7 +109,7 @@ def of_functions(rows: Sequence[FunctionCell]) -> Iterator[str]:
         yield f"| {version} | {' | '.join(verdicts.get(cell, '') for cell in cells)} |"
     yield ""
     for row in reports:
-        name, _, number = row.framework.partition("_")
+        name, _, number = row.framework.rpartition("_")
         yield f"- A [report](../tools/functions/agents/with_{row.framework}.py), {name}#{number}: {row.version} at `{row.cell}`"
         yield f"  is *{row.verdict}*."
     yield from [""] if reports else []
@@ -117,6 +117,15 @@ def of_functions(rows: Sequence[FunctionCell]) -> Iterator[str]:
     yield f"In {damaged} of {len(rows)} cells there is damage. In {differ} the verdict is another than our own SQL says, which"
     yield "counts refunds and mails at the end of each run. An empty field was not run."
     yield "[A row for each cell](../reports/probe/functioncell.csv)."
+
+
+def of_clients(rows: Sequence[ClientRows]) -> Iterator[str]:
+    """Yield the lines on clients of PostgreSQL through the door of the database."""
+    equal, most = sum(row.equal for row in rows), max(row.milliseconds for row in rows)
+    calls, names = sum(row.calls for row in rows), ", ".join(row.client for row in rows)
+    yield f"{names}: {equal} of {len(rows)} clients print the same rows through the gateway as at the copy itself,"
+    yield f"in {calls:,} calls. For a call the gateway took {most} ms of the processor at the most, on a machine with"
+    yield "other work. [A row for each client](../reports/probe/clientrows.csv)."
 
 
 def _sums(rows: Sequence[Equality], *names: str) -> list[int]:
@@ -132,6 +141,7 @@ def page(text: str, record: Path) -> str:
         "delivery": of_deliveries(read(record, DeliveredTo)),
         "equality": of_equality(read(record, Equality)),
         "functions": of_functions(read(record, FunctionCell)),
+        "clients": of_clients(read(record, ClientRows)),
     }
     for name, lines in parts.items():
         begin, end = f"<!-- {name}: python -m probe.report -->\n", f"<!-- end of {name} -->"

@@ -233,8 +233,8 @@ def is_encrypted(server: DatabaseServer) -> bool:
 class Inbox:
     """The messages of an agent. It reads ahead, so that the end of the connection is seen while no message is asked for."""
 
-    def __init__(self, reader: asyncio.StreamReader):
-        self._reader, self.messages = reader, MessageReader()
+    def __init__(self, reader: asyncio.StreamReader, told: asyncio.Event):
+        self._reader, self._told, self.messages = reader, told, MessageReader()
         self._more, self._room = asyncio.Event(), asyncio.Event()
         self.ended = asyncio.Event()
         self.reading = asyncio.create_task(self._read())
@@ -251,6 +251,7 @@ class Inbox:
             pass
         finally:
             self.ended.set()
+            self._told.set()
             self._more.set()
 
     async def next(self) -> WireMessage | None:
@@ -282,6 +283,8 @@ class DatabaseSession:
         self._drops = False
         """Whether what the server answers is for nobody."""
         self._copies_in = asyncio.Event()
+        self._turn = asyncio.Event()
+        """Set whenever a wait for the server's answer may be over."""
         self._prepared, self._portals = dict[str, Prepared](), dict[str, list[ExecutedStatement]]()
         self._described = deque[list[str]]()
         """The columns of statements whose descriptions are awaited."""
@@ -358,8 +361,9 @@ class DatabaseSession:
         except (OSError, TimeoutError) as error:
             return await self._refuse("08006", f"the server of the copy cannot be reached ({type(error).__name__})")
         self._server.write(made_start(packet))
-        self._inbox = Inbox(self._reader)
+        self._inbox = Inbox(self._reader, self._turn)
         self._answering = asyncio.create_task(self._take_answers(reader))
+        self._answering.add_done_callback(lambda _: self._turn.set())
         return True
 
     async def _refuse(self, code: str, why: str) -> bool:
@@ -454,9 +458,11 @@ class DatabaseSession:
             self._has_written = self._has_written or (words[0] in WRITES and words[-1] != "0")
         elif kind == COPIES_IN:
             self._copies_in.set()
+            self._turn.set()
         elif kind == b"Z":
             self._status = message.body
             self._described.clear()
+            self._turn.set()
             if not self._ready.done():
                 self._ready.set_result(None)
         if self._drops:
@@ -488,24 +494,20 @@ class DatabaseSession:
         ready = self._ready = asyncio.get_running_loop().create_future()
         self._copies_in.clear()
         await self._pass(group)
-        copying, left = asyncio.create_task(self._copies_in.wait()), asyncio.create_task(self._inbox.ended.wait())
-        try:
-            while not ready.done() and not self._answering.done():
-                ends = {ready, self._answering}
-                if left.done():
-                    await asyncio.wait(ends, timeout=self._door.desk.gate().patience, return_when=asyncio.FIRST_COMPLETED)
-                    if not ready.done():
-                        self._server.transport.abort()
-                        await asyncio.wait({self._answering})
-                    return
-                await asyncio.wait({*ends, copying, left}, return_when=asyncio.FIRST_COMPLETED)
-                if copying.done() and not ready.done():
-                    self._copies_in.clear()
-                    copying = asyncio.create_task(self._copies_in.wait())
-                    await self._copy_in(ready, simple=group[-1].kind == b"Q")
-        finally:
-            copying.cancel()
-            left.cancel()
+        while not ready.done() and not self._answering.done():
+            if self._copies_in.is_set():
+                self._copies_in.clear()
+                await self._copy_in(ready, simple=group[-1].kind == b"Q")
+            elif self._inbox.ended.is_set():
+                await asyncio.wait(
+                    {ready, self._answering}, timeout=self._door.desk.gate().patience, return_when=asyncio.FIRST_COMPLETED
+                )
+                if not ready.done():
+                    self._server.transport.abort()
+                    await asyncio.wait({self._answering})
+            else:
+                self._turn.clear()
+                await self._turn.wait()
 
     async def _copy_in(self, ready: asyncio.Future[None], *, simple: bool) -> None:
         """Pass on what the agent copies in, up to the Sync that follows if the statement was `simple`."""
