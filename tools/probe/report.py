@@ -15,6 +15,7 @@ from bench.record.probe.events import DAMAGE
 from probe.__main__ import ROOT, Pair
 from probe.blame import WEAKNESSES, Scored
 from probe.delivered import Delivered
+from probe.delivery import DeliveredTo
 from probe.equality import WORLD_POINTS, Equality
 
 PAGE, RECORD = ROOT / "docs" / "probe.md", ROOT / "reports" / "probe"
@@ -76,6 +77,26 @@ def of_blame(rows: Sequence[Scored]) -> Iterator[str]:
     yield f"After {len(harmless)} harmless edits it blames somebody wrongly in {accuses}."
 
 
+LIMBO = {"lost": "0.5%", "in_flight": "56%", "redelivered": "74%"}
+"""In how many episodes nine strong models doubled an effect (arXiv 2609.29095)."""
+
+
+def of_deliveries(rows: Sequence[DeliveredTo]) -> Iterator[str]:
+    """Yield the lines on agents of others, beside a paper's."""
+    agents = list(dict.fromkeys(row.agent for row in rows))
+    yield f"| point | {' | '.join(agents)} | together | Limbo |"
+    yield f"| --- |{' --- |' * len(agents)} --- | --- |"
+    for point, paper in LIMBO.items():
+        here = {row.agent: row for row in rows if row.point == point}
+        each = [f"{here[name].doubled} of {here[name].cells}" for name in agents]
+        doubled, cells = (sum(getattr(row, name) for row in here.values()) for name in ("doubled", "cells"))
+        yield f"| `{point}` | {' | '.join(each)} | {doubled} of {cells} | {paper} |"
+    doubled, told = (sum(getattr(row, name) for row in rows) for name in ("doubled", "told"))
+    yield ""
+    yield f"In {told} of the {doubled} doubled cells the agent said that it was done; Limbo's models did so in 90%."
+    yield "[A row for each agent and point](../reports/probe/deliveredto.csv)."
+
+
 def of_functions(rows: Sequence[FunctionCell]) -> Iterator[str]:
     """Yield the lines on agents whose tools are functions."""
     reports = [row for row in rows if row.framework[-1].isdigit()]
@@ -117,6 +138,7 @@ def page(text: str, record: Path) -> str:
         "blame": of_blame(read(record, Scored)),
         "pairs": of_pairs(read(record, Pair)),
         "delivered": of_delivered(read(record, Delivered)),
+        "delivery": of_deliveries(read(record, DeliveredTo)),
         "equality": of_equality(read(record, Equality)),
         "functions": of_functions(read(record, FunctionCell)),
         "clients": of_clients(read(record, ClientRows)),
