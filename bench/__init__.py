@@ -10,10 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bench.common.former_paths import install
+
 if TYPE_CHECKING:
     from bench.read.analysis.frames import Run, load_run
 
 __all__ = ["Run", "load_run"]
+
+install()
 
 
 def __getattr__(name: str) -> object:

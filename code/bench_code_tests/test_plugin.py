@@ -264,5 +264,7 @@ def test_the_plug_in_loads_nothing_of_the_wing_unless_it_is_asked_for(tmp_path: 
     assert {name for name in done.stdout.split() if name.startswith("bench")} - by_itself == {
         "bench",
         "bench_code",
+        "bench.common",
+        "bench.common.former_paths",
         "bench_code.plugin",
     }

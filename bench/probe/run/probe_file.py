@@ -106,6 +106,8 @@ class StoreEntry(ConfigEntry):
     door: bool | None = None
     """Whether the agent's own transactions are calls, which pass the gateway. Only `postgres` takes it. By default they are
     where the file has neither `mcp` nor `service`."""
+    in_place: bool = False
+    """Says that the agent finds the copy at the store's own path. In a box it does anyway; without a box it cannot."""
     others: Lookup[str, str] = Field(default_factory=dict, exclude_if=lambda others: not others)
     """Instead: the place of a store of a kind that another package brings. Write `KIND = ADDRESS`, as for ours."""
 
@@ -128,7 +130,9 @@ class StoreEntry(ConfigEntry):
         if self.kind not in STORE_KINDS:
             raise ValueError(STORE_KINDS.unknown(self.kind))
         takes = {"name", "variable", *STORE_KINDS[self.kind].takes}
-        if refused := sorted(key for key in self.model_fields_set - takes - {self.kind, "others"} if getattr(self, key)):
+        if refused := sorted(
+            key for key in self.model_fields_set - takes - {self.kind, "others", "in_place"} if getattr(self, key)
+        ):
             raise ValueError(f"{refused[0]}: a store of kind {self.kind} takes {', '.join(sorted(takes))} only")
         return self
 
@@ -345,8 +349,6 @@ def read_probe_file(path: Path) -> ProbeFile:
             raise ConfigError(f"{path}: {first.line}") from error
         known = _keys_beside(first.place)
         *_, table, _, key = ("", "", *first.place.split("."))
-        if key == "in_place":
-            raise ConfigError(f"{path}: {first.place}: {NOT_IN_PLACE}") from error
         if table == "store" and not get_close_matches(key.lower(), known):
             raise ConfigError(f"{path}: {first.place}: {UNREAD.format(key)}") from error
         raise ConfigError(f"{path}: unknown key '{first.place}'; {nearest(first.place.rpartition('.')[2], known)}") from error
@@ -552,6 +554,8 @@ class ProbeSettings:
             if name in names:
                 raise ConfigError(f"{self._path}: store: two are called '{name}'; give each a name")
             names.add(name)
+            if entry.in_place and not self.is_boxed:
+                raise ConfigError(f"{self._path}: store {name}: in_place: {NOT_IN_PLACE}")
             if kind.needs_box and not self.is_boxed:
                 raise ConfigError(f"{self._path}: store {name}: {kind.name} is caught in a box alone; leave --unboxed out")
             if kind.needs_box and not ends_tls():

@@ -21,6 +21,7 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
+from bench.common.former_paths import present_path
 from bench.common.registry import Part
 from bench.run.experiment.syntax import syntax_of
 from bench.run.packs.imports import run_statements_in
@@ -197,8 +198,9 @@ class Codebase:
     def _run_by(self, imported: Imported) -> Iterator[Home]:
         """Yield our files that an import runs."""
         for named in imported.paths:
-            for end in range(2, len(named) + 1):
-                if path := self._ours.get(".".join(named[:end])):
+            parts = (present_path(name := ".".join(named)) or name).split(".")
+            for end in range(2, len(parts) + 1):
+                if path := self._ours.get(".".join(parts[:end])):
                     yield Home(path, self.package.parent, by_itself=True)
 
 

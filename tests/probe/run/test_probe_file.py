@@ -46,6 +46,11 @@ def test_a_config_that_nothing_hands_to_the_agent_is_refused_before_anything_is_
 
 
 @pytest.mark.usefixtures("here")
+def test_in_a_box_a_store_that_says_in_place_is_where_each_copy_is() -> None:
+    assert read_for_a_box(BASE + "in_place = true\n").stores == read_for_a_box(BASE).stores
+
+
+@pytest.mark.usefixtures("here")
 def test_in_a_box_nothing_has_to_hand_a_copy_over() -> None:
     Path(".mcp.json").write_text('{"mcpServers": {"shop": {"command": "serve"}}}')
     Path("agent.py").write_text("open('data/orders.db')")
@@ -141,7 +146,7 @@ def test_three_lines_are_a_whole_probe() -> None:
         ("agent = 1\n" + BASE[BASE.index("["):], "agent"),
         (BASE.replace("agent =", "agnet ="), "unknown key 'agnet'; did you mean 'agent'?"),
         (BASE + "ignre = []\n", "unknown key 'store.0.ignre'; did you mean 'ignore'?"),
-        (BASE + "in_place = true\n", "store.0.in_place: the probe works on copies alone: in a box the copy stands at the path"),
+        (BASE + "in_place = true\n", "store orders: in_place: the probe works on copies alone: in a box the copy stands"),
         (BASE.replace('sqlite = "data/orders.db"', 'name = "x"'), "a store is one of"),
         (BASE + 'folder = "data"\n', "a store is one of"),
         (BASE.replace('sqlite = "data/orders.db"', 'mysql = "mysql://u@h/d"'), "store.0.mysql: no witness reads mysql"),

@@ -185,7 +185,7 @@ def test_the_version_of_python_is_in_the_ids_and_not_in_the_digest_of_the_code(
     assert not set(place.ids().values()) & set(place.last.values())
 
 
-BEYOND_THE_WALL = ("read", "rerun", "cli", "studies", "codebase", "worlds/read")
+BEYOND_THE_WALL = ("read", "rerun", "elsewhere", "cli", "worlds/read")
 
 
 def test_no_edit_beyond_the_wall_changes_an_id(place: Place) -> None:
@@ -343,6 +343,11 @@ def test_our_own_architectures_have_a_digest_each_that_does_not_follow_the_packa
     digests = {digest_of(name) for name in names}
     assert len(digests) == len(names)
     assert {len(digest) for digest in digests} == {20}
+
+
+def test_our_code_that_a_part_imports_by_a_former_path_is_followed_as_by_the_present_one() -> None:
+    used = our_codebase().of("bench.architectures.autogen")
+    assert used == our_codebase().of("bench.run.architectures.autogen") != ""
 
 
 # -- the current folder ------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from types import FrameType
 from typing import Any
@@ -16,6 +16,7 @@ from .door import Door
 
 MOST, MOST_LOOKS = 100, 50_000
 """The most functions that are told, and files that are looked at; and the most looks."""
+TraceFunction = Callable[[FrameType, str, Any], Any]
 HEADER = 100
 """Bytes at the beginning of an SQLite file, which counts its changes there."""
 
@@ -30,8 +31,8 @@ def watch_functions(door: Door) -> None:
                 functions.look_at(arguments[0])
 
     sys.addaudithook(heard)
-    threading.setprofile(functions.heard)
-    sys.setprofile(functions.heard)
+    threading.settrace(functions.begin)
+    sys.settrace(functions.begin)
 
 
 def changes(mode: Any, flags: Any) -> bool:
@@ -65,17 +66,27 @@ class ActingFunctions:
             if name not in self._stamps and not name.startswith(("/dev/", "/proc/")):
                 self._stamps[name] = stamp(name)
 
-    def heard(self, frame: FrameType, event: str, _: Any) -> None:
-        """Hear that a function begins or ends, as a function for `sys.setprofile`."""
-        if event in ("call", "return") and self._looks < MOST_LOOKS and self._is_agents(frame.f_code.co_filename):
-            self._looks += 1
-            running = self._running[threading.get_ident()]
-            with suppress(Exception):  # it must not fail what the agent does
-                self._attribute(running[-1:])
-            if event == "call":
-                running.append(frame)
-            elif frame in running:
+    def begin(self, frame: FrameType, _: str, __: Any) -> TraceFunction | None:
+        """Hear that a function begins, for `sys.settrace`. Return what hears of its end; None for code of others."""
+        if self._looks >= MOST_LOOKS or not self._is_agents(frame.f_code.co_filename):
+            return None
+        frame.f_trace_lines = False
+        self._look()
+        self._running[threading.get_ident()].append(frame)
+        return self._end
+
+    def _end(self, frame: FrameType, event: str, _: Any) -> TraceFunction:
+        running = self._running[threading.get_ident()]
+        if event == "return":
+            self._look()
+            if frame in running:
                 del running[running.index(frame) :]
+        return self._end
+
+    def _look(self) -> None:
+        self._looks += 1
+        with suppress(Exception):  # it must not fail what the agent does
+            self._attribute(self._running[threading.get_ident()][-1:])
 
     def _is_agents(self, file: str) -> bool:
         if file not in self._of_agent:

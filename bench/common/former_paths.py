@@ -1,0 +1,121 @@
+"""The import paths from before the package had its rooms, for packs and packages of that time. Each path that they
+use still leads to its module, with all of its names, and a line on standard error says the present path.
+
+`bench` puts the finder in place. It asks nothing but whether a name begins as a former path does.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+PACKAGE = "bench."
+KEPT_NAMES = {
+    "cli": "authoring",
+    "cli.authoring": "exchange.pack_of_rows exchange.pack_of_trace exchange.rows exchange.tables",
+    "common": ("bounds digests errors files numbers paths raised registry seeding signals tokens toml values wording"),
+    "read": "analysis overview render report studies.claims tables",
+    "read.analysis": "studies.by_model studies.plans studies.variants",
+    "read.claims": "studies.closed_forms",
+    "read.tables": "studies.contrasts",
+    "record": (
+        "analysis.ledger answers.formats architectures.form architectures.policy experiment.agreement "
+        "experiment.architecture_entry experiment.archive experiment.chain experiment.cost experiment.entry "
+        "experiment.files experiment.graded experiment.history experiment.manifest "
+        "experiment.model_parameters experiment.places experiment.plan_entries experiment.reading "
+        "experiment.record experiment.repeated_call experiment.store experiment.verify models.extra_fields "
+        "models.tool_calls runtime.events runtime.intervals runtime.lineage"
+    ),
+    "record.worlds": (
+        "worlds.environment.journal worlds.environment.moment worlds.runtime.events worlds.runtime.process_events"
+    ),
+    "rerun": "worlds.analysis.remade",
+    "run": ("answers architectures dialects effects endpoint engine experiment frameworks models openai packs sandbox serve"),
+    "wire": "endpoint.access_guard endpoint.problem openai.blotting",
+    "wire.processes": "worlds.driver.program",
+    "worlds.read": "worlds.analysis worlds.report worlds.scorecard",
+    "worlds.run": (
+        "worlds.bank worlds.driver worlds.effects worlds.entries worlds.environment worlds.patterns "
+        "worlds.runtime worlds.simulated worlds.tool_servers"
+    ),
+}
+"""New parent -> the modules that moved below it and kept their last name."""
+RENAMED = {
+    "exchange": "read.export",
+    "exchange.imported": "elsewhere.runs",
+    "nesting": "common.bounds",
+    "regression": "read.compare",
+    "runtime": "run.trial",
+    "runtime.answering": "run.trial.endpoint_session",
+    "runtime.asking": "run.trial.workbench",
+    "studies": "rerun",
+    "studies.counterfactual": "rerun",
+    "studies.replay_divergence": "rerun.divergence",
+    "worlds.analysis.processes": "record.worlds.booked",
+    "worlds.environment.scene": "worlds.run.environment.world",
+}
+REST = {
+    "architectures.part": "record.described",
+    "experiment.config": "record.config",
+    "models.base": "record.messages",
+    "packs.equivalents": "record.equivalents",
+    "report.studies": "rerun.prepared",
+    "worlds.environment.damage": "record.worlds.damage",
+    "worlds.environment.database": "record.worlds.journal",
+    "worlds.environment.procedure": "record.worlds.events",
+}
+"""Former path -> the module that has those of its names that did not move with it."""
+FORMER = {old: f"{parent}.{old.rpartition('.')[2]}" for parent, names in KEPT_NAMES.items() for old in names.split()} | RENAMED
+
+
+def present_path(name: str) -> str | None:
+    """Return the present path of a module.
+
+    Args:
+        name: An import path in the package, `bench.runtime.effects`.
+
+    Returns:
+        Its present path, `bench.run.trial.effects`; None if the path is not a former one.
+    """
+    parts = name.removeprefix(PACKAGE).split(".")
+    for end in range(len(parts), 0, -1):
+        if new := FORMER.get(".".join(parts[:end])):
+            return ".".join((PACKAGE + new, *parts[end:]))
+    return None
+
+
+class FormerPaths(MetaPathFinder, Loader):
+    """Finds modules by their former paths. The module is the present one, and not a second copy of it."""
+
+    def __init__(self) -> None:
+        self._specs: dict[str, ModuleSpec | None] = {}
+
+    def find_spec(self, fullname: str, _: Sequence[str] | None, __: ModuleType | None = None) -> ModuleSpec | None:
+        if not fullname.startswith(PACKAGE) or (path := present_path(fullname)) is None:
+            return None
+        return ModuleSpec(fullname, self, origin=path)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        assert spec.origin is not None
+        module = import_module(spec.origin)
+        self._specs[spec.name] = module.__spec__
+        if rest := REST.get(spec.name.removeprefix(PACKAGE)):
+            vars(module)["__getattr__"] = lambda name: getattr(import_module(PACKAGE + rest), name)
+        if "__path__" not in vars(module) or "__all__" in vars(module):
+            print(f"bench: the import of {spec.name} still works; write {spec.origin}", file=sys.stderr)
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give the present module its own spec back, which the import has just replaced."""
+        assert module.__spec__ is not None
+        module.__spec__ = self._specs.pop(module.__spec__.name)
+
+
+def install() -> None:
+    """Let former paths be imported."""
+    if not any(isinstance(finder, FormerPaths) for finder in sys.meta_path):
+        sys.meta_path.insert(0, FormerPaths())
