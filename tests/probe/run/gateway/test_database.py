@@ -560,6 +560,8 @@ def test_a_row_beyond_the_bound_ends_the_session_with_a_notice(shop: Shop) -> No
 
 
 def test_sessions_that_end_while_another_is_cancelled_disturb_nothing() -> None:
+    store = PostgresStore("shop", "", Encoding(frozenset(), b""), {}, is_door=True)
+
     async def run() -> None:
         desk, got = Desk(ScriptedGate, lambda: 1, lambda: 1), asyncio.get_running_loop().create_future()
 
@@ -570,7 +572,7 @@ def test_sessions_that_end_while_another_is_cancelled_disturb_nothing() -> None:
             got.set_result(data)
 
         async with await asyncio.start_server(keep, "127.0.0.1", 0) as server:
-            door = DatabaseDoor(DatabaseServer(*server.sockets[0].getsockname()), [shop], desk)
+            door = DatabaseDoor(DatabaseServer(*server.sockets[0].getsockname()), [store], desk)
             for key in (b"\0\0\0\1a", b"\0\0\0\2b"):
                 session = DatabaseSession(door, asyncio.StreamReader(), Any, counts=False)  # type: ignore[arg-type]
                 session.key = key
@@ -580,7 +582,6 @@ def test_sessions_that_end_while_another_is_cancelled_disturb_nothing() -> None:
             await door.cancel(packet)
             assert await got == made_start(packet)
 
-    shop: Any = PostgresStore("shop", "", Encoding(frozenset(), b""), {}, is_door=True)
     asyncio.run(run())
 
 
