@@ -61,7 +61,7 @@ class Box:
     """
 
     def __init__(self, plan: BoxPlan) -> None:
-        self._plan, self._lock, self._sockets_lock = plan, Lock(), Lock()
+        self._plan, self._lock, self._sockets_lock, self._callers_lock = plan, Lock(), Lock(), Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._files = list[int]()
         self._networks = dict[BoxSide, int]()
@@ -139,10 +139,11 @@ class Box:
             return self._connected(side, "::1", port, seconds)
 
     def _connected(self, side: BoxSide, address: str, port: int, seconds: float) -> socket.socket:
-        callers = self._callers.setdefault((side, ":" in address), [])
-        if not callers:  # several at a time, since the program that holds the box can be reading a store
-            callers += self.sockets(side, [("caller", address, 0)] * MOST_CALLERS)
-        connecting = callers.pop()
+        with self._callers_lock:
+            callers = self._callers.setdefault((side, ":" in address), [])
+            if not callers:  # several at a time, since the program that holds the box can be reading a store
+                callers += self.sockets(side, [("caller", address, 0)] * MOST_CALLERS)
+            connecting = callers.pop()
         try:
             connecting.settimeout(seconds)
             connecting.connect((address, port))

@@ -7,6 +7,7 @@ once, as a machine does where nobody listens. Only who answers here asks a real 
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
@@ -21,7 +22,7 @@ from bench.probe.run.box.authority import offered
 from bench.probe.run.box.box import Box
 from bench.probe.run.box.inside import BoxSide
 from bench.probe.run.box.loopback import SocketPlace
-from bench.probe.run.box.names import LOOPBACK, NameTable
+from bench.probe.run.box.names import LOOPBACK, MOST_NAMES, NameTable, has_failed, is_name
 from bench.probe.run.box.refusals import refused_by
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None] | None]
@@ -32,7 +33,18 @@ PROXIES = frozenset(("http_proxy", "https_proxy", "all_proxy", "ftp_proxy", "no_
 LONGEST_PACKET, AT_A_TIME = 256, 2**16
 """Bytes of a packet that are looked at, and bytes that are passed on at a time."""
 LONGEST_QUESTION, OUTGOING = 4096, 4
-MOST_REACHED = 1000
+MOST_REACHED, MOST_AT_ONCE, MOST_OPEN = 1000, 1024, 256
+"""Places that are told, what is read or accepted before others have their turn, and connections that are open in a network."""
+TLS, TLS_HANDSHAKE = 443, b"\x16"
+NO_MORE = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+"""What the kernel says if a process can have no more files."""
+PAUSE = 1.0
+"""Seconds until connections are accepted again."""
+TOO_MANY = f"{MOST_OPEN} connections are open at a time, and no more are taken"
+TOO_MANY_NAMES = f"it asked for more than {MOST_NAMES:,} names, and no more are answered"
+IN_PIECES = "its first message of TLS cannot be read as a whole, so nobody can tell for which host it asks"
+NOT_FOR_REAL = frozenset((TOO_MANY, TOO_MANY_NAMES, IN_PIECES))
+"""Why something was refused that would be refused of a real server too."""
 UNTRUSTED = "its client trusts fixed certificates alone: a pin, or roots that are compiled in"
 SECONDS_TO_CONNECT = 30.0
 
@@ -71,9 +83,12 @@ class ClosedNetwork:
         self._box, self._side, self._names, self._waits_for = box, side, names, frozenset(waits_for)
         self._exits = AsyncExitStack()
         self._led = set[tuple[str, int]]()
+        self._open = list[socket.socket]()
+        self._relays = set[asyncio.Task[None]]()
         self.reached = dict[ReachedPlace, float]()
 
     async def __aenter__(self) -> Self:
+        self._exits.push_async_callback(self._end_relays)
         packets, questions = self._sockets(("refusals", "", 0), ("datagrams", "0.0.0.0", RESOLVER))
         self._packets = packets
         for opened, read in ((packets, self.look), (questions, lambda: self._answer(questions))):
@@ -88,7 +103,9 @@ class ClosedNetwork:
         await self._exits.aclose()
 
     def begin(self) -> None:
-        """Forget what was reached for."""
+        """Forget what was reached for, and end the connections to real servers."""
+        for relay in self._relays:
+            relay.cancel()
         self.look()
         self.reached.clear()
 
@@ -116,6 +133,70 @@ class ClosedNetwork:
                     raise
             self._led.add((address, port))
 
+    async def relay(self, host: str, port: int, to: tuple[str, int] | None = None) -> None:
+        """Have all bytes of connections to this host and port passed on to the real server, and back, until `begin`.
+
+        A connection whose TLS asks for another host is refused: many hosts can share one address.
+
+        Args:
+            host: As a name, or an address as digits, of which any host may be asked for.
+            port: Of TCP.
+            to: Where the real server is, if that is not this host and port.
+
+        Raises:
+            ConfigError: Nobody can listen there.
+        """
+
+        def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            def end(relay: asyncio.Task[None]) -> None:
+                self._relays.discard(relay)
+                if relay.cancelled():
+                    writer.transport.abort()
+                else:
+                    writer.close()
+
+            place = ReachedPlace(host, str(writer.get_extra_info("sockname")[0]), port)
+            relay = asyncio.get_running_loop().create_task(self._relay(place, reader, writer, *(to or (host, port))))
+            self._relays.add(relay)
+            relay.add_done_callback(end)
+
+        await self.lead(host, port, serve)
+
+    async def _relay(
+        self, place: ReachedPlace, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, port: int
+    ) -> None:
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(SECONDS_TO_CONNECT):
+                theirs, to_them = await asyncio.open_connection(host, port)
+            ways = [asyncio.ensure_future(each) for each in (self._ask(place, reader, to_them), _pass_on(theirs, writer))]
+            try:
+                await asyncio.gather(*ways)
+            except asyncio.CancelledError:
+                to_them.transport.abort()
+                raise
+            finally:
+                for way in ways:
+                    way.cancel()
+                await asyncio.gather(*ways, return_exceptions=True)
+                to_them.close()
+
+    async def _ask(self, place: ReachedPlace, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Pass on what a client says to a real server. Raises ConnectionRefusedError if its TLS asks for another host."""
+        first = await reader.read(AT_A_TIME)
+        if first[:1] == TLS_HANDSHAKE and (place.port == TLS or first[1:2] in (b"", b"\3")):
+            while len(first) < 5 + int.from_bytes(first[3:5]) and (more := await reader.read(AT_A_TIME)):
+                first += more
+            if refused := _other_host(place, first[: 5 + int.from_bytes(first[3:5])]):
+                self._note(refused)
+                raise ConnectionRefusedError
+        writer.write(first)
+        await _pass_on(reader, writer)
+
+    async def _end_relays(self) -> None:
+        for relay in self._relays:
+            relay.cancel()
+        await asyncio.gather(*self._relays, return_exceptions=True)
+
     async def connect(
         self, host: str, port: int, *, ssl: SSLContext | None = None
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -126,7 +207,7 @@ class ClosedNetwork:
     def look(self) -> None:
         """Take notice of what was refused until now."""
         with suppress(BlockingIOError):
-            while True:
+            for _ in range(MOST_AT_ONCE):
                 packet, (*_, direction, _, _) = self._packets.recvfrom(LONGEST_PACKET)
                 if direction != OUTGOING and (refused := refused_by(packet)):
                     address, port = refused
@@ -151,24 +232,50 @@ class ClosedNetwork:
         return self._box.sockets(self._side, places)
 
     async def _listen(self, address: str, port: int, serve: Serve, limit: int = AT_A_TIME) -> None:
+        def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Awaitable[None] | None:
+            if self._takes(
+                writer.get_extra_info("socket"), ReachedPlace(self._names.name_of(address) or address, address, port)
+            ):
+                return serve(reader, writer)
+            writer.transport.abort()
+            return None
+
         [listening] = self._sockets(("listener", address, port))
-        server = await asyncio.start_server(serve, sock=listening, limit=limit)
+        server = await asyncio.start_server(take, sock=listening, limit=limit)
         self._exits.callback(server.close)
+
+    def _takes(self, opened: socket.socket, place: ReachedPlace) -> bool:
+        """Return whether a connection is served. It counts until its socket is closed."""
+        self._open = [each for each in self._open if each.fileno() >= 0]
+        if len(self._open) >= MOST_OPEN:
+            self._note(replace(place, why=TOO_MANY))
+            return False
+        self._open.append(opened)
+        return True
 
     def _listen_to_tls(self, host: str, address: str, port: int, serve: Serve, tls: SSLContext) -> None:
         [listening] = self._sockets(("listener", address, port))
         loop, handshakes = asyncio.get_running_loop(), set[asyncio.Task[None]]()
+        place, paused = ReachedPlace(host, address, port), list[asyncio.TimerHandle]()
 
         def accept() -> None:
-            with suppress(OSError):  # nobody waits any more
-                while True:
-                    handshake = loop.create_task(
-                        self._shake_hands(listening.accept()[0], ReachedPlace(host, address, port), serve, tls)
-                    )
+            try:
+                for _ in range(MOST_AT_ONCE):
+                    accepted = listening.accept()[0]
+                    if not self._takes(accepted, place):
+                        accepted.close()
+                        continue
+                    handshake = loop.create_task(self._shake_hands(accepted, place, serve, tls))
                     handshakes.add(handshake)
                     handshake.add_done_callback(handshakes.discard)
+            except OSError as error:
+                if error.errno in NO_MORE:  # the listener stays readable; otherwise nobody waits any more
+                    loop.remove_reader(listening)
+                    paused[:] = [loop.call_later(PAUSE, loop.add_reader, listening, accept)]
 
         async def end() -> None:
+            for pause in paused:
+                pause.cancel()
             loop.remove_reader(listening)
             listening.close()
             for handshake in handshakes:
@@ -205,18 +312,24 @@ class ClosedNetwork:
     def _answer(self, questions: socket.socket) -> None:
         """Answer what came to the resolver, from the address at which it was asked."""
         with suppress(OSError):
-            while True:
+            for _ in range(MOST_AT_ONCE):
                 asked, at, _, asker = questions.recvmsg(LONGEST_QUESTION, socket.CMSG_SPACE(12))
                 place = [(level, kind, b"\0\0\0\0" + data[8:12] + data[8:12]) for level, kind, data in at]
-                if answer := self._names.answer(asked):
+                if answer := self._answer_to(asked):
                     questions.sendmsg([answer], place, 0, asker)
 
     async def _answer_stream(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError, asyncio.IncompleteReadError):
-            while answer := self._names.answer(await reader.readexactly(int.from_bytes(await reader.readexactly(2)))):
+            while answer := self._answer_to(await reader.readexactly(int.from_bytes(await reader.readexactly(2)))):
                 writer.write(len(answer).to_bytes(2) + answer)
                 await writer.drain()
         writer.close()
+
+    def _answer_to(self, asked: bytes) -> bytes:
+        answer = self._names.answer(asked)
+        if has_failed(answer):
+            self._note(ReachedPlace(LOOPBACK, LOOPBACK, RESOLVER, why=TOO_MANY_NAMES))
+        return answer
 
 
 async def _first_bytes(accepted: socket.socket) -> bytes:
@@ -230,24 +343,21 @@ async def _first_bytes(accepted: socket.socket) -> bytes:
         loop.remove_reader(accepted)
 
 
-def relay_to(host: str, port: int) -> Serve:
-    """Return what passes on all bytes of a connection to the real host, and back, without a look at them."""
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError, TimeoutError):
-            async with asyncio.timeout(SECONDS_TO_CONNECT):
-                theirs, to_them = await asyncio.open_connection(host, port)
-            ways = [asyncio.ensure_future(_pass_on(*way)) for way in ((reader, to_them), (theirs, writer))]
-            try:
-                await asyncio.gather(*ways)
-            finally:
-                for way in ways:
-                    way.cancel()
-                await asyncio.gather(*ways, return_exceptions=True)
-                to_them.close()
-        writer.close()
-
-    return serve
+def _other_host(place: ReachedPlace, hello: bytes) -> ReachedPlace | None:
+    """Return what a client's first message of TLS asks for if it is not this place."""
+    try:
+        ip_address(place.name)
+    except ValueError:
+        is_whole = len(hello) > 9 and len(hello) == 5 + int.from_bytes(hello[3:5]) == 9 + int.from_bytes(hello[6:9])
+        if not is_whole or (offer := offered(hello)) is None:
+            return replace(place, why=IN_PIECES)
+        asked = offer[0].rstrip(".").lower()
+        if asked in ("", place.name.rstrip(".").lower()):
+            return None
+        if not is_name(asked):
+            return replace(place, why=IN_PIECES)
+        return replace(place, name=asked, why=f"its client asked for it at the address of {place.name}")
+    return None
 
 
 async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -38,7 +38,7 @@ BESIDE = ("", "-wal", "-shm", "-journal")
 BoxSide = Literal["agent", "servers"]
 """The networks of a box: that of the agent and its MCP servers, and that of the services that the probe starts."""
 NOT_TOLD = frozenset(("__pycache__",))
-"""Folders of what an interpreter can make again."""
+"""Folders of what an interpreter can make again. `renew` counts what is written there: an interpreter runs it."""
 MOST_TOLD, MOST_COMPARED = 1000, 2**26
 """The most paths that are told, and bytes of a file that is compared with the owner's."""
 
@@ -188,7 +188,7 @@ class Inside:
             The number of the open file by which others enter it.
         """
         self._begun.clear()
-        if any(self._written()) or set(self._strays()) != self._new:
+        if any(self._written(frozenset())) or set(self._strays()) != self._new:
             self.build()
         return self._namespace
 
@@ -237,11 +237,11 @@ class Inside:
                     if was.is_file():
                         shutil.copy2(was, now)
 
-    def _written(self) -> Iterator[tuple[Path, Path]]:
+    def _written(self, left_out: frozenset[str] = NOT_TOLD) -> Iterator[tuple[Path, Path]]:
         """Yield the paths outside of the stores at which something was written or removed, each with the owner's. A database
-        stands for its journals, and can come more than once."""
+        stands for its journals, and can come more than once. Folders of the names `left_out` are passed over."""
         for number, root in enumerate(self._plan.roots):
-            for path, upper, item in _items(self._upper / f"upper{number}", root, self._plan.stores):
+            for path, upper, item in _items(self._upper / f"upper{number}", root, self._plan.stores, left_out):
                 lower = Path(self._sources[root], path.relative_to(root))
                 if not _same(upper, item, lower):
                     of = _database_of(path)
@@ -333,12 +333,15 @@ def _overlay(lower: str, path: Path, upper: Path, work: Path) -> None:
     kernel.mount("overlay", path, "overlay", kernel.NO_SETUID | kernel.NO_DEVICES, options)
 
 
-def _items(layer: Path, root: Path, stores: tuple[Path, ...]) -> Iterator[tuple[Path, Path, os.stat_result]]:
-    """Yield what a layer has outside of the stores: its path in the box, and in the layer. Of folders only what they hold."""
+def _items(
+    layer: Path, root: Path, stores: tuple[Path, ...], left_out: frozenset[str]
+) -> Iterator[tuple[Path, Path, os.stat_result]]:
+    """Yield what a layer has outside of the stores and of folders with the names `left_out`: its path in the box, and in the
+    layer. Of folders only what they hold."""
     left = {Path(f"{store}{end}") for store in stores for end in BESIDE}
     for parent, folders, files in os.walk(layer):
         at = root / os.path.relpath(parent, layer)
-        folders[:] = [name for name in folders if at / name not in left and name not in NOT_TOLD]
+        folders[:] = [name for name in folders if at / name not in left and name not in left_out]
         links = [name for name in folders if Path(parent, name).is_symlink()]
         for name in (*links, *files):
             if at / name not in left:

@@ -12,11 +12,11 @@ from ipaddress import IPv4Address
 
 BLOCK, SIZE = int(IPv4Address("198.18.0.0")), 2**17
 LOOPBACK = "127.0.0.1"
-LONGEST_NAME = 253
+LONGEST_NAME, MOST_NAMES = 253, 10_000
 SECONDS = 60
 """How long an answer may be kept."""
 _ADDRESS, _INTERNET = 1, 1
-_IS_ANSWER, _MAY_RECURSE, _OF_QUESTION, _MALFORMED = 0x8000, 0x0080, 0x7900, 1
+_IS_ANSWER, _MAY_RECURSE, _OF_QUESTION, _MALFORMED, _FAILED = 0x8000, 0x0080, 0x7900, 1, 2
 
 
 class NameTable:
@@ -44,7 +44,7 @@ class NameTable:
 
     def answer(self, asked: bytes) -> bytes:
         """Return the answer to a question in the form of DNS: a name's IPv4 address, and for other kinds of records that there
-        are none. b"" for what is no question."""
+        are none. b"" for what is no question. Once there are `MOST_NAMES`, the address of another name is refused."""
         if len(asked) < 12 or asked[2] & 0x80:
             return b""
         number, flags, questions = struct.unpack_from("!HHH", asked)
@@ -55,9 +55,21 @@ class NameTable:
         kind, of = struct.unpack_from("!HH", asked, end)
         question, records = asked[12 : end + 4], b""
         if (kind, of) == (_ADDRESS, _INTERNET):
+            if len(self._names) >= MOST_NAMES and name.rstrip(".").lower() not in self._addresses:
+                return struct.pack("!6H", number, flags | _FAILED, 1, 0, 0, 0) + question
             address = IPv4Address(self.address_of(name)).packed
             records = struct.pack("!HHHIH", 0xC00C, _ADDRESS, _INTERNET, SECONDS, len(address)) + address
         return struct.pack("!6H", number, flags, 1, bool(records), 0, 0) + question + records
+
+
+def has_failed(answer: bytes) -> bool:
+    """Return whether an answer refuses a name because there are too many."""
+    return len(answer) > 3 and answer[3] & 15 == _FAILED
+
+
+def is_name(name: str) -> bool:
+    """Return whether a host can have this name."""
+    return len(name) <= LONGEST_NAME and all(letter.isascii() and (letter.isalnum() or letter in "-_.") for letter in name)
 
 
 def _name_in(asked: bytes) -> tuple[str, int]:
@@ -69,5 +81,4 @@ def _name_in(asked: bytes) -> tuple[str, int]:
         labels.append(asked[at + 1 : at + 1 + size].decode("latin-1"))
         at += 1 + size
     name = ".".join(labels)
-    good = len(name) <= LONGEST_NAME and all(letter.isascii() and (letter.isalnum() or letter in "-_.") for letter in name)
-    return (name if good else ""), at + 1
+    return (name if is_name(name) else ""), at + 1

@@ -23,7 +23,7 @@ from bench.common.wording import plural
 from bench.probe.run.addresses import WEB, place_of
 from bench.probe.run.box.authority import Authority, ends_tls
 from bench.probe.run.box.box import Box
-from bench.probe.run.box.closed_network import ClosedNetwork, relay_to, without_proxies
+from bench.probe.run.box.closed_network import NOT_FOR_REAL, ClosedNetwork, without_proxies
 from bench.probe.run.box.loading import OFFLINE, loader_of
 from bench.probe.run.box.names import NameTable
 from bench.probe.run.box.refusals import advice
@@ -164,7 +164,7 @@ class Gateway:
         for network, places in ((agents, self._subject.passes), (servers, (*self._subject.passes, *web, *real))):
             for host, port in places:
                 if port and not network.leads(host, port):
-                    await network.lead(host, port, relay_to(host, port))
+                    await network.relay(host, port)
         self.networks = (agents, servers)
 
     async def _catch(self, outbox: OutboxStore, agents: ClosedNetwork, servers: ClosedNetwork) -> None:
@@ -195,7 +195,8 @@ class Gateway:
             for place, at in network.reached.items():
                 if not place.kind:
                     unread = f'if it may be used for real, unread: remote = ["{place.place}"]'
-                    why = f": {place.why}; {unread}" if place.why else f"; {advice(place.name, place.port)}"
+                    why = f": {place.why}" if place.why else f"; {advice(place.name, place.port)}"
+                    why += f"; {unread}" if place.why and place.why not in NOT_FOR_REAL else ""
                     yield place.place, f"{who} reached for {place.place}, and was refused{why}", at
 
     def _add_doors(self) -> None:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
 from time import monotonic, sleep
@@ -184,6 +185,33 @@ os._exit(0)
         "import os, sqlite3; print(os.path.exists('new.db'), *sqlite3.connect('kept.db').execute('SELECT * FROM checkpoints'))"
     )
     assert boxed.run(asks)[1] == "False" and kept.read_bytes() == before
+
+
+def test_bytecode_that_an_agent_writes_is_gone_after_a_renewal_and_is_told_nobody(boxed: Boxed) -> None:
+    code = "import os; os.makedirs('__pycache__'); open('__pycache__/m.pyc', 'w').write('by the agent')"
+    assert boxed.run(code)[0] == Ended(code=0)
+    assert boxed.box.paths_written() == {}
+    boxed.box.renew()
+    assert boxed.run("import os; print(os.path.exists('__pycache__/m.pyc'))")[1] == "False"
+
+
+class SlowlyCounted(list[socket.socket]):
+    """Sockets that take a moment to be counted, in which another thread can take one."""
+
+    def __len__(self) -> int:
+        count = super().__len__()
+        sleep(0.1)
+        return count
+
+
+def test_two_threads_that_connect_at_a_time_take_one_socket_each(boxed: Boxed) -> None:
+    boxed.box._callers["agent", False] = SlowlyCounted(boxed.box.sockets("agent", [("caller", "127.0.0.1", 0)]))
+    with ThreadPoolExecutor(2) as threads:
+        tries = [threads.submit(boxed.box.connected, "agent", "127.0.0.1", 1, 5.0) for _ in range(2)]
+        errors = [type(each.exception()) for each in tries]
+    for unused in boxed.box._callers.pop(("agent", False)):
+        unused.close()
+    assert errors == [ConnectionRefusedError] * 2
 
 
 def test_after_a_renewal_all_is_as_it_was_at_first(boxed: Boxed) -> None:

@@ -7,9 +7,13 @@ import asyncio
 import itertools
 import json
 import os
+import resource
 import socket
+import ssl
+import struct
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,7 +22,7 @@ import pytest
 from gates import ScriptedGate
 
 from bench.common.errors import ConfigError
-from bench.probe.run.box.closed_network import ClosedNetwork, ReachedPlace, relay_to
+from bench.probe.run.box.closed_network import IN_PIECES, TOO_MANY, TOO_MANY_NAMES, ClosedNetwork, ReachedPlace
 from bench.probe.run.box.names import NameTable
 from bench.probe.run.gateway.database import DatabaseDoor
 from bench.probe.run.gateway.http import Desk
@@ -198,8 +202,201 @@ with socket.create_connection(("bank.example", 7000)) as asking:
     async def work(network: ClosedNetwork) -> None:
         async with await asyncio.start_server(counts, "127.0.0.1", 0) as real:
             port = real.sockets[0].getsockname()[1]
-            await network.lead("bank.example", 7000, relay_to("127.0.0.1", port))
+            await network.relay("bank.example", 7000, ("127.0.0.1", port))
             assert await printed(boxed, code) == ["1000000"]
+
+    in_network(boxed, work)
+
+
+GREETS = """
+import socket, ssl, sys
+context, sent, got = ssl.create_default_context(), ssl.MemoryBIO(), ssl.MemoryBIO()
+try:
+    context.wrap_bio(got, sent, server_hostname=sys.argv[1]).do_handshake()
+except ssl.SSLWantReadError:
+    hello = sent.read()
+if "pieces" in sys.argv:
+    hello = hello[:3] + (9).to_bytes(2) + hello[5:14] + hello[:3] + (len(hello) - 14).to_bytes(2) + hello[14:]
+with socket.create_connection(("bank.example", int(sys.argv[2]))) as asking:
+    asking.sendall(hello)
+    asking.shutdown(socket.SHUT_WR)
+    try:
+        print(asking.recv(100).decode())
+    except ConnectionResetError:
+        print()
+"""
+
+
+@pytest.mark.parametrize("port", [443, 8443])
+def test_tls_for_another_host_at_a_real_ones_address_is_refused_and_named(boxed: Boxed, port: int) -> None:
+    heard = list[bytes]()
+
+    async def hears(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(await reader.read())
+        writer.write(b"the bank")
+        writer.close()
+
+    async def work(network: ClosedNetwork) -> None:
+        async with await asyncio.start_server(hears, "127.0.0.1", 0) as real:
+            await network.relay("bank.example", port, ("127.0.0.1", real.sockets[0].getsockname()[1]))
+            assert await printed(boxed, GREETS, "BANK.example", str(port)) == ["the bank"]
+            assert len(heard) == 1 and b"BANK.example" in heard[0]
+            assert await printed(boxed, GREETS, "evil.example", str(port)) == [""]
+            assert await printed(boxed, GREETS, "bank.example", str(port), "pieces") == [""]
+        assert not b"".join(heard[1:])
+        refused = [(place.name, place.port, place.why) for place in network.reached if not place.kind]
+        why = "its client asked for it at the address of bank.example"
+        assert refused == [("evil.example", port, why), ("bank.example", port, IN_PIECES)]
+
+    in_network(boxed, work)
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not is_so():  # noqa: ASYNC110  nobody tells
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("ends", ["the network", "the run"])
+def test_a_connection_to_a_real_server_ends_with_its_run_or_its_network_although_the_server_keeps_it(
+    boxed: Boxed, ends: str
+) -> None:
+    async def keeps(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(await reader.read())
+        await over.wait()
+        writer.close()
+
+    asks = "import socket; s = socket.create_connection(('bank.example', 7000)); s.sendall(b'x'); s.shutdown(1)"
+    heard, over = list[bytes](), asyncio.Event()
+
+    async def whole() -> None:
+        async with await asyncio.start_server(keeps, "127.0.0.1", 0) as real:
+            port = real.sockets[0].getsockname()[1]
+            async with network_of(boxed) as network:
+                await network.relay("bank.example", 7000, ("127.0.0.1", port))
+                await printed(boxed, asks)
+                await until(lambda: heard == [b"x"])
+                assert open_connections(port) == 1
+                if ends == "the run":
+                    network.begin()
+                    await until(lambda: not open_connections(port))
+            assert not open_connections(port)
+            over.set()
+
+    asyncio.run(whole())
+
+
+def open_connections(port: int) -> int:
+    """Return how many connections to a port of this machine a process holds open, as the kernel tells."""
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return sum(int(line[2].rpartition(":")[2], 16) == port and line[9] != "0" for line in lines)
+
+
+def test_questions_that_never_end_leave_others_their_turn(boxed: Boxed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.probe.run.box.closed_network.MOST_AT_ONCE", 3)
+
+    async def work(network: ClosedNetwork) -> None:
+        with (
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked,
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asks,
+        ):
+            asked.bind(("127.0.0.1", 0))
+            asked.setsockopt(socket.IPPROTO_IP, 8, 1)  # the address at which it is asked
+            asks.connect(asked.getsockname())
+            for sock in (asked, asks):
+                sock.setblocking(False)
+            for _ in range(5):
+                asks.send(struct.pack("!6H", 7, 256, 1, 0, 0, 0) + b"\x04shop\x07example\0" + struct.pack("!HH", 1, 1))
+            for answers in (3, 2):
+                network._answer(asked)
+                assert sum(1 for _ in range(answers) if asks.recv(512)) == answers
+                with pytest.raises(BlockingIOError):
+                    asks.recv(512)
+        asyncio.get_running_loop().remove_reader(network._packets)
+        await printed(boxed, CONNECTS, *(word for port in range(2000, 2005) for word in ("192.0.2.7", str(port))))
+        for refused in (1, 3):  # a refusal comes twice: as it is sent, and as it arrives
+            network.look()
+            assert len(network.reached) == refused
+        asyncio.get_running_loop().add_reader(network._packets, network.look)
+
+    in_network(boxed, work)
+
+
+def test_a_name_too_many_is_told(boxed: Boxed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.probe.run.box.names.MOST_NAMES", 2)
+    code = """
+import socket
+for host in ("a.example", "b.example", "c.example"):
+    try:
+        print(socket.gethostbyname(host)[:5])
+    except OSError as error:
+        print(type(error).__name__)
+"""
+
+    async def work(network: ClosedNetwork) -> None:
+        assert await printed(boxed, code) == ["198.1", "198.1", "gaierror"]
+        assert [place.why for place in network.reached] == [TOO_MANY_NAMES]
+
+    in_network(boxed, work)
+
+
+def test_connections_beyond_the_bound_are_refused_until_others_end(boxed: Boxed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.probe.run.box.closed_network.MOST_OPEN", 2)
+    code = """
+import socket
+def asked():
+    connection = socket.create_connection(("shop.example", 80), 5)
+    try:
+        return connection, connection.recv(1).decode() or "closed"
+    except OSError:
+        return connection, "closed"
+held = [asked() for _ in range(3)]
+print(*[said for _, said in held])
+held[0][0].close()
+while (last := asked()[1]) == "closed":
+    pass
+print(last)
+"""
+
+    async def holds(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"x")
+        await reader.read()
+        writer.close()
+
+    async def work(network: ClosedNetwork) -> None:
+        await network.lead("shop.example", 80, holds)
+        assert await printed(boxed, code) == ["x x closed", "x"]
+        [refused] = [place for place in network.reached if not place.kind]
+        assert (refused.place, refused.why) == ("shop.example:80", TOO_MANY)
+
+    in_network(boxed, work)
+
+
+def test_a_process_that_can_have_no_more_files_waits_and_then_accepts_connections_with_tls(
+    boxed: Boxed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench.probe.run.box.closed_network.PAUSE", 0.3)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    async def work(network: ClosedNetwork) -> None:
+        await network.lead("shop.example", 443, says("x"), tls=ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER))
+        [address] = network.addresses_of("shop.example")
+        [calling] = boxed.box.sockets("agent", [("caller", address, 0)])
+        with calling:
+            os.close(lowest := os.dup(0))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, limits[1]))
+            try:
+                calling.connect((address, 443))
+                calling.sendall(b"no TLS at all")
+                before = time.process_time()
+                await asyncio.sleep(0.6)
+                took = time.process_time() - before
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+            assert took < 0.05 and not network.reached
+            await until(lambda: bool(network.reached))
+        [refused] = network.reached
+        assert "no TLS" in refused.why
 
     in_network(boxed, work)
 
