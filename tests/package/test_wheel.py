@@ -107,9 +107,9 @@ def test_the_sdist_holds_the_sources_and_no_runs() -> None:
 
 def test_from_an_empty_folder_a_pack_is_begun_checked_run_and_reported(tmp_path: Path) -> None:
     command(tmp_path, "new", "scenario", "demo")
-    assert "k8s" not in command(tmp_path, "list"), "the folder has packs of its own"
     assert "FAILED" not in command(tmp_path, "check", "demo")
-    assert "demo" in command(tmp_path, "list")
+    listed = command(tmp_path, "list", "packs")
+    assert "demo" in listed and "k8s_oomkill" in listed, "the wheel's packs stand beside those of the folder"
     (tmp_path / "mine.toml").write_text(CONFIG, encoding="utf-8")
     assert "solved 18" in command(tmp_path, "run", "mine.toml")
     command(tmp_path, "report", "mine-simulated")

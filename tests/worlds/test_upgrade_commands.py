@@ -29,7 +29,7 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_doubled_release_is_the_commits_and_what_a_crash_after_the_merge_does_is_the_patterns(folder: Path) -> None:
-    code, printed, problems = bench(folder, "diagnose", RUN)
+    code, printed, problems = bench(folder, "explain", "diagnose", RUN)
     assert code == 0, problems
     lines = printed.splitlines()
     assert any("plan crash_after_merge" in line and line.endswith("it is gone when the pattern is mended") for line in lines)
@@ -38,7 +38,7 @@ def test_a_doubled_release_is_the_commits_and_what_a_crash_after_the_merge_does_
 
 
 def test_the_crash_after_the_merge_suffices_for_the_worst_trial(folder: Path) -> None:
-    code, printed, problems = bench(folder, "shrink", RUN, "--trial", "worst")
+    code, printed, problems = bench(folder, "explain", "shrink", RUN, "--trial", "worst")
     assert code == 0, problems
     assert "process recorded: merge, try 1" in printed
 

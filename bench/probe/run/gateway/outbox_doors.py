@@ -70,32 +70,32 @@ class WebhookDoor(HttpDoor):
         wire.close()
 
 
-async def _message_in(wire: Wire, head: Head, own: Origin) -> OutboxMessage:
+async def _message_in(wire: Wire, head: Head, webhook: Origin) -> OutboxMessage:
     body, framing = Body(LARGEST_PARSED), framing_of(head)
     try:
         while piece := await wire.piece(framing):
             body.add(*piece)
-        path, query = shown_target(head.target.decode("latin-1"), own)
+        path, query = shown_target(head.target.decode("latin-1"), webhook)
         value = parsed(body, head.get("content-type"), head.get("content-encoding"))
         return posted(head.method, f"{path}?{query}" if query else path, value)
     finally:
         body.close()
 
 
-def shown_target(target: str, own: Origin) -> tuple[str, str]:
+def shown_target(target: str, webhook: Origin) -> tuple[str, str]:
     """Return what is shown of the path and the query that were asked for, since each can be a secret.
 
     Args:
         target: The path and the query.
-        own: The webhook's address.
+        webhook: The webhook's address.
 
     Returns:
         The path and the query: "" for the webhook's own, and a digest in the place of another one.
     """
     path, _, query = target.partition("?")
-    own_query = parse_qsl(urlsplit(own.url).query, keep_blank_values=True)
+    own_query = parse_qsl(urlsplit(webhook.url).query, keep_blank_values=True)
     more = urlencode([pair for pair in parse_qsl(query, keep_blank_values=True) if pair not in own_query])
-    return "" if path == (own.path or "/") else f"/{digest_of(path)}", digest_of(more) if more else ""
+    return "" if path == (webhook.path or "/") else f"/{digest_of(path)}", digest_of(more) if more else ""
 
 
 class MailDoor:
