@@ -24,6 +24,11 @@ _TABLE = re.compile(rf"\b(?:INTO|FROM|UPDATE|TABLE|CALL|COPY)\s+(?:ONLY\s+)?({_N
 _WORDS = re.compile(rf"({_NAME})\s*({_NAME})?")
 _BARE = 10_000
 """Characters of a statement in which its name is sought."""
+LONGEST_SPLIT, MOST_STATEMENTS = 2**20, 1_000
+"""Characters of a text that is split into statements, and the number of these; what comes behind belongs to the last one."""
+_OF_SERVER = r"(?:CREATE|ALTER|DROP)\s+(?:DATABASE|ROLE|USER(?!\s+MAPPING\b)|GROUP|SYSTEM|TABLESPACE)\b"
+_REACHES_OUT = re.compile(rf"{_OF_SERVER}|COPY\b.*\b(?:TO|FROM)\s+PROGRAM\s*(?:U&)?''", re.IGNORECASE | re.DOTALL)
+_REACHES_OUT_BEHIND = re.compile(rf";\s*(?:{_OF_SERVER}|COPY\b[^;]*\b(?:TO|FROM)\s+PROGRAM\b)", re.IGNORECASE)
 
 
 class MalformedMessage(ValueError):
@@ -233,8 +238,16 @@ class SqlStatement:
         return f"{self.verb} {what}".strip()
 
 
+def reaches_out(sql: str) -> bool:
+    """Return whether a text has a statement that acts on the whole server, or starts a program on its host. Functions and
+    blocks of code are not looked into."""
+    statements = statements_of(sql)
+    is_split = len(sql) <= LONGEST_SPLIT and len(statements) < MOST_STATEMENTS
+    return any(_REACHES_OUT.match(each.bare) for each in statements) or bool(not is_split and _REACHES_OUT_BEHIND.search(sql))
+
+
 def statements_of(sql: str) -> list[SqlStatement]:
-    """Return the statements that a text holds, as the server would split it."""
+    """Return the statements that a text holds, as the server would split it, within a bound."""
     statements, bare, start, at = list[SqlStatement](), list[str](), 0, 0
 
     def end(stop: int) -> None:
@@ -242,7 +255,7 @@ def statements_of(sql: str) -> list[SqlStatement]:
             statements.append(SqlStatement(sql[start:stop].strip(), kept.strip()))
         bare.clear()
 
-    while match := _QUOTES.search(sql, at):
+    while at < LONGEST_SPLIT and len(statements) < MOST_STATEMENTS - 1 and (match := _QUOTES.search(sql, at)):
         bare.append(sql[at : match.start()])
         mark, at = match[0], match.end()
         if mark == ";":

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from bench.wire.postgres import (
     CANCEL,
+    LONGEST_SPLIT,
+    MOST_STATEMENTS,
     TLS,
     MalformedMessage,
     MessageReader,
@@ -22,6 +24,7 @@ from bench.wire.postgres import (
     made_error,
     made_row,
     made_start,
+    reaches_out,
     start_of,
     start_size,
     statements_of,
@@ -132,3 +135,35 @@ def test_any_text_is_split_without_a_loss(sql: str) -> None:
         at = sql.index(statement.text, at) + len(statement.text)
         assert statement.bare
     assert at <= len(sql)
+
+
+@pytest.mark.parametrize("sql", ["a;" * 2**17, "'';" * 2**19 + "SELECT 1"])
+def test_a_text_of_many_statements_is_split_within_a_bound_and_keeps_the_rest(sql: str) -> None:
+    statements = statements_of(sql)
+    assert len(statements) <= MOST_STATEMENTS
+    assert "".join(statement.text + ";" for statement in statements).strip(";") == sql.strip(";")
+
+
+OUT = [
+    "COPY refunds TO PROGRAM 'sh'",
+    "copy (select ';') to program $$sh$$ with (format csv)",
+    "COPY refunds FROM PROGRAM E'sh'",
+    "SELECT 1; drop /* ; */ database shop",
+    "ALTER SYSTEM SET fsync = off",
+    "CREATE USER mallory SUPERUSER",
+    "-- a line\nDROP TABLESPACE fast",
+    "SELECT 1;" * MOST_STATEMENTS + "DROP ROLE shop",
+    f"SELECT '{'x' * LONGEST_SPLIT}'; COPY refunds TO PROGRAM 'sh'",
+]
+WITHIN = [
+    "COPY refunds FROM STDIN",
+    "INSERT INTO t VALUES ('; DROP DATABASE shop')",
+    "CREATE USER MAPPING FOR shop SERVER far",
+    "CREATE TABLE role (program text); COPY role (program) TO STDOUT",
+    'SELECT "drop database" FROM t -- ; DROP ROLE shop',
+]
+
+
+@pytest.mark.parametrize(("sql", "expected"), [*((sql, True) for sql in OUT), *((sql, False) for sql in WITHIN)])
+def test_a_statement_that_reaches_out_of_its_database_is_known(sql: str, expected: bool) -> None:
+    assert reaches_out(sql) is expected

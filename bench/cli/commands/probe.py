@@ -189,7 +189,7 @@ def _write(file: Path, draft: AgentDraft, run: WatchedRun | None, why: str) -> s
         text = write_probe_file(file, watched_tables(draft, run), run.summary)
     else:
         text = write_probe_file(file, static_tables(draft), f"No run was watched: {why}. This is what files and variables say.")
-    out.print(text.rstrip())
+    out.print(draft.printed(text).rstrip())
     return text
 
 
@@ -210,7 +210,7 @@ def _watched(draft: AgentDraft, yes: bool, unboxed: bool) -> tuple[WatchedRun | 
     secrets = Secrets.of(subject, os.environ, draft.servers.values())
     try:
         if yes and (far := draft.far):
-            return None, f"{far}, and --yes starts nothing that acts there"
+            return None, f"{far}, and --yes starts nothing that can act elsewhere"
         return loop.run(watch(subject, databases, draft.beside, secrets)), ""
     except ConfigError as error:
         return None, secrets.blot(str(error))

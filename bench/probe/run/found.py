@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from bench.common.wording import plural
 from bench.probe.run.addresses import host_of, is_here
-from bench.probe.run.agent_code import code_in, code_text
+from bench.probe.run.agent_code import CODE, code_in, code_text
 from bench.probe.run.box.refusals import advice
 from bench.probe.run.clean import ANSWERS, AT_END
 from bench.probe.run.gateway.functions import FUNCTION
@@ -82,8 +83,8 @@ def _top(draft: AgentDraft, run: WatchedRun, acted: dict[str, bool | None], stor
     elif draft.config:
         counts = ", ".join(f"{name} got {plural(calls[name], 'call')}" for name in used)
         yield draft.config_line(f"{counts}; the agent gets a rewritten copy, this file stays as it is")
-    for words in run.seen.get("served", ()):
-        what = f"it started {words} itself, with MCP's client: let it read its servers from a file, and name that"
+    for program in dict.fromkeys(map(_program, run.seen.get("served", ()))):
+        what = f"it started {program} itself, with MCP's client: let it read its servers from a file, and name that"
         yield FileLine('# mcp = "FILE"', what)
     yield from _functions(draft, run, executed, bool(used) or bool(_services(draft, run)), stores)
     looks = [tool for tool, changed in acted.items() if changed is False and _looks(tool)]
@@ -115,7 +116,11 @@ def _acting(run: WatchedRun, stores: Sequence[_Store]) -> Iterator[FileLine]:
     """Yield the line on the agent's own functions during which a store changed."""
     acting = dict[str, None]()
     for told in run.seen.get("acted", ()):
-        function, path = json.loads(told)
+        match _parsed(told):
+            case [str(function), str(path)]:
+                pass
+            case _:  # any process in the box can tell the door something
+                continue
         if any(store.kind != "memory" and Path(path).is_relative_to(store.path) for store in stores):
             acting[function] = None
     functions = [name for name in acting if "<" not in name]
@@ -142,7 +147,8 @@ def _offered(run: WatchedRun) -> set[str]:
     for call in run.course.calls:
         if api_of(call.tool):
             asked = _parsed(run.course.texts.get(call.arguments, ""))
-            tools = asked.get("body", {}).get("tools") if isinstance(asked.get("body"), dict) else None
+            body = asked.get("body") if isinstance(asked, dict) else None
+            tools = body.get("tools") if isinstance(body, dict) else None
             for tool in tools if isinstance(tools, list) else ():
                 inner = tool.get("function", tool) if isinstance(tool, dict) else {}
                 names.add(str(inner.get("name")) if isinstance(inner, dict) else "")
@@ -283,14 +289,23 @@ def _some(names: Sequence[str]) -> str:
     return f"{', '.join(map(quoted, names[:SHOWN]))}{more}"
 
 
+def _program(command: str) -> str:
+    """Return the program of a command, and the script that it runs. Further words can hold a key."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return "a program"
+    scripts = (word for word in words[1:] if Path(word).suffix in CODE and re.fullmatch(r"[\w./-]+", word))
+    return shlex.join([*words[:1], *islice(scripts, 1)])
+
+
 def _service_name(variable: str) -> str:
     """Return the name of a service from that of its variable."""
     return re.sub(r"_(?:BASE_)?(?:URL|URI|ADDRESS|ENDPOINT|HOST)$", "", variable).lower() or variable.lower()
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def _parsed(text: str) -> object:
     try:
-        value = json.loads(text)
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

@@ -18,9 +18,10 @@ from bench.common.escaping import escape_line
 from bench.common.files import opened, text_of
 from bench.probe.run.addresses import host_of, is_here
 from bench.probe.run.agent_code import CODE, code_text, places_in, reads_arguments
+from bench.probe.run.box.loading import loader_of
 from bench.probe.run.gateway.agent_config import expanded, read_config
 from bench.probe.run.gateway.subject import McpConfig, ProbedAgent, Service, Subject
-from bench.probe.run.secrets import DOTENV
+from bench.probe.run.secrets import DOTENV, shown_command, without_login
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings
 
 CONFIGS = (
@@ -42,7 +43,8 @@ MODELS = {
 """The variable of a provider's address -> the variable of its key, and the address if the former is not set."""
 ANTHROPIC = "ANTHROPIC_BASE_URL"
 DATABASE = re.compile(r"postgres\w*:", re.IGNORECASE)
-LOGIN = re.compile(r"//[^/@]*@")
+BARE = re.compile(r"https?://[^/@?#]*(?:/|/v1/?)?")
+"""An address in which no key can stand."""
 NO_SERVICE = re.compile(r"proxy|index|registry|mirror|^OTEL_", re.IGNORECASE)
 """Variables with addresses of what no agent acts on."""
 SQLITE = b"SQLite format 3\0"
@@ -129,7 +131,7 @@ class AgentDraft:
         config does."""
         words = [text for text in self._words if DATABASE.match(text) and text not in self.variables.values()]
         named = {name: text for name, text in self.variables.items() if DATABASE.match(text)}
-        return {**{LOGIN.sub("//", text): text for text in words}, **named}
+        return {**{without_login(text): text for text in words}, **named}
 
     @property
     def _words(self) -> Iterator[str]:
@@ -148,6 +150,8 @@ class AgentDraft:
         for server in self.config.servers if self.config else ():
             if server.url and not is_here(host := host_of(expanded(server.url, self.variables))):
                 return f"the MCP server {server.name} is at {host}"
+            if loader := loader_of(server.command):
+                return f"{loader} loads the MCP server {server.name}, which has the whole network meanwhile"
         return ""
 
     @property
@@ -174,13 +178,19 @@ class AgentDraft:
     def plan(self) -> Iterator[str]:
         """Lines on what a watched run starts, copies and calls."""
         yield f"to be run once, in {self.folder.resolve()}, to see what it uses:"
-        yield f"  {shlex.join(self.command)}"
+        yield f"  {shown_command(self.command)}"
         yield "  in a box: this folder and the home are copies there, temporary folders are new, and all else is read-only;"
         yield "  by the network it reaches the servers that are named here, FOR REAL, and nothing else"
         for server in self.config.servers if self.config else ():
-            yield LOGIN.sub("//", f"  the MCP server {server.name}: {server.url or shlex.join(server.command)}")
+            yield f"  the MCP server {server.name}: {without_login(server.url) or shown_command(server.command)}"
+            if loader := loader_of(server.command):
+                yield f"    before that it is started once with your variables and the WHOLE network, so that {loader} loads it"
         yield from (f"  {host_of(url)}, the host of {name}" for name, url in self.addresses.items())
         yield from (f"  a copy of the database at {name}" for name in self.servers)
+
+    def printed(self, text: str) -> str:
+        """Return the text of the file for a terminal: without secrets of the command, which must stand in the file."""
+        return text.replace(quoted(shlex.join(self.command)), quoted(shown_command(self.command)))
 
     def shown(self, path: Path) -> str:
         """Return a path as the file has it: from its folder, from the home, or whole."""
@@ -213,7 +223,7 @@ class AgentDraft:
         text = self.addresses[name]
         if name in self.owners:
             return FileLine(f'url = "${name}"', why)
-        if re.search(r"[@?#]", text):
+        if not BARE.fullmatch(text):
             return FileLine(f'url = "${name}"', f"{name} stands in .env alone, and can hold a key: export it")
         return FileLine(f"url = {quoted(text)}", why)
 
@@ -240,7 +250,10 @@ def draft_of(folder: Path, environment: Mapping[str, str], home: Path, command: 
     """
     dotenv = {name: value.strip().strip("\"'") for name, value in DOTENV.findall(code_text(folder / ".env"))}
     config, unread = _config(folder, home, command)
-    agent = FileLine(f"agent = {quoted(shlex.join(command))}", "as it was given") if command else _agent(folder, config)
+    why = "as it was given"
+    if shown_command(command) != shlex.join(command):
+        why = f"{why}, with a secret, which this file now holds too: better let the agent take it from a variable"
+    agent = FileLine(f"agent = {quoted(shlex.join(command))}", why) if command else _agent(folder, config)
     words = command or shlex.split(tomllib.loads(agent.written).get("agent", ""))
     databases = [path.relative_to(folder).as_posix() for path in islice(_databases(folder), MOST_STORES)]
     variables = {**dotenv, **environment}

@@ -17,7 +17,7 @@ from bench.probe.run.box.loading import loader_of
 from bench.probe.run.clean import FEWEST
 from bench.probe.run.probe import CONTROL_EVERY
 from bench.probe.run.probe_file import ProbeSettings
-from bench.probe.run.secrets import NAMED, Secrets
+from bench.probe.run.secrets import Secrets, is_named
 from bench.probe.run.witness.kinds import STORE_KINDS, is_address
 from bench.probe.run.writing import CellRun
 from bench.record.model_parameters import ModelParameters
@@ -34,7 +34,7 @@ DAMAGED, RUNS_OF_DAMAGE = 0.25, 3
 def plan_lines(settings: ProbeSettings, environment: Mapping[str, str] = os.environ) -> Iterator[str]:
     """Yield lines on what the probe copies, starts, calls and resets. What the owner's files say stands there as it is: only
     secrets of the owner's own variables are left out, as nobody else could write them to hide a command."""
-    hidden = Secrets(value for name, value in environment.items() if NAMED.search(name))
+    hidden = Secrets(value for name, value in environment.items() if is_named(name))
     for line in _lines(settings):
         yield escape_line(hidden.blot(line))
 

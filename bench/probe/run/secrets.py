@@ -6,8 +6,9 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from bench.common.digests import Texts
 from bench.common.errors import ConfigError
 from bench.common.files import content_of
+from bench.probe.run.box.loading import loader_of
 from bench.probe.run.gateway.subject import Subject
 from bench.wire.blotting import BLOT, MASKS, SHORTEST, blotted, lower_forms
 
@@ -24,8 +26,23 @@ ORDINARY = re.compile(
     r"NODE_ENV|PYTHON.*|VIRTUAL_ENV.*|_)"
 )
 """Variables of every shell, which hold words that any output can have."""
-NAMED = re.compile(r"key|token|secret|passw|auth|cookie|credential", re.IGNORECASE)
+NAMED = re.compile(r"key|token|secret|pass|pwd|pin\b|sig(?:nature)?\b|auth|cookie|credential", re.IGNORECASE)
 """The names of variables, words and parameters whose values are secrets."""
+OF_SHELL = ("PWD", "OLDPWD")
+"""Variables in which a shell keeps a folder, and no password."""
+NO_PATH = re.compile(r"[\s=,?&]")
+"""What the name of a file that is yet to be made does not hold, but a command or an address does."""
+LOGIN = re.compile(r"(postgres[\w+]*://)[^/]*@|(//)[^/?#]*@", re.IGNORECASE)
+"""The user and the password of an address. Those of PostgreSQL can hold what ends the host of another address."""
+PARAMETER = re.compile(rf"([?&][\w-]{{0,40}}(?:{NAMED.pattern})[\w-]{{0,40}}=)[^&#\s]*", re.IGNORECASE)
+"""A parameter of an address whose value is a secret."""
+SETTING = re.compile(r"(--?[\w-]+|[A-Z][A-Z0-9_]*)=(?![\d.:]{1,5}$)[^\s;|&$`()<>]+")
+VALUE = re.compile(r"(?![\d.:]{1,5}$)[^\s;|&$`()<>]+")
+ADDRESS = re.compile(r"(?:--?[\w-]+=|[A-Z][A-Z0-9_]*=)?[\w+.-]+://[^\s;|`()<>&?#]*(?:[?#][^\s;|`()<>]*)?")
+"""An option with its value, a value and an address, in which no command of a shell can hide. A short number is no
+value: `--max-tokens 4000` holds no secret."""
+LOADED = frozenset(("exec", "x", "run", "run-script", "tool"))
+"""Words of a loader's command that stand before what it loads."""
 ARGUMENT = re.compile(
     r"(?:\w*_)?(?:pass(?:word|wd|phrase)|pwd|secret(?:_key)?|credentials?|authorization|(?:api|access|private|signing)_?key|"
     r"(?<!page_)(?<!next_)(?<!client_)(?<!request_)(?<!continuation_)(?<!idempotency_)token)"
@@ -46,6 +63,34 @@ LONGEST_WORD = 12
 """Letters of a word that any text can hold, such as `required`: it is blotted only where an argument has it as its value."""
 LONGEST = 10_000
 LARGEST_DOTENV = 2**20
+
+
+def is_named(variable: str) -> bool:
+    """Return whether the name of a variable says that its value is a secret."""
+    return variable not in OF_SHELL and bool(NAMED.search(variable))
+
+
+def without_login(address: str) -> str:
+    """Return an address without its user and password and without the values of its secret parameters."""
+    return PARAMETER.sub(rf"\1{BLOT}", LOGIN.sub(r"\1\2", address))
+
+
+def shown_command(command: Sequence[str]) -> str:
+    """Return a command as a line for a person to judge. Only logins and the value of an option with the name of a secret are
+    left out. What a loader such as npx may take for the name of a program stays."""
+    words, before, may_load = list[str](), "", bool(loader_of(command))
+    for word in command:
+        setting = SETTING.fullmatch(word)
+        if setting and NAMED.search(setting[1]):
+            shown = f"{shlex.quote(setting[1])}={BLOT}"
+        elif before.startswith("-") and "=" not in before and NAMED.search(before) and VALUE.fullmatch(word) and not may_load:
+            shown = BLOT
+        else:
+            shown = shlex.quote(without_login(word) if ADDRESS.fullmatch(word) else word)
+        may_load = may_load and (not before or word.startswith("-") or word in LOADED)
+        words.append(shown)
+        before = word
+    return " ".join(words)
 
 
 class Secrets:
@@ -134,8 +179,8 @@ def _values(subject: Subject, environment: Mapping[str, str], addresses: Iterabl
     parts = {part for path in (Path.cwd(), subject.agent.folder.resolve(), sys.executable) for part in Path(path).parts}
     for name, value in named:
         is_ordinary = bool(ORDINARY.fullmatch(name) or PLAIN.fullmatch(value)) or value in parts
-        is_named = bool(NAMED.search(name))
-        if not _is_path(value, is_there=is_named) and (is_named or not is_ordinary):
+        has_name = is_named(name)
+        if not _is_path(value, is_there=has_name) and (has_name or not is_ordinary):
             yield value
     for header in (value for server in servers for value in server.headers.values()):
         yield from (part for part in re.split(r"[\s;,=]+", header) if len(part) > LONGEST_WORD or not PLAIN.fullmatch(part))
@@ -172,7 +217,10 @@ def _in_dotenv(folders: Iterable[Path]) -> Iterator[tuple[str, str]]:
 
 def _is_path(value: str, *, is_there: bool) -> bool:
     """Return whether a value names a path or several, as PYENV_ROOT does, that are there, or else could be made in a folder."""
-    folders = [part if is_there else os.path.dirname(part) for part in value.split(os.pathsep)]  # noqa: PTH120  NUL
+    parts = value.split(os.pathsep)
+    if not is_there and any(NO_PATH.search(os.path.basename(part)) and not os.path.exists(part) for part in parts):  # noqa: PTH110, PTH119
+        return False
+    folders = [part if is_there else os.path.dirname(part) for part in parts]  # noqa: PTH120  NUL
     return all(os.path.isabs(folder) and os.path.exists(folder) and folder != "/" for folder in folders)  # noqa: PTH110, PTH117
 
 

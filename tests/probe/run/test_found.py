@@ -20,12 +20,14 @@ from till import HERE, till
 
 from bench.probe.points import DoorKind
 from bench.probe.run.box.box import NoBox
+from bench.probe.run.box.frameworks import FileForm
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.found import watched_tables
+from bench.probe.run.gateway.loader.agent_door.acting import stamp
 from bench.probe.run.init import AgentDraft, draft_of, write_probe_file
 from bench.probe.run.probe_file import ProbeFile
 from bench.probe.run.secrets import Secrets
-from bench.probe.run.watch import WatchedRun, watch
+from bench.probe.run.watch import WatchedFile, WatchedRun, watch
 from bench.record.probe.events import GatewayCall
 
 SESSIONS = """
@@ -152,7 +154,7 @@ def test_servers_services_and_the_model_are_told_with_their_calls(clerk: Written
 
 def test_a_server_that_the_agents_code_starts_is_told_and_no_other_program(clerk: Written) -> None:
     (line,) = clerk.run.seen["served"]
-    assert "a server of its own" in line and line in clerk.why('# mcp = "FILE"')
+    assert "a server of its own" in line and f"it started {sys.executable} itself" in clerk.why('# mcp = "FILE"')
 
 
 def test_a_tool_that_the_model_is_offered_and_the_code_defines_is_a_function(clerk: Written) -> None:
@@ -218,6 +220,25 @@ def test_a_function_that_only_calls_a_service_is_none_of_the_agents_own(tmp_path
     assert "functions" not in tomllib.loads(write_probe_file(tmp_path / "pay.toml", watched_tables(draft, run)))
 
 
+def seen_lines(folder: Path, **seen: list[str]) -> str:
+    """Return the file of a run of which processes told this."""
+    draft = draft_of(folder, {}, folder, ("python", "agent.py"))
+    notes = WatchedFile(folder / "notes.txt", True, True, FileForm())
+    return write_probe_file(folder / "probe.toml", watched_tables(draft, WatchedRun(AgentCourse((), (), ()), [notes], seen)))
+
+
+def test_of_a_server_that_the_code_starts_the_program_and_its_script_are_written_and_no_key(tmp_path: Path) -> None:
+    key = "--dsn postgres://app:hunter2hunter2@h/db"
+    text = seen_lines(tmp_path, served=[f"/usr/bin/python3 -u shop/serve.py {key}", f"npx -y server {key}", "un'closed"])
+    assert "hunter2" not in text and "it started /usr/bin/python3 shop/serve.py itself" in text
+    assert "it started npx itself" in text and "it started a program itself" in text
+
+
+@pytest.mark.parametrize("told", ["x", "1", "{}", '["a"]', '["a", 1]', '["a", "b", "c"]', "[" * 100_000])
+def test_what_a_process_tells_wrongly_of_a_function_is_skipped(tmp_path: Path, told: str) -> None:
+    assert "no tool of a known framework was executed" in seen_lines(tmp_path, acted=[told])
+
+
 ACTS = """
 import asyncio, sqlite3, threading
 from desk import Desk
@@ -248,6 +269,16 @@ from pathlib import Path
 class Desk:
     def note(self, text): Path("notes.txt").write_text(text)
 """
+
+
+def test_a_named_pipe_is_not_opened_to_see_what_changes(tmp_path: Path) -> None:
+    os.mkfifo(pipe := tmp_path / "pipe")
+    (tmp_path / "file").write_text("a")
+    stamps = list[object]()
+    looking = Thread(target=lambda: stamps.append(stamp(str(pipe))), daemon=True)
+    looking.start()
+    looking.join(5)
+    assert stamps == [None] and stamp(str(tmp_path / "file")) is not None
 
 
 def functions_line(folder: Path, code: str) -> list[str]:

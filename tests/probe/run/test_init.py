@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sqlite3
 import tomllib
 from contextlib import closing
@@ -185,3 +186,47 @@ def test_what_acts_on_another_machine_is_told_before_anything_runs(tmp_path: Pat
     draft = draft_of(tmp_path, addresses, tmp_path, ("python", "agent.py"))
     led = {unasked: {service.name for service in draft.watched(unasked)[0].services} for unasked in (True, False)}
     assert led == {True: {"TILL_URL", "OPENAI_BASE_URL"}, False: {"SHOP_URL", "TILL_URL", "OPENAI_BASE_URL"}}
+
+
+def test_a_server_that_must_be_loaded_is_told_with_the_whole_network_and_is_not_started_unasked(tmp_path: Path) -> None:
+    server = {"command": "/usr/bin/npx", "args": ["-y", "mcp-remote", "https://mcp.example.com"]}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"shop": server}}))
+    draft = draft_of(tmp_path, {}, tmp_path, ("python", "agent.py"))
+    assert draft.far == "npx loads the MCP server shop, which has the whole network meanwhile"
+    assert "WHOLE network, so that npx loads it" in "\n".join(draft.plan)
+    (tmp_path / ".mcp.json").write_text(json.dumps(CONFIG))
+    draft = draft_of(tmp_path, {}, tmp_path, ("python", "agent.py"))
+    assert draft.far == "" and "WHOLE" not in "\n".join(draft.plan)
+
+
+@pytest.mark.parametrize(
+    ("address", "is_bare"),
+    [
+        ("https://proxy.example/v1", True),
+        ("https://proxy.example:81/", True),
+        ("https://proxy.example", True),
+        ("https://hooks.example/services/T0001/verysecretpath", False),
+        ("https://api.example/bot77:verysecretpath", False),
+        ("https://proxy.example/v1?key=verysecretpath", False),
+    ],
+)
+def test_an_address_of_a_dotenv_file_is_written_only_if_its_path_can_hold_no_key(
+    tmp_path: Path, address: str, is_bare: bool
+) -> None:
+    (tmp_path / ".env").write_text(f"OPENAI_BASE_URL={address}\n")
+    text = written(tmp_path)
+    assert (f'url = "{address}"' in text) == is_bare and ('url = "$OPENAI_BASE_URL"' in text) != is_bare
+    assert "verysecretpath" not in text
+
+
+def test_a_password_among_the_parameters_of_a_databases_address_is_a_login(tmp_path: Path) -> None:
+    address = "postgresql://localhost/till?user=me&password=hunter2hunter2"
+    server = {"command": "serve", "args": ["--api-key", "hunter3hunter3"], "env": {"TILL": address}}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"shop": server}}))
+    command = ("python", "agent.py", "--dsn", "postgresql://app:hunter4hunter4@localhost/shop")
+    draft = draft_of(tmp_path, {}, tmp_path, command)
+    text = write_probe_file(tmp_path / "probe.toml", static_tables(draft))
+    assert '# postgres = "postgresql://localhost/till?user=me&password=***"' in text and "store" not in tomllib.loads(text)
+    assert shlex.split(tomllib.loads(text)["agent"]) == [*command] and "with a secret, which this file now holds too" in text
+    shown = "\n".join([*draft.plan, draft.printed(text)])
+    assert "hunter" not in shown and "serve --api-key ***" in shown and "--dsn postgresql://localhost/shop" in shown

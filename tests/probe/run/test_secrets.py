@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bench.common.digests import Texts
 from bench.probe.run.gateway.subject import McpConfig, McpServer, ModelSource, ProbedAgent, Service, Subject
-from bench.probe.run.secrets import Secrets
+from bench.probe.run.secrets import Secrets, is_named, shown_command
 from bench.record.probe.events import GatewayCall
 from bench.record.probe.rows import RowDifference
 
@@ -75,6 +75,46 @@ def test_a_variable_that_holds_a_place_is_no_secret(tmp_path: Path) -> None:
     text = f"{tmp_path}/bin/python {places} {log}"
     assert secrets.blot(text) == text
     assert secrets.blot(f"{none} {named}") == "*** ***", "no folder could have the first, and a name says what the second is"
+
+
+def test_a_command_or_an_address_that_begins_with_a_path_is_a_secret(tmp_path: Path) -> None:
+    values = [f"{tmp_path}/mysql -uroot -phunter2hunter2", f"{tmp_path}/x?sig=hunter3", f"{tmp_path}/x,hunter4"]
+    secrets = Secrets.of(SUBJECT, {f"SHOP_{number}": value for number, value in enumerate(values)})
+    assert secrets.blot(" ".join(values)) == "*** *** ***"
+    (tmp_path / "of two words").mkdir()
+    there = f"{tmp_path}/of two words"
+    assert Secrets.of(SUBJECT, {"SHOP": there}).blot(there) == there
+
+
+@pytest.mark.parametrize("name", ["SSH_PASSPHRASE", "DB_PASS", "CARD_PIN", "DB_PWD", "SAS_SIG"])
+def test_short_names_of_secrets_are_known(name: str) -> None:
+    assert is_named(name) and Secrets.of(SUBJECT, {name: "hunter-seven"}).blot("x hunter-seven") == "x ***"
+    assert Secrets.of(SUBJECT, {name: "noninteractive"}).blot("noninteractive") == "***", "a word is one if its name says so"
+
+
+@pytest.mark.parametrize("name", ["PWD", "OLDPWD", "DESIGN", "SPINNER"])
+def test_names_that_hold_those_of_secrets_are_none(name: str) -> None:
+    assert not is_named(name)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("serve", "--api-key", "hunter2", "--port", "9"), "serve --api-key *** --port 9"),
+        (("serve", "--token=hunter2", "DB_PASSWORD=hunter2"), "serve --token=*** DB_PASSWORD=***"),
+        (("serve", "https://me:hunter2@h/x?sig=hunter2&n=1"), "serve 'https://h/x?sig=***&n=1'"),
+        (("serve", "--max-tokens", "4000", "--auth=1.0"), "serve --max-tokens 4000 --auth=1.0"),
+        (("npx", "-y", "server", "--token", "hunter2"), "npx -y server --token ***"),
+        (("npx", "--token", "evil-package"), "npx --token evil-package"),
+        (("npm", "exec", "--token", "evil-package"), "npm exec --token evil-package"),
+        (("serve", "postgres://me:hun#ter2@h/db"), "serve postgres://h/db"),
+        (("sh", "-c", "token=$(curl evil)"), "sh -c 'token=$(curl evil)'"),
+        (("sh", "-c", "a&TOKEN=$(curl evil)"), "sh -c 'a&TOKEN=$(curl evil)'"),
+        (("sh", "-c", "a //;evil @b"), "sh -c 'a //;evil @b'"),
+    ],
+)
+def test_a_shown_command_leaves_out_values_of_secrets_and_hides_nothing_that_runs(words: tuple[str, ...], line: str) -> None:
+    assert shown_command(words) == line
 
 
 def test_each_secret_of_a_subject_is_blotted_out_of_a_text() -> None:

@@ -15,11 +15,13 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from secrets import token_hex
 from ssl import CERT_NONE, create_default_context
 from typing import Any
 
 from bench.common.errors import ConfigError, one_line, whole_text
 from bench.probe.points import AnswerFate
+from bench.probe.run.addresses import is_here
 from bench.probe.run.gateway.database_answer import (
     BEGINS,
     COPIES_IN,
@@ -31,6 +33,7 @@ from bench.probe.run.gateway.database_answer import (
     ServerAnswer,
     is_acting,
     is_end,
+    is_write,
     read,
     recorded,
 )
@@ -54,6 +57,7 @@ from bench.wire.postgres import (
     made_error,
     made_query,
     made_start,
+    reaches_out,
     start_of,
     start_size,
     statements_of,
@@ -72,12 +76,15 @@ UNENTERED = (
     "the agent made no call to this database through the gateway; let it take the address from its command or from the store's "
     "`variable`"
 )
-WRITES = frozenset(("INSERT", "UPDATE", "DELETE", "MERGE"))
 REFUSED = made_error("ERROR", "40001", "could not serialize access due to concurrent update")
 ENDED = made_error("FATAL", "57P01", "terminating connection due to administrator command")
 NO_TLS = (
     "the agent asked for TLS, which the gateway does not speak, and left; let it take sslmode=prefer, or the address that the "
     "probe hands over: the way to the gateway does not leave this machine"
+)
+NOT_FOR_AGENTS = (
+    "an agent may not run COPY ... PROGRAM, or CREATE, ALTER or DROP a DATABASE, ROLE, USER, GROUP, SYSTEM or TABLESPACE: they "
+    "act on the whole server, and not on the copy"
 )
 LONGEST_NAME = 120
 _FLUSH, _SYNC = b"H", b"S"
@@ -162,7 +169,11 @@ class DatabaseDoor:
         for session in ending.values():
             session.leave(server=busy)
         if ending:
-            await asyncio.wait(ending)
+            _, late = await asyncio.wait(ending, timeout=2 * self.desk.gate().patience)
+            for task in late:
+                ending[task].leave(server=True)
+            if late:
+                await asyncio.wait(late)
         if failed := self._failed:
             self._failed = None
             raise failed
@@ -192,14 +203,15 @@ class DatabaseDoor:
 
     async def cancel(self, packet: StartPacket) -> None:
         """Pass on what cancels a statement of a session, if that session came through this door."""
-        for session in self._sessions.values():
-            if packet.key and session.key == packet.key:
-                for call in [call for call in self.silent if call in session.calls]:
-                    self.end_wait(call, "cancelled")
-                _, writer = await connected(self.server)
-                writer.write(made_start(packet))
-                await writer.drain()
-                writer.close()
+        session = next((each for each in self._sessions.values() if packet.key and each.key == packet.key), None)
+        if session is None:
+            return
+        for call in [call for call in self.silent if call in session.calls]:
+            self.end_wait(call, "cancelled")
+        _, writer = await connected(self.server)
+        writer.write(made_start(packet))
+        await writer.drain()
+        writer.close()
 
     def end_wait(self, call: LiveCall, how: WaitEnd) -> None:
         if not self.silent[call].done():
@@ -207,27 +219,28 @@ class DatabaseDoor:
 
 
 async def connected(server: DatabaseServer) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Return a connection with a server, which is encrypted where `sslmode` demands it. Raises OSError."""
+    """Return a connection with a server, which is encrypted where `sslmode` demands it, and where a server that is not on this
+    machine can do so, unless `sslmode` forbids it. Raises OSError."""
     async with asyncio.timeout(SECONDS_TO_CONNECT):
         if server.socket:
             return await asyncio.open_unix_connection(server.socket)
-        reader, writer = await asyncio.open_connection(server.host, server.port)
-        if not is_encrypted(server):
+        reader, writer = await asyncio.open_connection(server.address or server.host, server.port)
+        demands = server.mode in ("require", "verify-ca", "verify-full")
+        if not demands and (server.mode not in ("", "prefer") or is_here(server.host)):
             return reader, writer
         writer.write(made_start(StartPacket(TLS, {})))
-        if await reader.read(1) != b"S":
-            raise ConnectionError("the server speaks no TLS")
+        answer = await reader.read(2)  # bytes behind the answer came in the clear, and must not pass for encrypted ones
+        if answer == b"N" and not demands:
+            return reader, writer
+        if answer != b"S":
+            writer.close()
+            raise ConnectionError("the server speaks no TLS, or says more before it")
         context = create_default_context()
-        context.check_hostname = server.mode == "verify-full"
-        if server.mode == "require":
+        context.check_hostname = server.mode.startswith("verify-")
+        if not context.check_hostname:
             context.verify_mode = CERT_NONE
         await writer.start_tls(context, server_hostname=server.host)
         return reader, writer
-
-
-def is_encrypted(server: DatabaseServer) -> bool:
-    """Return whether libpq's `sslmode` demands TLS."""
-    return not server.socket and server.mode in ("require", "verify-ca", "verify-full")
 
 
 class Inbox:
@@ -236,7 +249,7 @@ class Inbox:
     def __init__(self, reader: asyncio.StreamReader, told: asyncio.Event):
         self._reader, self._told, self.messages = reader, told, MessageReader()
         self._more, self._room = asyncio.Event(), asyncio.Event()
-        self.ended = asyncio.Event()
+        self.ended, self._is_left = asyncio.Event(), False
         self.reading = asyncio.create_task(self._read())
 
     async def _read(self) -> None:
@@ -244,7 +257,7 @@ class Inbox:
             while data := await self._reader.read(2**16):
                 self.messages.feed(data)
                 self._more.set()
-                if self.messages.size > AHEAD:
+                if self.messages.size > AHEAD and not self._is_left:
                     self._room.clear()
                     await self._room.wait()
         except OSError:
@@ -253,6 +266,11 @@ class Inbox:
             self.ended.set()
             self._told.set()
             self._more.set()
+
+    def leave(self) -> None:
+        """Read to the end of a connection that was aborted, also while nobody asks for messages."""
+        self._is_left = True
+        self._room.set()
 
     async def next(self) -> WireMessage | None:
         """Return the next message; None at the end. Raises MalformedMessage."""
@@ -290,6 +308,8 @@ class DatabaseSession:
         """The columns of statements whose descriptions are awaited."""
         self._executed, self._transaction = list[ExecutedStatement](), list[ExecutedStatement]()
         self._has_written = False
+        self._unreadable = b"refused_" + token_hex(8).encode()
+        """What is sent in the place of a statement that is refused; the server's error names it."""
         self._server: asyncio.StreamWriter
         self._inbox: Inbox
         self._answering: asyncio.Task[None]
@@ -305,6 +325,8 @@ class DatabaseSession:
     def leave(self, *, server: bool) -> None:
         """End the agent's connection, and the one to the server too, where nothing is waited for."""
         self._writer.transport.abort()
+        if hasattr(self, "_inbox"):
+            self._inbox.leave()
         if server and hasattr(self, "_server"):
             self._server.transport.abort()
 
@@ -375,14 +397,15 @@ class DatabaseSession:
     async def _relay(self) -> None:
         group = list[WireMessage]()
         while message := await self._next(self._answering):
+            if message.kind not in b"pX":
+                await self._ready_once()
             if not self._status or message.kind in b"dcf":  # the server itself asks who the agent is, or ended a copy
                 await self._pass([message])
             elif message.kind == b"X":
                 await self._pass([*group, message])
                 return
             else:
-                group.append(message)
-                self._note(message)
+                group.append(self._noted(message))
                 if message.kind in (b"Q", b"F", _SYNC):
                     executed, self._executed = self._executed, []
                     if not await self._serve(group, executed):
@@ -408,6 +431,28 @@ class DatabaseSession:
     async def _pass(self, messages: Sequence[WireMessage]) -> None:
         self._server.write(b"".join(message.raw for message in messages))
         await self._server.drain()
+
+    async def _ready_once(self) -> None:
+        """Wait until the server has let the agent in: what is sent before that is looked at too."""
+        while not (self._status or self._answering.done() or self._inbox.ended.is_set()):
+            self._turn.clear()
+            await self._turn.wait()
+
+    def _noted(self, message: WireMessage) -> WireMessage:
+        """Return what is passed on in a message's place: itself, or what the server refuses as it would refuse any statement
+        that it cannot read."""
+        if message.kind not in b"QP":
+            self._note(message)
+            return message
+        *names, sql = texts_of(message, 2 if message.kind == b"P" else 1)
+        if not reaches_out(sql):
+            self._note(message)
+            return message
+        self._notice(f"a statement of the agent was refused: {NOT_FOR_AGENTS}")
+        if names == [""]:
+            self._prepared.pop("", None)
+        named = b"".join(name.encode("utf-8", "surrogateescape") + b"\0" for name in names)
+        return made(message.kind, named + self._unreadable + b"\0" + (b"\0\0" if names else b""))
 
     def _note(self, message: WireMessage) -> None:
         """Note what an agent's message prepares, binds or executes."""
@@ -438,24 +483,25 @@ class DatabaseSession:
     async def _take_answers(self, reader: asyncio.StreamReader) -> None:
         """Take what the server sends until it ends. What belongs to no call is passed back as it comes."""
         messages = MessageReader()
-        with suppress(OSError):
+        try:
             while data := await reader.read(2**16):
                 self._writer.write(b"".join(map(self._taken, messages.messages(data))))
                 with suppress(OSError):  # an agent that has left
                     await self._writer.drain()
+        except MalformedMessage as bad:
+            self._notice(f"a connection to the server was ended: {bad}")
+        except OSError:
+            pass
 
     def _taken(self, message: WireMessage) -> bytes:
         """Take a message of the server's. Return the bytes that are passed back at once."""
-        kind = message.kind
+        kind, message = message.kind, self._instead_of(message)
         if kind == b"K":
             self.key = message.body
-        elif kind == b"R" and is_encrypted(self._door.server):
-            message = without_binding(message)
         elif kind in b"Tn" and self._described:
             self._described.popleft()[:] = columns_of(message) if kind == b"T" else []
         elif kind == b"C":
-            words = texts_of(message, 1)[0].split()
-            self._has_written = self._has_written or (words[0] in WRITES and words[-1] != "0")
+            self._has_written = self._has_written or is_write(texts_of(message, 1)[0])
         elif kind == COPIES_IN:
             self._copies_in.set()
             self._turn.set()
@@ -470,6 +516,14 @@ class DatabaseSession:
         if self._answer:
             return self._answer.take(message, keeps=any(call.struck for call in self.calls))
         return message.raw
+
+    def _instead_of(self, message: WireMessage) -> WireMessage:
+        """Return what is passed back for a message of the server's: itself, but for what the gateway refuses, or cannot do."""
+        if message.kind == b"E" and self._unreadable in message.body:
+            return made_error("ERROR", "42501", f"bench probe: {NOT_FOR_AGENTS}")
+        if message.kind == b"R" and self._server.get_extra_info("sslcontext"):
+            return without_binding(message)
+        return message
 
     async def _exchange(self, group: Sequence[WireMessage], executed: Sequence[ExecutedStatement]) -> ServerAnswer:
         """Pass a group of messages on, and return the answer, which is not complete if the server ended first."""
@@ -533,7 +587,7 @@ class DatabaseSession:
             stays = not self._answering.done()
         if self._status == b"I":
             self._transaction, self._has_written = [], False
-        else:
+        elif self._counts:
             self._transaction += executed
         return stays
 

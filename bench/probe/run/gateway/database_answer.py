@@ -27,13 +27,18 @@ from bench.wire.postgres import (
 
 LARGEST = 2**20
 """Bytes of an answer that is kept whole."""
+LARGEST_STRUCK = 2**26
+"""Bytes of an answer that is kept whole because it is struck."""
 MOST_COLUMNS = 2**11
 BEGINS, ENDS = frozenset(("BEGIN", "START")), frozenset(("COMMIT", "END"))
 READS = frozenset(("SELECT", "VALUES", "TABLE", "FETCH", "EXPLAIN"))
+WRITES = frozenset(("INSERT", "UPDATE", "DELETE", "MERGE"))
 OF_SESSION = BEGINS | frozenset(("ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE", "SET", "RESET", "SHOW", "DISCARD", "DEALLOCATE"))
 OF_SESSION |= frozenset(("LISTEN", "UNLISTEN", "CLOSE", "DECLARE", "LOAD", "LOCK"))
 """The first words of statements that change nothing which another session could see."""
 COPIES_IN = b"G"
+_AFTER_LAST = b"ZSNA"
+"""What a server may say behind the end of the last statement: notices, settings, and that it is ready."""
 
 
 @dataclass
@@ -61,20 +66,26 @@ class ServerAnswer:
     messages: list[WireMessage] = field(default_factory=list)
     is_whole: bool = True
     _size: int = 0
+    _passed: set[bool] = field(default_factory=set)
+    """Whether the statements read whose ends were passed back already."""
 
     def take(self, message: WireMessage, *, keeps: bool) -> bytes:
-        """Add a message. Return the bytes that are passed back already: those of a long answer before anything says that a
-        statement is done, unless all is to be kept; and all that comes before the agent copies in."""
+        """Add a message. Return the bytes that are passed back already: those of a long answer before what says that its last
+        statement is done; and all that comes before the agent copies in. An answer that is to be kept may be longer."""
         self.messages.append(message)
         self._size += len(message.raw)
-        if message.kind != COPIES_IN and self.is_whole and (keeps or self._size <= LARGEST):
+        if message.kind != COPIES_IN and self.is_whole and self._size <= (LARGEST_STRUCK if keeps else LARGEST):
             return b""
         self.is_whole = False
-        ends = (at for at, each in enumerate(self.messages) if each.kind in b"CEZ" and message.kind != COPIES_IN)
-        at = next(ends, len(self.messages))
-        passed = b"".join(each.raw for each in self.messages[:at])
+        at = len(self.messages)
+        while at and self.messages[at - 1].kind in _AFTER_LAST:
+            at -= 1
+        if at and self.messages[at - 1].kind in b"CE":
+            at -= 1
+        passed = self.messages[:at]
+        self._passed.update(_is_read(texts_of(each, 1)[0]) for each in passed if each.kind == b"C")
         del self.messages[:at]
-        return passed
+        return b"".join(each.raw for each in passed)
 
     @property
     def is_complete(self) -> bool:
@@ -89,8 +100,10 @@ class ServerAnswer:
         return next((error_of(message) for message in self.messages if message.kind == b"E"), {})
 
     @property
-    def tags(self) -> list[str]:
-        return [texts_of(message, 1)[0] for message in self.messages if message.kind == b"C"]
+    def reads(self) -> bool:
+        """Whether tags say that no row was written."""
+        kept = (_is_read(texts_of(message, 1)[0]) for message in self.messages if message.kind == b"C")
+        return {*self._passed, *kept} == {True}
 
     @property
     def value(self) -> JsonValue:
@@ -164,6 +177,16 @@ def shown(cell: bytes | None) -> JsonValue:
 def read(call: LiveCall, answer: ServerAnswer) -> None:
     """Record how a call was answered. Where no tag says that a row was written, it claims to read."""
     call.answer, call.failed = answer.value, bool(answer.error)
-    tags = [tag.split() for tag in answer.tags]
-    if tags and all(len(tag) > 1 and (tag[0] in ("SELECT", "FETCH") or tag[-1] == "0") for tag in tags):
+    if answer.reads:
         call.reads = True
+
+
+def is_write(tag: str) -> bool:
+    """Return whether the tag of a statement says that it wrote a row."""
+    words = tag.split()
+    return bool(words) and words[0] in WRITES and words[-1] != "0"
+
+
+def _is_read(tag: str) -> bool:
+    words = tag.split()
+    return len(words) > 1 and (words[0] in ("SELECT", "FETCH") or words[-1] == "0")

@@ -93,10 +93,17 @@ class PostgresStore:
         return self._dsn if self._is_boxed else dsn_of(self._dsn, self._copy)
 
     def server_and_names(self) -> tuple[DatabaseServer, tuple[str, str]]:
-        """Return where the server listens, and the names that the owner's database and the copy have there."""
+        """Return where the server listens, and the names that the owner's database and the copy have there. Raises ConfigError
+        if the gateway cannot check the server as libpq would."""
         assert self._session
-        info = self._session.info
-        server = DatabaseServer(info.host, info.port, info.get_parameters().get("sslmode", ""))
+        info, words = self._session.info, self._session.info.get_parameters()
+        address = info.hostaddr if words.get("hostaddr") else ""
+        server = DatabaseServer(info.host, info.port, words.get("sslmode", ""), address)
+        if not server.socket and (unread := unread_of(words)):
+            raise ConfigError(
+                f"store {self.name!r}: the gateway cannot keep {unread} of the address or its PG variable; "
+                "use sslmode=verify-full with an authority that this machine trusts, sslmode=require, or a socket"
+            )
         return server, (_database_of(self._dsn), self._copy)
 
     def dsn_at(self, host: str, port: int) -> str:
@@ -388,6 +395,17 @@ def dsn_of(dsn: str, database: str, host: str = "", port: int = 0) -> str:
         others = [word for word in asked.split("&") if word and word.partition("=")[0] not in OF_PLACE]
         asked = "&".join([*others, *((f"host={quote(host)}", f"port={port}") if host.startswith("/") else ())])
     return f"{parts.scheme}://{login}{divider}{netloc}/{database}{'?' if asked else ''}{asked}"
+
+
+def unread_of(words: Mapping[str, str]) -> str:
+    """Return the word of an address's TLS that the gateway does not read; "" if there is none. A server is checked against the
+    system's authorities, and only together with its name."""
+    if words.get("sslmode") == "disable":
+        return ""
+    if words.get("sslrootcert", "system") != "system":
+        return "sslrootcert"
+    held = next((word for word in ("sslcert", "sslkey") if words.get(word)), "")
+    return held or ("sslmode=verify-ca" if words.get("sslmode") == "verify-ca" else "")
 
 
 def hosts_of(dsn: str, environment: Mapping[str, str]) -> tuple[str, ...]:

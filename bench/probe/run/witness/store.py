@@ -12,11 +12,13 @@ from bench.record.probe.rows import StoreReading
 
 @dataclass(frozen=True)
 class DatabaseServer:
-    """Where a server of databases listens: a host, or the folder of its socket, and a port. `mode` is libpq's `sslmode`."""
+    """Where a server of databases listens: a host, or the folder of its socket, and a port. `mode` is libpq's `sslmode`, and
+    `address` its `hostaddr`, which is dialled if there is one; the host is then the name in the server's certificate."""
 
     host: str
     port: int
     mode: str = ""
+    address: str = ""
 
     @property
     def socket(self) -> str:

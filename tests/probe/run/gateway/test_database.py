@@ -7,7 +7,7 @@ import itertools
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +18,16 @@ from typing import Any
 import pytest
 from gates import ScriptedGate
 
+from bench.common.errors import ConfigError
 from bench.probe.points import AnswerFate, CallFate
-from bench.probe.run.gateway.database import DatabaseDoor
+from bench.probe.run.gateway.database import DatabaseDoor, DatabaseSession, connected
+from bench.probe.run.gateway.database_answer import ServerAnswer
 from bench.probe.run.gateway.http import Desk
-from bench.probe.run.witness.postgres import PostgresStore
+from bench.probe.run.witness.postgres import PostgresStore, unread_of
 from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.store import DatabaseServer
+from bench.wire import postgres as wire
+from bench.wire.postgres import CANCEL, StartPacket, WireMessage, made_query, made_row, made_start
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'recovery-bench[probe]'")
 
@@ -73,7 +77,13 @@ def shop(made: Shop) -> Shop:
 
 
 def ran(
-    shop: Shop, gate: ScriptedGate, act: Callable[[str], Any], hide: frozenset[str] = frozenset(), *, counts: bool = True
+    shop: Shop,
+    gate: ScriptedGate,
+    act: Callable[[str], Any],
+    hide: frozenset[str] = frozenset(),
+    *,
+    counts: bool = True,
+    busy: bool = True,
 ) -> Any:
     """Return what a program returns that gets the address of the door."""
 
@@ -89,7 +99,7 @@ def ran(
                 try:
                     return await asyncio.wait_for(asyncio.to_thread(act, door.toward(shop.store.address)), 20)
                 finally:
-                    await door.end()
+                    await asyncio.wait_for(door.end(busy=busy), 10)
 
     return asyncio.run(run())
 
@@ -479,6 +489,207 @@ def test_an_agent_whose_server_is_gone_is_told_and_does_not_wait(shop: Shop, tmp
 
     gone = Gone("shop", f"{shop.server} dbname=till", Encoding(frozenset(), b""), {}, is_door=True)
     assert ran(Shop(shop.server, gone), ScriptedGate(), refund) == "OperationalError None"
+
+
+@pytest.mark.parametrize("prepare", [False, True])
+def test_what_acts_on_the_whole_server_is_refused_and_noticed(shop: Shop, tmp_path: Path, prepare: bool) -> None:
+    gate, made = ScriptedGate(), tmp_path / "made"
+
+    def act(address: str) -> list[str]:
+        told = []
+        with psycopg.connect(address, autocommit=True) as session:
+            for sql in (f"COPY refunds TO PROGRAM 'touch {made}'", "CREATE ROLE mallory", "DROP DATABASE till"):
+                with pytest.raises(psycopg.errors.InsufficientPrivilege, match="act on the whole server") as refused:
+                    session.execute(sql, prepare=prepare)
+                told.append(str(refused.value.sqlstate))
+            with pytest.raises(psycopg.errors.InFailedSqlTransaction), session.transaction():
+                with suppress(psycopg.Error):
+                    session.execute("ALTER SYSTEM SET fsync = off", prepare=prepare)
+                session.execute(REFUND, ("o-17", 1))
+            session.execute(REFUND, ("o-17", 2))
+        return told
+
+    assert ran(shop, gate, act) == ["42501"] * 3
+    assert len([what for _, what in gate.notes if "a statement of the agent was refused" in what]) == 4
+    assert (shop.refunds, made.exists()) == (1, False)
+    assert shop.asked("SELECT count(*) FROM pg_roles WHERE rolname = 'mallory'") == [(0,)]
+    assert shop.asked("SELECT count(*) FROM pg_database WHERE datname = 'till'") == [(1,)]
+
+
+def test_a_statement_that_comes_before_the_server_is_ready_is_looked_at_too(shop: Shop) -> None:
+    gate = ScriptedGate()
+
+    def act(address: str) -> bytes:
+        words = psycopg.conninfo.conninfo_to_dict(address)
+        start = {"user": words["user"], "database": words["dbname"]}
+        with socket.socket(socket.AF_UNIX) as agent:
+            agent.settimeout(5)
+            agent.connect(f"{words['host']}/.s.PGSQL.{words['port']}")
+            agent.sendall(made_start(StartPacket(3 << 16, start)) + made_query("CREATE ROLE mallory").raw)
+            got = b""
+            while got.count(b"Z\0\0\0\5I") < 2:
+                got += agent.recv(2**16)
+            return got
+
+    assert b"act on the whole server" in ran(shop, gate, act)
+
+
+def test_an_agent_that_dies_with_much_unread_does_not_keep_the_probe(shop: Shop) -> None:
+    gate = ScriptedGate(patience=0.3)
+
+    def act(address: str) -> float:
+        words = psycopg.conninfo.conninfo_to_dict(address)
+        start = {"user": words["user"], "database": words["dbname"]}
+        agent = socket.socket(socket.AF_UNIX)
+        agent.settimeout(0.5)
+        agent.connect(f"{words['host']}/.s.PGSQL.{words['port']}")
+        agent.sendall(made_start(StartPacket(3 << 16, start)) + made_query("SELECT pg_sleep(60)").raw)
+        sleep(0.2)
+        with suppress(TimeoutError):
+            agent.sendall(made_query(f"SELECT '{'x' * 2**23}'").raw)
+        agent.close()
+        return monotonic()
+
+    assert monotonic() - ran(shop, gate, act, busy=False) < 5
+
+
+def test_a_row_beyond_the_bound_ends_the_session_with_a_notice(shop: Shop) -> None:
+    gate = ScriptedGate()
+
+    def act(address: str) -> str:
+        with psycopg.connect(address) as session, pytest.raises(psycopg.OperationalError):
+            session.execute("SELECT repeat('x', 67108864)")
+        return "told"
+
+    assert ran(shop, gate, act) == "told"
+    assert ["a message is said to have" in what for _, what in gate.notes] == [True]
+
+
+def test_sessions_that_end_while_another_is_cancelled_disturb_nothing() -> None:
+    store = PostgresStore("shop", "", Encoding(frozenset(), b""), {}, is_door=True)
+
+    async def run() -> None:
+        desk, got = Desk(ScriptedGate, lambda: 1, lambda: 1), asyncio.get_running_loop().create_future()
+
+        async def keep(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            data = await reader.read()
+            writer.close()
+            await writer.wait_closed()
+            got.set_result(data)
+
+        async with await asyncio.start_server(keep, "127.0.0.1", 0) as server:
+            door = DatabaseDoor(DatabaseServer(*server.sockets[0].getsockname()), [store], desk)
+            for key in (b"\0\0\0\1a", b"\0\0\0\2b"):
+                session = DatabaseSession(door, asyncio.StreamReader(), Any, counts=False)  # type: ignore[arg-type]
+                session.key = key
+                door._sessions[asyncio.create_task(asyncio.sleep(0))] = session
+            asyncio.get_running_loop().call_soon(door._sessions.clear)
+            packet = StartPacket(CANCEL, {}, b"\0\0\0\1a")
+            await door.cancel(packet)
+            assert await got == made_start(packet)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("host", "mode", "answer", "sent"),
+    [
+        ("127.0.0.1", "require", b"SE\0\0", "ConnectionError"),
+        ("127.0.0.1", "require", b"N", "ConnectionError"),
+        ("127.0.0.1", "prefer", b"N", "plain"),
+        ("db.invalid", "prefer", b"N", "asked"),
+        ("db.invalid", "", b"SE\0\0", "ConnectionError"),
+        ("db.invalid", "disable", b"N", "plain"),
+    ],
+)
+def test_the_way_to_a_far_server_is_encrypted_if_it_can_be(host: str, mode: str, answer: bytes, sent: str) -> None:
+    """And nothing that came in the clear passes for encrypted."""
+
+    async def run() -> str:
+        asked, ended = list[bytes](), asyncio.Event()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            with suppress(asyncio.IncompleteReadError):
+                asked.append(await reader.readexactly(8))
+                writer.write(answer)
+            writer.close()
+            await writer.wait_closed()
+            ended.set()
+
+        async def tried(server: DatabaseServer) -> str:
+            try:
+                _, writer = await connected(server)
+            except OSError as error:
+                return type(error).__name__
+            writer.close()
+            await writer.wait_closed()
+            return "asked" if asked else "plain"
+
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            told = await tried(DatabaseServer(host, server.sockets[0].getsockname()[1], mode, "127.0.0.1"))
+            await ended.wait()
+            return told
+
+    assert asyncio.run(asyncio.wait_for(run(), 10)) == sent
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ({"sslmode": "verify-full", "sslrootcert": "ca.pem"}, "sslrootcert"),
+        ({"sslcert": "me.pem"}, "sslcert"),
+        ({"sslmode": "verify-ca"}, "sslmode=verify-ca"),
+        ({"sslmode": "verify-full", "sslrootcert": "system"}, ""),
+        ({"sslmode": "disable", "sslkey": "me.key"}, ""),
+    ],
+)
+def test_what_the_gateway_does_not_keep_of_tls_is_named(words: dict[str, str], named: str) -> None:
+    assert unread_of(words) == named
+
+
+def test_an_address_with_words_of_tls_that_are_ignored_is_refused(made: Shop) -> None:
+    with psycopg.connect(f"{made.server} dbname=till", autocommit=True) as session:
+        session.execute("CREATE ROLE rooted LOGIN SUPERUSER PASSWORD 'open'")
+        port = session.info.port
+    dsn = f"host=db.invalid hostaddr=127.0.0.1 port={port} user=rooted password=open dbname=till"
+    for words in ("", " sslrootcert=missing.pem"):
+        store = PostgresStore("shop", dsn + words, Encoding(frozenset(), b""), {}, is_door=True)
+        store.make()
+        try:
+            if words:
+                with pytest.raises(ConfigError, match="store 'shop': the gateway cannot keep sslrootcert"):
+                    store.server_and_names()
+            else:
+                assert store.server_and_names()[0] == DatabaseServer("db.invalid", port, "", "127.0.0.1")
+                assert asyncio.run(peer_of(store.server_and_names()[0])) == ("127.0.0.1", port)
+        finally:
+            store.remove()
+
+
+async def peer_of(server: DatabaseServer) -> Any:
+    _, writer = await connected(server)
+    writer.close()
+    return writer.get_extra_info("peername")
+
+
+def answers_of(messages: Sequence[WireMessage], *, keeps: bool = False) -> tuple[ServerAnswer, bytes]:
+    answer = ServerAnswer([])
+    return answer, b"".join(answer.take(message, keeps=keeps) for message in messages)
+
+
+@pytest.mark.parametrize("tag", ["SELECT 200", "INSERT 0 1"])
+def test_a_long_answer_behind_the_end_of_a_statement_passes_but_for_the_last_end(tag: str) -> None:
+    row, ends = made_row([b"x" * 2**16]), [wire.made(b"C", b"SELECT 200\0"), wire.made(b"Z", b"I")]
+    messages = [wire.made(b"C", tag.encode() + b"\0"), *[row] * 200, *ends]
+    answer, passed = answers_of(messages)
+    assert (passed, answer.messages) == (b"".join(each.raw for each in messages[:-2]), ends)
+    assert answer.reads is (tag == "SELECT 200")
+
+
+def test_a_struck_answer_is_kept_within_a_bound() -> None:
+    row = made_row([b"x" * 2**22])
+    assert answers_of([row] * 10, keeps=True)[1] == b""
+    assert len(answers_of([row] * 17, keeps=True)[1]) == 17 * len(row.raw)
 
 
 class Recorder:

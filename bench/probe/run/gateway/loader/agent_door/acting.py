@@ -9,6 +9,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from stat import S_ISREG
 from types import FrameType
 from typing import Any
 
@@ -106,9 +107,12 @@ class ActingFunctions:
 
 
 def stamp(name: str) -> object:
-    """Return what changes with the content of a file, and of an SQLite database with each of its commits."""
+    """Return what changes with the content of a file, and of an SQLite database with each of its commits. None for a pipe or a
+    device, whose opening could wait, or act."""
     try:
-        with open(name, "rb", buffering=0) as file:
+        if not S_ISREG(os.stat(name).st_mode):
+            return None
+        with open(name, "rb", buffering=0, opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as file:
             head, at = file.read(HEADER), os.fstat(file.fileno())
         wal = os.stat(f"{name}-wal") if os.path.exists(f"{name}-wal") else None
     except OSError:
