@@ -184,6 +184,7 @@ def _values(subject: Subject, environment: Mapping[str, str], addresses: Iterabl
             yield value
     for header in (value for server in servers for value in server.headers.values()):
         yield from (part for part in re.split(r"[\s;,=]+", header) if len(part) > LONGEST_WORD or not PLAIN.fullmatch(part))
+    addresses = tuple(addresses)
     urls = [*addresses, *(value for _, value in named), *(server.url for server in servers)]
     urls += [service.url for service in subject.services]
     if subject.model:
@@ -193,6 +194,8 @@ def _values(subject: Subject, environment: Mapping[str, str], addresses: Iterabl
         urls += command
     for url in urls:
         yield from _in_url(url)
+    for address in addresses:
+        yield from _in_webhook(address)
 
 
 def _folder(agent: Path, word: str) -> Path:
@@ -249,3 +252,12 @@ def _in_url(url: str) -> Iterator[str]:
     for name, value in ASSIGNED.findall(url[:LONGEST]):
         if NAMED.search(name):
             yield value.strip("'")
+
+
+def _in_webhook(address: str) -> Iterator[str]:
+    """Yield the parts of a webhook's path and query that are no words: who knows them can send there."""
+    if address.startswith(("http://", "https://")):
+        with suppress(ValueError):
+            parts = urlsplit(address)
+            yield from (part for part in parts.path.split("/") if len(part) > LONGEST_WORD or not PLAIN.fullmatch(part))
+            yield from (value for name, value in parse_qsl(parts.query) if len(value) > LONGEST_WORD or NAMED.search(name))

@@ -55,6 +55,18 @@ SECRETS = Secrets.of(
 )
 
 
+def test_the_path_and_the_query_of_a_webhook_are_secrets_and_the_words_in_them_are_none() -> None:
+    hook = "https://hooks.example.com/services/T0001ABC/B0002/verysecretpath?api-version=2016-06-01&sig=a-signature-of-Teams"
+    secrets = Secrets.of(
+        Subject("shop", ProbedAgent(("agent",), ("agent",), Path())), {}, [hook, "postgresql://h/inventory-of-shops"]
+    )
+    assert (
+        secrets.blot("POST /services/T0001ABC/B0002/verysecretpath?sig=a-signature-of-Teams")
+        == "POST /services/***/B0002/***?sig=***"
+    )
+    assert secrets.blot("services of 2016-06-01 in inventory-of-shops") == "services of 2016-06-01 in inventory-of-shops"
+
+
 def test_a_variable_that_holds_a_place_is_no_secret(tmp_path: Path) -> None:
     places, log = f"{tmp_path}:{tmp_path.parent}", f"{tmp_path}/run.log"
     none, named = f"{tmp_path}/absent/x", f"{tmp_path}/key"

@@ -35,9 +35,12 @@ FUNCTION = "function"
 LOOPBACK = "127.0.0.1"
 LONGEST, LARGEST = 2**26, 2**20
 """Bytes of a line, and of an answer that can be given again."""
-WITHOUT_CALL = frozenset(("token", "hello", "notice", "refused", "seen"))
-MOST_SEEN = 1000
-"""The most facts of an agent's processes that are kept."""
+WITHOUT_CALL = frozenset(("hello", "notice", "refused", "seen"))
+MOST_TOLD, LONGEST_TOLD = 1000, 10_000
+"""The most facts of a kind that an agent's processes tell and that are kept, and the characters of each."""
+LONGEST_TOKEN = 256
+"""Bytes of the first line, which shows that a process is the agent's."""
+NO_MESSAGE = "a process of the agent sent a line that is no message of this door; its connection was ended"
 LATE = "The call timed out."
 WHAT_TO_DO = 'write what acts as functions = ["MODULE:FUNCTION"], or give it to the agent over MCP or HTTP'
 
@@ -110,28 +113,40 @@ class FunctionDoor:
         self._links[task] = writer
         link = AgentLink(self._desk, writer)
         try:
-            given = str((await _message(reader)).get("token"))
+            given = await _token(reader)
             if not hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode()):
                 self._desk.gate().noticed(FUNCTION, "a process without the door's token connected; it was refused")
                 return
-            while message := await _message(reader):
-                if "hello" in message:
-                    self._pythons.add(str(message["hello"]))
-                elif "refused" in message:
-                    self.refused.append(str(message["refused"]))
-                elif "seen" in message:
-                    if len(self.seen) < MOST_SEEN:
-                        self.seen[str(message["seen"]), str(message.get("what"))] = None
-                elif "notice" in message:
-                    self._desk.gate().noticed(FUNCTION, str(message["notice"]))
-                else:
+            while message := await self._next(reader):
+                if isinstance(message.get("call"), int):
                     await link.take(message)
+                else:
+                    self._keep({name: str(told)[:LONGEST_TOLD] for name, told in message.items()})
             await link.leave()
         except Exception as error:  # what a gate raised
             self._failed = self._failed or error
         finally:
             writer.close()
             del self._links[task]
+
+    async def _next(self, reader: asyncio.StreamReader) -> dict[str, Any]:
+        """Return the next message; {} at the end, which a line that is no message is too."""
+        try:
+            return await _message(reader)
+        except (ValueError, RecursionError):
+            self._desk.gate().noticed(FUNCTION, NO_MESSAGE)
+            return {}
+
+    def _keep(self, told: Mapping[str, str]) -> None:
+        """Keep what a process tells of itself."""
+        if "hello" in told and len(self._pythons) < MOST_TOLD:
+            self._pythons.add(told["hello"])
+        if "refused" in told and len(self.refused) < MOST_TOLD:
+            self.refused.append(told["refused"])
+        if "seen" in told and len(self.seen) < MOST_TOLD:
+            self.seen[told["seen"], told.get("what", "")] = None
+        if "notice" in told:
+            self._desk.gate().noticed(FUNCTION, told["notice"])
 
 
 class AgentLink:
@@ -256,11 +271,27 @@ def tools_of(functions: tuple[str, ...]) -> dict[str, str]:
     return {each: each if names[each.partition(":")[2]] > 1 else each.partition(":")[2] for each in functions}
 
 
-async def _message(reader: asyncio.StreamReader) -> dict[str, Any]:
-    """Return the next message; {} at the end, and for what is none."""
+async def _token(reader: asyncio.StreamReader) -> str:
+    """Return the token in the first line; "" if there is none, or a line that is too long for it."""
+    line = bytearray()
     try:
-        message = json.loads(await reader.readline())
+        while not line.endswith(b"\n") and len(line) < LONGEST_TOKEN and (byte := await reader.read(1)):
+            line += byte
+        message = json.loads(line)
     except (OSError, ValueError, RecursionError):
+        return ""
+    return str(message.get("token")) if isinstance(message, dict) else ""
+
+
+async def _message(reader: asyncio.StreamReader) -> dict[str, Any]:
+    """Return the next message; {} at the end, also in the midst of a line. Raises ValueError, RecursionError for no message."""
+    try:
+        line = await reader.readline()
+    except OSError:
         return {}
-    is_one = isinstance(message, dict) and (isinstance(message.get("call"), int) or not WITHOUT_CALL.isdisjoint(message))
-    return message if is_one else {}
+    if not line.endswith(b"\n"):
+        return {}
+    message = json.loads(line)
+    if not isinstance(message, dict) or not (isinstance(message.get("call"), int) or WITHOUT_CALL & message.keys()):
+        raise ValueError
+    return message

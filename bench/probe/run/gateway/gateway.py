@@ -106,6 +106,9 @@ class Gateway:
         self.networks: Sequence[ClosedNetwork] = ()
         self._authority: Authority | None = None
         self.roots: Mapping[str, str] = {}
+        self._mails = dict[MailDoor, float]()
+        """The doors of mails -> the seconds that a session has to end with its client. A service lasts, and its session has
+        none."""
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as exits:
@@ -178,6 +181,7 @@ class Gateway:
             return
         for network, gate in ((agents, desk), (servers, Desk(lambda: OPEN, lambda: 0, lambda: 1))):
             mails = MailDoor(outbox, gate, tls)
+            self._mails[mails] = GRACE if network is agents else 0.0
             for port in place.ports:
                 ends = tls if port == MAIL_TLS else None
                 await network.lead(place.host, port, partial(mails.serve, has_tls=ends is not None), "mail", tls=ends)
@@ -308,6 +312,9 @@ class Gateway:
         await self.functions.end()
         for door in self.databases:
             await door.end(busy=busy)
+        for mails, seconds in self._mails.items():
+            if seconds or busy:
+                await mails.end(seconds)
         ending = self._serving - {serving for _, serving in self._running.values()}
         running = {relay: held for relay, held in self._running.items() if busy or not relay.is_busy}
         for task in ending:

@@ -11,16 +11,20 @@ import socket
 from collections.abc import Awaitable
 from contextlib import suppress
 from ssl import SSLContext
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from bench.common.digests import digest_of
 from bench.probe.points import DoorKind
 from bench.probe.run.gateway.bodies import LARGEST_PARSED, Body, BodyTooLarge, parsed
 from bench.probe.run.gateway.gate import LiveCall, WaitEnd
-from bench.probe.run.gateway.http import Desk, HttpDoor, ServiceRequest
+from bench.probe.run.gateway.http import Desk, HttpDoor, Origin, ServiceRequest
 from bench.probe.run.gateway.http_wire import BadMessage, Head, Wire, framing_of, made_head
 from bench.probe.run.witness.outbox import OutboxMessage, OutboxStore, mail_of, posted
 
 LARGEST_MAIL, LONGEST_LINE, MOST_RECIPIENTS = 2**24, 2**16, 1000
 OK, FAILED = b"250 2.0.0 kept by the probe\r\n", b"451 4.3.0 the service is not available\r\n"
+FULL = b"452 4.3.1 the probe keeps no more mails\r\n"
+NO_MORE = "more messages were sent than the probe keeps; those that came later were refused"
 
 
 class WebhookDoor(HttpDoor):
@@ -34,8 +38,9 @@ class WebhookDoor(HttpDoor):
 
     def _call_of(self, request: ServiceRequest) -> LiveCall:
         call = super()._call_of(request)
-        if request.path == self.origin.path:  # the path of a webhook is often a secret
-            call.tool = request.head.method
+        path, query = shown_target(request.head.target.decode("latin-1"), self.origin)
+        call.tool = f"{request.head.method} {path}" if path else request.head.method
+        call.arguments = {"query": query or {}, "body": request.value}
         return call
 
     def _reach(
@@ -56,22 +61,41 @@ class WebhookDoor(HttpDoor):
         wire = Wire(reader, writer)
         with suppress(BadMessage, OSError, BodyTooLarge):
             while head := await wire.head():
-                self._store.add(await _message_in(wire, head, self.origin.path))
-                fields = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": "2"}
-                await wire.send(made_head("HTTP/1.1 200 OK", fields).raw + (b"ok" if head.method != "HEAD" else b""))
+                if self._store.add(await _message_in(wire, head, self.origin)):
+                    fields = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": "2"}
+                    await wire.send(made_head("HTTP/1.1 200 OK", fields).raw + (b"ok" if head.method != "HEAD" else b""))
+                else:
+                    self._notice(NO_MORE)
+                    await wire.send(made_head("HTTP/1.1 507 Insufficient Storage", {"Content-Length": "0"}).raw)
         wire.close()
 
 
-async def _message_in(wire: Wire, head: Head, own_path: str) -> OutboxMessage:
+async def _message_in(wire: Wire, head: Head, webhook: Origin) -> OutboxMessage:
     body, framing = Body(LARGEST_PARSED), framing_of(head)
     try:
         while piece := await wire.piece(framing):
             body.add(*piece)
-        path = head.target.decode("latin-1")
+        path, query = shown_target(head.target.decode("latin-1"), webhook)
         value = parsed(body, head.get("content-type"), head.get("content-encoding"))
-        return posted(head.method, "" if path == own_path else path, value)
+        return posted(head.method, f"{path}?{query}" if query else path, value)
     finally:
         body.close()
+
+
+def shown_target(target: str, webhook: Origin) -> tuple[str, str]:
+    """Return what is shown of the path and the query that were asked for, since each can be a secret.
+
+    Args:
+        target: The path and the query.
+        webhook: The webhook's address.
+
+    Returns:
+        The path and the query: "" for the webhook's own, and a digest in the place of another one.
+    """
+    path, _, query = target.partition("?")
+    own_query = parse_qsl(urlsplit(webhook.url).query, keep_blank_values=True)
+    more = urlencode([pair for pair in parse_qsl(query, keep_blank_values=True) if pair not in own_query])
+    return "" if path == (webhook.path or "/") else f"/{digest_of(path)}", digest_of(more) if more else ""
 
 
 class MailDoor:
@@ -87,17 +111,34 @@ class MailDoor:
 
     def __init__(self, store: OutboxStore, desk: Desk, tls: SSLContext | None) -> None:
         self.store, self._desk, self._tls = store, desk, tls
-        self._connections = set[asyncio.Task[None]]()
+        self._sessions = dict[asyncio.Task[None], asyncio.StreamWriter]()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, has_tls: bool = False) -> None:
         """Serve a connection to its end."""
-        with suppress(OSError, ValueError, asyncio.IncompleteReadError):
-            await MailSession(self, reader, writer, None if has_tls else self._tls).run()
-        writer.close()
+        task = asyncio.current_task()
+        assert task
+        self._sessions[task] = writer
+        try:
+            with suppress(OSError, ValueError, asyncio.IncompleteReadError):
+                await MailSession(self, reader, writer, None if has_tls else self._tls).run()
+        finally:
+            del self._sessions[task]
+            writer.close()
+
+    async def end(self, seconds: float) -> None:
+        """End all sessions but the one that calls this. A session that lasts longer than `seconds` is cut off; what its gate is
+        at is done first."""
+        sessions = self._sessions.keys() - {asyncio.current_task()}
+        if sessions:
+            _, longer = await asyncio.wait(sessions, timeout=seconds)
+            for task in longer:
+                self._sessions[task].transport.abort()
+            if longer:
+                await asyncio.wait(longer)
 
     async def deliver(self, wire: MailSession, message: bytes) -> bool:
         """Show a mail to the gate, keep it, and answer. Return whether the session goes on."""
-        gate, columns = self._desk.gate(), mail_of(wire.sender, wire.recipients, message)
+        gate, resets, columns = self._desk.gate(), self.store.resets, mail_of(wire.sender, wire.recipients, message)
         call = LiveCall(self._desk.number(), self.store.name, self.kind, "send", dict(columns), life=self._desk.life())
         before = await gate.arrived(call)
         if before == "drop":
@@ -108,8 +149,11 @@ class MailDoor:
             await wire.send(FAILED if call.failed else answer)
             await gate.given(call)
             return True
-        if not call.taped:
-            self.store.add(columns)
+        if self.store.resets != resets:  # it is another run's by now
+            return False
+        if not call.taped and not self.store.add(columns):
+            gate.noticed(self.store.name, NO_MORE)
+            answer, call.failed = FULL, True
         call.answer = {"code": int(answer[:3])}
         match await gate.answered(call, answer):
             case "drop" | "break":

@@ -10,6 +10,7 @@ the agent's box, and nothing is sent on. Each message is a row.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -30,6 +31,12 @@ MAIL_PORTS = (25, 465, 587)
 LEFT_OUT = frozenset(("date", "message-id", "mime-version", "content-type", "content-transfer-encoding", "received"))
 """What programs that send mails make anew for each, or what says nothing of it."""
 
+MOST_KEPT, LARGEST_KEPT = 10_000, 2**26
+"""Messages that are kept between two resets, and the characters of all of them."""
+LONGEST_HEADER = 2**16
+HEADER = re.compile(rb"(?:^|\r)[!-9;-~]*+:[^\n]*+(?:\n[ \t][^\n]*+)*+", re.MULTILINE)
+"""What a reader of mails may take for a header, with its further lines."""
+
 OutboxMessage = Mapping[str, JsonValue]
 """What was sent: columns -> values."""
 
@@ -48,24 +55,30 @@ class OutboxStore:
 
     kind   mail or webhook
     place  where they are taken
+    resets how often it was reset
     """
 
     def __init__(self, name: str, kind: str, place: OutboxPlace, encoding: Encoding, variables: Mapping[str, str]) -> None:
         self.name, self.kind, self.place, self._encoding = name, kind, place, encoding
         self.environment = {each: text.replace("{store}", place.url or place.host) for each, text in variables.items()}
         self.replaces: Mapping[str, str] = {}
-        self._sent, self._resets = list[OutboxMessage](), 0
+        self._sent, self._size, self.resets = list[OutboxMessage](), 0, 0
 
-    def add(self, message: OutboxMessage) -> None:
-        """Take a message."""
+    def add(self, message: OutboxMessage) -> bool:
+        """Keep a message. Return whether there was room for it."""
+        size = len(_as_json(message))
+        if len(self._sent) >= MOST_KEPT or self._size + size > LARGEST_KEPT:
+            return False
         self._sent.append(message)
+        self._size += size
+        return True
 
     def make(self) -> None:
         """Make nothing."""
 
     def reset(self) -> None:
         """Forget what was sent."""
-        self._sent, self._resets = [], self._resets + 1
+        self._sent, self._size, self.resets = [], 0, self.resets + 1
 
     def read(self, most: int) -> StoreReading:
         """Return a row for each message."""
@@ -86,7 +99,7 @@ class OutboxStore:
 
     def stamp(self) -> tuple[int, int]:
         """Return how often it was reset, and how many messages it has."""
-        return self._resets, len(self._sent)
+        return self.resets, len(self._sent)
 
     def recheck(self) -> None:
         """All of it is read each time."""
@@ -107,16 +120,19 @@ class OutboxStore:
 
 def mail_of(sender: str, recipients: list[str], raw: bytes) -> OutboxMessage:
     """Return a mail in columns: the addresses to which it goes, its headers, its text, and digests of what is attached. A mail
-    that is no MIME is one text."""
-    message = message_from_bytes(raw, policy=default)
+    that is no MIME, or has longer headers than `LONGEST_HEADER`, is one text."""
     columns: dict[str, JsonValue] = {"sender": sender, "recipients": _as_json(sorted(recipients))}
+    lengths = (len(header[0]) for header in HEADER.finditer(raw))
+    if sum(length**2 for length in lengths) > LONGEST_HEADER**2:  # a header's reader takes a time that grows with the square
+        return columns | {"text": raw.decode("utf-8", "replace")}
     try:
+        message = message_from_bytes(raw, policy=default)
         columns |= {name.lower(): str(value) for name, value in message.items() if name.lower() not in LEFT_OUT}
         body = message.get_body(("plain", "html"))
         columns["text"] = body.get_content().replace("\r\n", "\n").strip() if body else ""
         if attached := [f"{part.get_filename()} {digest_of(str(part.get_payload()))}" for part in message.iter_attachments()]:
             columns["attached"] = _as_json(attached)
-    except (LookupError, ValueError, TypeError, AttributeError):  # what mails of programs can be is endless
+    except Exception:  # what the library's reader raises is endless: a RecursionError too
         columns["text"] = raw.decode("utf-8", "replace")
     return columns
 

@@ -18,7 +18,7 @@ from gates import ScriptedGate
 
 from bench.probe.points import AnswerFate, CallFate
 from bench.probe.run.gateway.damaged import damaged
-from bench.probe.run.gateway.functions import FunctionDoor, tools_of
+from bench.probe.run.gateway.functions import NO_MESSAGE, FunctionDoor, tools_of
 from bench.probe.run.gateway.http import Desk
 from bench.probe.run.gateway.loader.agent_door.values import decoded, encoded
 
@@ -317,6 +317,54 @@ def test_who_lacks_the_token_is_refused() -> None:
 
     assert asyncio.run(knock()) == b""
     assert not gate.calls
+    assert gate.notes == [("function", "a process without the door's token connected; it was refused")]
+
+
+def told(gate: ScriptedGate, lines: bytes, first: bytes = b"") -> tuple[bytes, FunctionDoor]:
+    """Return what a process gets that sends these lines after the door's token, until the door ends the connection, or once
+    its own end has been read."""
+
+    async def send() -> tuple[bytes, FunctionDoor]:
+        async with FunctionDoor(Numbers(gate).desk, ()) as door:
+            settings = json.loads(door.variables({})["BENCH_FUNCTION_DOOR"])
+            reader, writer = await asyncio.open_connection("127.0.0.1", settings["port"])
+            writer.write((first or json.dumps({"token": settings["token"]}).encode() + b"\n") + lines)
+            if not first:
+                writer.write_eof()
+            answer = await asyncio.wait_for(reader.read(), 10)
+            writer.close()
+            await door.end()
+            return answer, door
+
+    return asyncio.run(send())
+
+
+@pytest.mark.parametrize("line", ['{"token": "again"}', "[1]", "{}", "no JSON", '{"call": "1"}', "[" * 100_000])
+def test_a_line_that_is_no_message_ends_its_connection_with_a_notice(line: str) -> None:
+    gate = ScriptedGate()
+    told(gate, f'{line}\n{{"call": 1, "arrived": "pay", "arguments": {{}}}}\n'.encode())
+    assert gate.notes == [("function", NO_MESSAGE)] and not gate.calls
+
+
+def test_a_process_that_is_killed_in_a_line_is_no_reason_for_a_notice() -> None:
+    gate = ScriptedGate()
+    _, door = told(gate, b'{"seen": "framework", "what": "a"}\n{"seen": "framework", "wh')
+    assert not gate.notes and list(door.seen) == [("framework", "a")]
+
+
+def test_what_a_process_tells_is_kept_within_bounds() -> None:
+    gate = ScriptedGate()
+    lines = [{name: f"{number} " + "x" * 11_000} for number in range(1200) for name in ("hello", "refused", "seen")]
+    _, door = told(gate, "".join(json.dumps(line) + "\n" for line in [*lines, {"notice": "y" * 20_000}]).encode())
+    kept = [*door.refused, *(kind for kind, _ in door.seen), *(text for _, text in gate.notes)]
+    assert (len(door.refused), len(door.seen), len(gate.notes)) == (1000, 1000, 1)
+    assert {len(text) for text in kept} == {10_000}
+    assert len(door.unentered()) < 1000 * 10_100
+
+
+def test_a_first_line_without_an_end_is_refused_once_it_is_too_long_for_a_token() -> None:
+    gate = ScriptedGate()
+    told(gate, b"", first=b'{"token": "' + b"x" * 1000)
     assert gate.notes == [("function", "a process without the door's token connected; it was refused")]
 
 

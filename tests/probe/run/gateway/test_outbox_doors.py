@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import sys
-from collections.abc import Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
+from gates import ScriptedGate
 
 from bench.common.errors import ConfigError
+from bench.probe.points import CallFate
+from bench.probe.run.gateway.gate import LiveCall
+from bench.probe.run.gateway.http import Desk
+from bench.probe.run.gateway.listener import AgentListener
+from bench.probe.run.gateway.outbox_doors import FULL, NO_MORE, MailDoor, WebhookDoor
 from bench.probe.run.gateway.subject import ProbedAgent, Service, Subject
 from bench.probe.run.probe import Probe
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
-from bench.probe.run.witness.kinds import StoreSettings
+from bench.probe.run.witness import outbox
+from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings
+from bench.probe.run.witness.outbox import OutboxStore
 from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.stores import Stores
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
@@ -158,3 +169,172 @@ HTTPServer(("127.0.0.1", int(sys.argv[1])), Pays).serve_forever()
     [run] = runs(tmp_path, subject_of(tmp_path, asks, [shop]), MAIL, most=1)
     assert [call.door for call in of_kind(run.events, GatewayCall)] == ["shop"]
     assert [row["subject"] for row in rows_of(run)] == ["Your refund"]
+
+
+def store_of(settings: StoreSettings) -> OutboxStore:
+    made = STORE_KINDS[settings.kind].make(settings, Path(), Encoding(frozenset()))
+    assert isinstance(made, OutboxStore)
+    return made
+
+
+def messages_in(store: OutboxStore) -> list[dict[str, object]]:
+    return [dict(row.after or {}) for row in store.read(10).differences]
+
+
+async def posted_to(settings: StoreSettings, gate: ScriptedGate, *targets: str) -> tuple[OutboxStore, list[bytes]]:
+    """Return what a webhook's store has after a post to each target, and the first lines of the answers."""
+    store, answers, numbers = store_of(settings), list[bytes](), itertools.count(1)
+    door = WebhookDoor(store, Desk(lambda: gate, lambda: next(numbers), lambda: 1))
+    door.origin.tls = None  # the box ends it
+    async with AgentListener(lambda: gate, lambda: 0, lambda: 1) as listener:
+        listener.add_webhook(door)
+        door.stands_in()
+        serve = partial(listener.serve, doors=[door])
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            for target in targets:
+                reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+                head = f"POST {target} HTTP/1.1\r\nHost: hooks.example.com\r\nConnection: close\r\n"
+                writer.write(f"{head}Content-Type: application/json\r\nContent-Length: 13\r\n\r\n".encode() + b'{"text":"hi"}')
+                answers.append(await reader.readline())
+                writer.close()
+    return store, answers
+
+
+SIGNED = StoreSettings("hook", "webhook", "https://hooks.example.com/workflows/a-secret-path?sig=a-secret-signature")
+"""As those of Teams are."""
+
+
+@pytest.mark.parametrize(
+    ("settings", "target"),
+    [
+        (HOOK, "/services/T0/secret-of-the-hook?wait=true"),
+        (SIGNED, "/workflows/a-secret-path?sig=a-secret-signature"),
+        (SIGNED, "/workflows/a-secret-path?sig=another-secret-signature&wait=true"),
+        (SIGNED, "/workflows/another-secret-path"),
+    ],
+)
+def test_no_path_and_no_query_of_a_webhook_is_shown(settings: StoreSettings, target: str) -> None:
+    gate = ScriptedGate()
+    store, [answer] = asyncio.run(posted_to(settings, gate, target))
+    [call], [row] = gate.calls, messages_in(store)
+    assert answer.startswith(b"HTTP/1.1 200") and row["text"] == "hi"
+    assert "secret" not in repr((row, call.tool, call.arguments))
+    assert ("path" in row) is (target != settings.where.removeprefix("https://hooks.example.com"))
+    assert (call.tool == "POST") is ("/another-secret-path" not in target)
+
+
+def test_two_paths_at_the_host_of_a_webhook_are_two_tools() -> None:
+    gate = ScriptedGate()
+    asyncio.run(posted_to(HOOK, gate, "/a", "/b", "/a"))
+    tools = [call.tool for call in gate.calls]
+    assert tools[0] == tools[2] != tools[1]
+
+
+def test_a_webhook_refuses_what_its_store_has_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox, "MOST_KEPT", 1)
+    gate, path = ScriptedGate(), "/services/T0/secret-of-the-hook"
+    store, answers = asyncio.run(posted_to(HOOK, gate, path, path))
+    assert [answer[9:12] for answer in answers] == [b"200", b"507"]
+    assert gate.notes == [("hook", NO_MORE)] and len(messages_in(store)) == 1
+
+
+MESSAGE = b"MAIL FROM:<a@x>\r\nRCPT TO:<b@x>\r\nDATA\r\nSubject: hi\r\n\r\n30\r\n.\r\n"
+
+
+@asynccontextmanager
+async def mail_session(
+    gate: ScriptedGate, store: OutboxStore
+) -> AsyncIterator[tuple[MailDoor, asyncio.StreamReader, asyncio.StreamWriter]]:
+    """Open a session with a mail server, after its greeting."""
+    numbers = itertools.count(1)
+    door = MailDoor(store, Desk(lambda: gate, lambda: next(numbers), lambda: 1), None)
+    async with await asyncio.start_server(door.serve, "127.0.0.1", 0) as server:
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        await reader.readline()
+        yield door, reader, writer
+        writer.close()
+
+
+async def last_line(reader: asyncio.StreamReader, lines: int = 4) -> bytes:
+    return [await asyncio.wait_for(reader.readline(), 5) for _ in range(lines)][-1]
+
+
+def test_a_mail_that_nobody_can_read_is_kept_and_the_session_goes_on() -> None:
+    async def sent() -> list[dict[str, object]]:
+        store = store_of(MAIL)
+        async with mail_session(ScriptedGate(), store) as (_, reader, writer):
+            for mail in (MESSAGE.replace(b"Subject: hi", b"To: " + b"(" * 3000), MESSAGE):
+                writer.write(mail)
+                assert (await last_line(reader)).startswith(b"250")
+        return messages_in(store)
+
+    odd, plain = asyncio.run(sent())
+    assert "((((" in str(odd["text"]) and plain["text"] == "30"
+
+
+def test_a_mail_server_refuses_what_its_store_has_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox, "MOST_KEPT", 1)
+    gate, store = ScriptedGate(), store_of(MAIL)
+
+    async def sent() -> list[bytes]:
+        async with mail_session(gate, store) as (_, reader, writer):
+            writer.write(MESSAGE * 2)
+            return [await last_line(reader), await last_line(reader)]
+
+    assert asyncio.run(sent())[1] == FULL
+    assert [call.failed for call in gate.calls] == [False, True]
+    assert gate.notes == [("mail", NO_MORE)] and len(messages_in(store)) == 1
+
+
+def test_a_session_that_lasts_is_cut_off_and_sends_nothing_later() -> None:
+    gate, store = ScriptedGate(), store_of(MAIL)
+
+    async def sent() -> bytes:
+        async with mail_session(gate, store) as (door, reader, writer):
+            writer.write(MESSAGE.partition(b".\r\n")[0])
+            await last_line(reader, 3)
+            await door.end(0.0)
+            writer.write(b".\r\n")
+            try:
+                return await asyncio.wait_for(reader.read(), 5)
+            except ConnectionError:
+                return b""
+
+    assert asyncio.run(sent()) == b""
+    assert not gate.calls and not messages_in(store)
+
+
+def test_a_mail_that_a_gate_holds_is_done_when_its_door_has_ended() -> None:
+    class HoldingGate(ScriptedGate):
+        async def arrived(self, call: LiveCall) -> CallFate:
+            held.set()
+            await asyncio.sleep(0.2)
+            return await super().arrived(call)
+
+    async def sent() -> tuple[list[str], list[dict[str, object]]]:
+        async with mail_session(gate, store) as (door, _, writer):
+            writer.write(MESSAGE)
+            await held.wait()
+            writer.close()
+            await door.end(2.0)
+            return [name for name, _ in gate.course], messages_in(store)
+
+    held, gate, store = asyncio.Event(), HoldingGate(), store_of(MAIL)
+    course, [kept] = asyncio.run(sent())
+    assert course[:2] == ["arrived", "answered"] and kept["text"] == "30"
+
+
+def test_a_mail_of_an_earlier_run_is_no_row_of_the_next() -> None:
+    class ResettingGate(ScriptedGate):
+        async def arrived(self, call: LiveCall) -> CallFate:
+            store.reset()
+            return await super().arrived(call)
+
+    async def sent() -> None:
+        async with mail_session(ResettingGate(), store) as (_, reader, writer):
+            writer.write(MESSAGE)
+            await reader.read()
+
+    store = store_of(MAIL)
+    asyncio.run(sent())
+    assert not messages_in(store)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from email.message import EmailMessage
 from pathlib import Path
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -63,6 +64,57 @@ def test_a_mail_is_read_as_it_was_written(subject: str, text: str) -> None:
 def test_no_bytes_break_the_reader_of_mails(raw: bytes) -> None:
     for text in (raw, b"Content-Type: multipart/mixed; boundary=x\n\n--x\n" + raw, b"Content-Type: text/plain; charset=" + raw):
         assert {"sender", "recipients"} <= mail_of("a@x", [], text).keys()
+
+
+@pytest.mark.parametrize(
+    "mail",
+    [
+        b"Content-Disposition: attachment" + b"; a=b" * 60_000 + b"\n\ntext",
+        b"Content-Type: multipart/mixed; boundary=x\n\n--x\nContent-Disposition: a" + b";\n a=b" * 60_000 + b"\n\ntext",
+        b"Content-Type: multipart/mixed; boundary=x\n\n--x\r\rno\r--x\rContent-Disposition: a"
+        + b"; a=b" * 60_000
+        + b"\n\ntext",
+        b"Subject: " + b"=?utf-8?q?a?= " * 20_000 + b"\n\ntext",
+        b"".join(b"Subject: " + b"=?utf-8?q?a?= " * 4_000 + b"\n" for _ in range(10)) + b"\ntext",
+    ],
+    ids=["header", "part", "returns", "words", "many"],
+)
+def test_a_mail_with_long_headers_is_one_text_at_once(mail: bytes) -> None:
+    began = process_time()
+    assert mail_of("a@x", [], mail) == {"sender": "a@x", "recipients": "[]", "text": mail.decode()}
+    assert process_time() - began < 1
+
+
+@pytest.mark.parametrize(
+    "mail",
+    [
+        b"To: " + b"(" * 3000 + b"\n\ntext",
+        b"".join(b"Content-Type: multipart/mixed; boundary=x%d\n\n--x%d\n" % (n, n) for n in range(1000)),
+    ],
+    ids=["comments", "parts"],
+)
+def test_a_mail_that_is_nested_without_end_is_one_text(mail: bytes) -> None:
+    assert mail_of("a@x", [], mail)["text"] == mail.decode()
+
+
+def test_a_mail_with_long_lines_and_a_large_attachment_is_read() -> None:
+    message = EmailMessage()
+    message["To"] = ", ".join(f"reader{number}@example.com" for number in range(500))
+    message.set_content("{" + " 'a': 1," * 20_000 + "}", cte="8bit")
+    message.add_attachment(b"%PDF" * 100_000, maintype="application", subtype="pdf", filename="refund.pdf")
+    columns = mail_of("a@x", [], message.as_bytes())
+    assert str(columns["attached"]).startswith('["refund.pdf ') and str(columns["text"]).startswith("{ 'a': 1,")
+
+
+def test_a_store_keeps_no_more_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.probe.run.witness.outbox.MOST_KEPT", 3)
+    monkeypatch.setattr("bench.probe.run.witness.outbox.LARGEST_KEPT", 100)
+    small, large = {"text": "30"}, {"text": "x" * 60}
+    sent = store()
+    assert [sent.add(message) for message in (large, large, small, small, small)] == [True, False, True, True, False]
+    assert len(sent.read(10).differences) == 3
+    sent.reset()
+    assert [sent.add(large), sent.add(large)] == [True, False]
 
 
 def test_a_message_to_a_webhook_has_the_members_of_its_json_as_columns() -> None:
