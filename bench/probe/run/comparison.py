@@ -229,20 +229,23 @@ class CellComparison:
                 del missing[place_of(same.pop(0))]
             else:
                 left.append(row)
-        surplus, rest = Counter[tuple[str, str]](), list[RowDifference]()
-        for row in left:  # first those that stand for a clean row, at its end or before a later effect on it
-            if not self._is_known(row, alike[self._likeness(row)], missing):
-                rest.append(row)
-        for row in rest:
+        surplus = Counter[tuple[str, str]]()
+        for is_strict in (True, False):  # first those that stand for a clean row, at its end or before a later effect on it
+            left = [row for row in left if not self._is_known(row, alike[self._likeness(row)], missing, is_strict)]
+        for row in left:
             self._explain(row, alike[self._likeness(row)], missing, surplus)
         for row in missing.values():
             self._add("lost", self._maker(row), 0, replace(row, before=row.after, after=None))
 
-    def _is_known(self, row: RowDifference, alike: Sequence[_Version], missing: dict[RowPlace, RowDifference]) -> bool:
+    def _is_known(
+        self, row: RowDifference, alike: Sequence[_Version], missing: dict[RowPlace, RowDifference], is_strict: bool
+    ) -> bool:
+        """Return whether a row stands for a clean row, which is missing no more. A number can be the key of another row by
+        chance: `is_strict` takes no key for another that refers to a row like it."""
         likest = sorted(alike, key=lambda version: self._shared(version.state, row), reverse=True)
         for version in likest:
             place = place_of(version.row)
-            if place in missing and self._equal(version, row):
+            if place in missing and self._equal(version, row) and not (is_strict and self._refers(version.state, row)):
                 del missing[place]
                 for later, _ in self._versions[place][version.at + 1 :]:
                     self._add("lost", later.name, 0, replace(row, before=version.row.after))
@@ -258,6 +261,7 @@ class CellComparison:
     ) -> None:
         """Return what a row is that matches no clean row: a second copy of a row, a row with another value, or neither."""
         twins = [version for version in alike if self._equal(version, row)]
+        twins.sort(key=lambda version: self._refers(version.state, row))
         if twin := max(twins, key=lambda version: self._shared(version.state, row), default=None):
             maker = self._versions[place_of(twin.row)][0][0]
             likeness = self._likeness(twin.state)
@@ -338,6 +342,11 @@ class CellComparison:
                 return False
         other = [name for name in keys if here[name] != there.get(name) and not self._varies(row, name)]
         return not other or not self._is_named(row, self._maker(version.row))
+
+    def _refers(self, clean: RowDifference, row: RowDifference) -> bool:
+        """Return whether two rows that are equal are so by keys of other rows alone."""
+        here, there, keys = columns_of(row), columns_of(clean), key_columns(row)
+        return any(here.get(name) != there[name] for name in there if name not in keys and not self._varies(row, name))
 
     def _is_named(self, row: RowDifference, effect: str) -> bool:
         """Return whether the calls that made a row named its key. The row is then no second copy under another key. A call that

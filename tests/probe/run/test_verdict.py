@@ -401,6 +401,25 @@ def test_what_adds_up_in_whatever_form_is_doubled_and_what_is_set_or_counted_is_
 
 
 @pytest.mark.parametrize("shop", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("twice", [1, 2, 3])
+def test_of_payments_that_differ_in_a_small_number_alone_the_call_that_was_made_again_is_named(shop: Shop, twice: int) -> None:
+    """The number of a bill can be the key of a payment too, which the store counts up."""
+
+    def act(place: str, kind: str) -> None:
+        execute_sqlite(place, f"INSERT INTO lines (cents, left) VALUES (100, {kind.removeprefix('pay')})")
+
+    def made(calls: Sequence[int], masks: Masks) -> AgentCourse:
+        kinds = [f"pay{bill}" for bill in calls]
+        return shop.runner.run(course_of(shop.stores, shop.place, act, kinds, masks, ""))
+
+    clean = clean_of([made((1, 2, 3), Masks()) for _ in range(3)])
+    judged = judge(clean, name_calls(made(sorted((1, 2, 3, twice)), clean.masks), clean.calls))
+    (finding,) = judged.findings
+    assert (finding.kind, finding.effect, finding.times) == ("doubled", f"shop.pay{twice}#1", 2)
+    assert [dict(row.after or {})["left"] for row in finding.rows] == [twice]
+
+
+@pytest.mark.parametrize("shop", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(("again", "verdict"), [("held + excluded.held", "doubled"), ("excluded.held", "absorbed")])
 def test_a_number_of_a_row_that_was_added_adds_up_or_is_set_again(shop: Shop, again: str, verdict: str) -> None:
     stands = list[float]()
