@@ -60,7 +60,7 @@ def list_(
     if as_json:
         from bench.run.packs import find_packs  # noqa: PLC0415  another kind should not wait for it
 
-        names = {name: list(find_packs(scenarios)) if name == "packs" else _named(name, bare=True) for name in kinds}
+        names = {name: list(find_packs(scenarios)) if name == "packs" else names_in(name, bare=True) for name in kinds}
         out.print(json.dumps(names, indent=2))
         return
     printers: dict[str, Callable[[], None]] = {
@@ -73,7 +73,7 @@ def list_(
         if name in printers:
             printers[name]()
         else:
-            out.print(f"{name}\n  {', '.join(_named(name))}")
+            out.print(f"{name}\n  {', '.join(names_in(name))}")
     tell_left_out(err, *(_registry(name) for name in kinds if written_names(name) is None), COMMANDS)
 
 
@@ -82,7 +82,7 @@ def _registry(kind: str) -> Registry[Any]:
     return registry
 
 
-def _named(kind: str, bare: bool = False) -> list[str]:
+def names_in(kind: str, bare: bool = False) -> list[str]:
     """Return the names of a kind's parts, and by whom they are; `bare` are the names alone."""
     if (names := written_names(kind)) is not None:
         return names
@@ -97,7 +97,7 @@ def _print_models() -> None:
     for path in (*sorted(CONFIGS.glob("*.toml")), *sorted(STUDIES_FOLDER.glob("*/*.toml"))):
         tables = read_toml(path).get("model")
         out.print(f"  {path}: {', '.join(tables) if isinstance(tables, dict) else 'none'}")
-    out.print(f"kinds of models\n  {', '.join(_named('models'))}")
+    out.print(f"kinds of models\n  {', '.join(names_in('models'))}")
 
 
 def _print_effects() -> None:

@@ -105,7 +105,7 @@ def _functions(
     if tools := [tool for tool in executed if tool not in adapted]:
         what = f"{loaded} executed {', '.join(tools)} in its own process"
         yield FileLine("functions = []", what) if has_doors else FileLine("# functions = []", f"{what}: no line is needed")
-    elif named := list(_named(draft, _offered(run) - adapted)):
+    elif named := list(_functions_of(draft, _offered(run) - adapted)):
         what = f"its model is offered {', '.join(each.partition(':')[2] for each in named)}, which its code defines"
         yield FileLine(f"functions = {json.dumps(named)}", what)
     elif not has_doors:
@@ -115,8 +115,8 @@ def _functions(
 def _acting(run: WatchedRun, stores: Sequence[_Store]) -> Iterator[FileLine]:
     """Yield the line on the agent's own functions during which a store changed."""
     acting = dict[str, None]()
-    for told in run.seen.get("acted", ()):
-        match _parsed(told):
+    for message in run.seen.get("acted", ()):
+        match _parsed(message):
             case [str(function), str(path)]:
                 pass
             case _:  # any process in the box can tell the door something
@@ -155,7 +155,7 @@ def _offered(run: WatchedRun) -> set[str]:
     return names
 
 
-def _named(draft: AgentDraft, names: Iterable[str]) -> Iterator[str]:
+def _functions_of(draft: AgentDraft, names: Iterable[str]) -> Iterator[str]:
     """Yield `MODULE:FUNCTION` of each name that one module of the agent's folder alone defines at its top."""
     files = [path for path in code_in(draft.folder) if path.suffix == ".py"]
     texts = {path: code_text(path) for path in files}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings
 from bench.probe.run.witness.path_store import StoresBox
 from bench.probe.run.witness.place import Place
 from bench.probe.run.witness.rows import Encoding
+from bench.probe.run.witness.store import StoreWithoutOriginal
 from bench.probe.run.witness.stores import Stores
 from bench.record.probe.events import GatewayCall
 from bench.record.probe.rows import RowDifference, StoreReading
@@ -95,7 +96,7 @@ class WatchedRun:
                 yield call, any(row.store != LAYER or Path(row.key) in files for row in changed)
 
 
-class LayerWitness:
+class LayerWitness(StoreWithoutOriginal):
     """All that is written in the box, as a store: a row for each file. It has no copy, and is reset with the box."""
 
     name = LAYER
@@ -118,26 +119,9 @@ class LayerWitness:
         digest = digest_of(text_of([[row.key, dict(row.after or {})] for row in rows]))
         return StoreReading(digest, tuple(rows[:most]), max(0, len(rows) - most))
 
-    def snapshot(self, most: int) -> Callable[[], StoreReading]:
-        """Return the function that returns what was read now."""
-        reading = self.read(most)
-        return lambda: reading
-
     def stamp(self) -> Hashable:
         """Return None: nobody can tell whether something was written."""
         return None
-
-    def recheck(self) -> None:
-        """All of it is read each time."""
-
-    def has_changed(self, *, surely: bool = False) -> bool:
-        """Return False: it has no original."""
-        del surely
-        return False
-
-    def keep_backup(self) -> str:
-        """Return nothing, since there is no original."""
-        return ""
 
     def remove(self) -> None:
         """Remove nothing."""

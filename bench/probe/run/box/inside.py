@@ -188,7 +188,7 @@ class Inside:
             The number of the open file by which others enter it.
         """
         self._begun.clear()
-        if any(self._written(frozenset())) or set(self._strays()) != self._new:
+        if any(self._changed_places(frozenset())) or set(self._strays()) != self._new:
             self.build()
         return self._namespace
 
@@ -217,11 +217,11 @@ class Inside:
     def paths_written(self) -> dict[str, str]:
         """Return the paths outside of the stores at which something was written or removed, each with whose file it is in which
         an agent keeps what it knows; "" if it is no such file. Journals of a database are not named beside it."""
-        return {str(path): whose_memory(path) for path in sorted(dict(islice(self._written(), MOST_TOLD)))}
+        return {str(path): whose_memory(path) for path in sorted(dict(islice(self._changed_places(), MOST_TOLD)))}
 
     def files_written(self) -> list[WrittenFile]:
         """Return what was written or removed outside of the stores, with what it held and holds."""
-        return [written_file(*each) for each in sorted(dict(islice(self._written(), MOST_TOLD)).items())]
+        return [written_file(*each) for each in sorted(dict(islice(self._changed_places(), MOST_TOLD)).items())]
 
     def form(self, path: Path) -> FileForm:
         """Return what is known of a file by its form."""
@@ -229,7 +229,7 @@ class Inside:
 
     def forget(self) -> None:
         """Have the files in which an agent keeps what it knows as they were at first."""
-        for path, lower in list(self._written()):
+        for path, lower in list(self._changed_places()):
             if whose_memory(path):
                 for end in BESIDE:
                     was, now = lower.with_name(f"{lower.name}{end}"), path.with_name(f"{path.name}{end}")
@@ -237,7 +237,7 @@ class Inside:
                     if was.is_file():
                         shutil.copy2(was, now)
 
-    def _written(self, left_out: frozenset[str] = NOT_TOLD) -> Iterator[tuple[Path, Path]]:
+    def _changed_places(self, left_out: frozenset[str] = NOT_TOLD) -> Iterator[tuple[Path, Path]]:
         """Yield the paths outside of the stores at which something was written or removed, each with the owner's. A database
         stands for its journals, and can come more than once. Folders of the names `left_out` are passed over."""
         for number, root in enumerate(self._plan.roots):

@@ -66,11 +66,11 @@ class LoopbackNetwork:
     def sockets(self, places: Sequence[SocketPlace]) -> list[socket.socket]:
         """Return sockets in this network. Raises OSError."""
 
-        def made() -> list[socket.socket]:
+        def sockets() -> list[socket.socket]:
             kernel.enter(self.namespace)
             return [_socket(*place) for place in places]
 
-        return _in_a_thread(made)
+        return _in_a_thread(sockets)
 
 
 def _in_a_thread(work: Callable[[], Made]) -> Made:

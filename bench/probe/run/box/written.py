@@ -29,10 +29,10 @@ class WrittenFile:
 
 def written_file(path: Path, lower: Path) -> WrittenFile:
     """Return what a file holds. `lower` is where the owner's lies."""
-    return WrittenFile(path, _held(lower), _held(path))
+    return WrittenFile(path, _digest_of(lower), _digest_of(path))
 
 
-def _held(path: Path) -> str | None:
+def _digest_of(path: Path) -> str | None:
     """Return the digest of what a file holds, with what its database's journal holds; of a large file its size and time."""
     digests = list[str]()
     for each in (path, path.with_name(f"{path.name}-wal")):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from email import message_from_bytes
 from email.policy import default
@@ -25,6 +25,7 @@ from bench.common.errors import ConfigError
 from bench.probe.run.addresses import place_of
 from bench.probe.run.witness.kinds import StoreKind, StoreSettings
 from bench.probe.run.witness.rows import Encoding
+from bench.probe.run.witness.store import StoreWithoutOriginal
 from bench.record.probe.rows import StoreReading
 
 MAIL_PORTS = (25, 465, 587)
@@ -50,7 +51,7 @@ class OutboxPlace:
     url: str = ""
 
 
-class OutboxStore:
+class OutboxStore(StoreWithoutOriginal):
     """The messages that an agent has sent since the last reset. It has no original.
 
     kind   mail or webhook
@@ -92,26 +93,9 @@ class OutboxStore:
         digest = digest_of(_as_json(sorted(row.key for row in rows)))
         return StoreReading(digest, tuple(rows[:most]), max(0, len(rows) - most))
 
-    def snapshot(self, most: int) -> Callable[[], StoreReading]:
-        """Return the function that returns what was sent until now."""
-        reading = self.read(most)
-        return lambda: reading
-
     def stamp(self) -> tuple[int, int]:
         """Return how often it was reset, and how many messages it has."""
         return self.resets, len(self._sent)
-
-    def recheck(self) -> None:
-        """All of it is read each time."""
-
-    def has_changed(self, *, surely: bool = False) -> bool:
-        """Return False: it has no original."""
-        del surely
-        return False
-
-    def keep_backup(self) -> str:
-        """Return nothing, since there is no original."""
-        return ""
 
     def remove(self) -> None:
         """Forget what was sent."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,6 +75,31 @@ class StoreCopy(Protocol):
 
     def remove(self) -> None:
         """Remove the copy. This can be called again."""
+
+
+class StoreWithoutOriginal(ABC):
+    """What stands for no store of the owner's: nothing of it is copied, and there is nothing to restore."""
+
+    @abstractmethod
+    def read(self, most: int) -> StoreReading:
+        """Return its content, as `StoreCopy.read` does."""
+
+    def snapshot(self, most: int) -> Callable[[], StoreReading]:
+        """Return the function that returns what was read now."""
+        reading = self.read(most)
+        return lambda: reading
+
+    def recheck(self) -> None:  # noqa: B027  there is nothing to do
+        """All of it is read each time."""
+
+    def has_changed(self, *, surely: bool = False) -> bool:
+        """Return False: it has no original."""
+        del surely
+        return False
+
+    def keep_backup(self) -> str:
+        """Return nothing, since there is no original."""
+        return ""
 
 
 @runtime_checkable

@@ -19,13 +19,13 @@ CLIENT = "mcp.client."
 
 def watch(door: Door) -> None:
     """Tell of each program that MCP's client starts in this process."""
-    told = set[str]()
+    commands = set[str]()
 
     def heard(event: str, arguments: Any) -> None:
-        if event == "subprocess.Popen" and len(told) < MOST and _is_of_client():
+        if event == "subprocess.Popen" and len(commands) < MOST and _is_of_client():
             with suppress(Exception):  # it must not fail what the agent does
                 words = arguments[1] if isinstance(arguments[1], (list, tuple)) else [arguments[1]]
-                told.add(line := shlex.join(map(os.fsdecode, words)))
+                commands.add(line := shlex.join(map(os.fsdecode, words)))
                 door.tell({"seen": "served", "what": line})
 
     sys.addaudithook(heard)
