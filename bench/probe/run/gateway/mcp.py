@@ -20,7 +20,6 @@ REFUSED = "The service is not available."
 """The wire forms of an error: a result with `isError`, which is the default, and an error of JSON-RPC."""
 INTERNAL_ERROR = -32603
 _META_VERSION = "io.modelcontextprotocol/protocolVersion"
-_META_TASK = "io.modelcontextprotocol/related-task"
 
 _NO_TOOL = "", None, False
 """What is known of a tool that a server did not list: its definition, whether it claims to read, and to be idempotent."""
