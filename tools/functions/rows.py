@@ -11,6 +11,7 @@ class FunctionCell:
 
     framework: str
     version: str
+    store: str
     cell: str
     verdict: str
     refunds: int
@@ -32,10 +33,11 @@ class FunctionCell:
 
 @dataclass(frozen=True)
 class ClientRows:
-    """A client: how many lines it printed at the copy, whether they were the same through the door, the calls there, and the
-    milliseconds of the processor that the door took for a call."""
+    """A client with an `sslmode`, or without one: how many lines it printed at the copy, whether they were the same through the
+    door, the calls there, and the milliseconds of the processor that the door took for a call."""
 
     client: str
+    mode: str
     lines: int
     equal: bool
     calls: int
