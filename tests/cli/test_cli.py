@@ -136,7 +136,7 @@ def test_a_recording_that_cannot_be_used_is_one_line(tmp_path: Path, words: list
 def test_workers_for_agents_that_are_no_commands_are_refused_before_anything_is_begun(tmp_path: Path) -> None:
     workplace(tmp_path)
     line = refused(bench(tmp_path, "run", "configs/small.toml", "--workers", "2"))
-    assert line.startswith("--workers: no agent of this config is a command")
+    assert "--workers: no agent of this config is a command" in line
     assert not (tmp_path / "results").exists()
 
 
