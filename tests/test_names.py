@@ -28,7 +28,7 @@ TESTS = [
 EMPTY = frozenset({"one", "own", "found", "said"})
 LEANING = frozenset({"Of", "Those", "That", "It", "It,"})
 PARTICIPLES = frozenset(
-    [
+    {
         "begun",
         "bound",
         "bought",
@@ -42,35 +42,10 @@ PARTICIPLES = frozenset(
         "frozen",
         "given",
         "held",
-        "hidden",
-        "kept",
-        "known",
-        "laid",
-        "lent",
-        "lost",
-        "made",
-        "meant",
-        "met",
-        "overwritten",
-        "paid",
-        "rebuilt",
-        "remade",
-        "resent",
-        "retold",
-        "rewritten",
-        "seen",
-        "sent",
-        "shown",
-        "spent",
-        "struck",
-        "taken",
-        "taught",
-        "thrown",
-        "told",
-        "torn",
-        "undone",
-        "written",
-    ]
+    }
+    | {"hidden", "kept", "known", "laid", "lent", "lost", "made", "meant", "met", "overwritten", "paid", "rebuilt", "remade"}
+    | {"resent", "retold", "rewritten", "seen", "sent", "shown", "spent", "struck", "taken", "taught", "thrown", "told", "torn"}
+    | {"undone", "written"}
 )
 NOUNS = frozenset({"bed", "embed", "exceed", "feed", "need", "proceed", "seed", "speed", "succeed"})
 """Nouns and verbs that end as a participle does."""
