@@ -269,7 +269,10 @@ class Worker:
             answers = [await self._answer(check, environment, texts) for check in checks]
             written = await asyncio.to_thread(self._box.paths_written) if self._box else {}
             shown = {self._place_in_words(path): whose for path, whose in written.items()}
-            return replace(made, checks=tuple(answers), written=shown)
+            calls = made.calls
+            if self._box and tape is None:  # without a box a path of its own would be real once more
+                calls = await self._gateway.ask_for_tools(calls)
+            return replace(made, calls=calls, checks=tuple(answers), written=shown)
 
     @property
     def seen(self) -> Iterable[tuple[str, str]]:
