@@ -464,14 +464,7 @@ class DatabaseSession:
         elif kind == b"F":
             self._executed.append(ExecutedStatement(SqlStatement("", "CALL")))
         elif kind == b"P":
-            name, sql = texts_of(message, 2)
-            self._prepared.pop(name, None)
-            self._prepared[name] = Prepared(statements_of(sql))
-            if len(self._prepared) > MOST_PREPARED:
-                del self._prepared[next(iter(self._prepared))]
-                if not self._has_forgotten:
-                    self._notice(f"an agent holds more than {MOST_PREPARED:,} prepared statements; the oldest are no calls")
-                self._has_forgotten = True
+            self._prepare(*texts_of(message, 2))
         elif kind == b"B":
             bound = bound_by(message)
             prepared = self._prepared.get(bound.statement, Prepared([]))
@@ -487,6 +480,15 @@ class DatabaseSession:
                 self._described.append(next((each.columns for each in self._portals.get(name, ())), []))
             else:
                 self._described.append(self._prepared.get(name, Prepared([])).columns)
+
+    def _prepare(self, name: str, sql: str) -> None:
+        self._prepared.pop(name, None)
+        self._prepared[name] = Prepared(statements_of(sql))
+        if len(self._prepared) > MOST_PREPARED:
+            del self._prepared[next(iter(self._prepared))]
+            if not self._has_forgotten:
+                self._notice(f"an agent holds more than {MOST_PREPARED:,} prepared statements; the oldest are no calls")
+            self._has_forgotten = True
 
     async def _take_answers(self, reader: asyncio.StreamReader) -> None:
         """Take what the server sends until it ends. What belongs to no call is passed back as it comes."""
