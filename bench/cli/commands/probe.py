@@ -32,9 +32,9 @@ from bench.record.probe.events import CellsPlanned
 # What runs a probe is imported when it runs: no other command should wait for it.
 if TYPE_CHECKING:
     from bench.probe.run.init import AgentDraft
-    from bench.probe.run.probe_file import ProbeSettings
     from bench.probe.run.running import Asked
     from bench.probe.run.secrets import Secrets
+    from bench.probe.run.settings import ProbeSettings
     from bench.probe.run.watch import WatchedRun
     from bench.probe.run.writing import ProbeWriter
 
@@ -104,9 +104,9 @@ def probe(
         _init(file, command or (), yes, unboxed)
         return
     from bench.probe.run.preview import plan_lines  # noqa: PLC0415
-    from bench.probe.run.probe_file import ProbeSettings  # noqa: PLC0415
     from bench.probe.run.running import Asked  # noqa: PLC0415
     from bench.probe.run.secrets import Secrets  # noqa: PLC0415
+    from bench.probe.run.settings import ProbeSettings  # noqa: PLC0415
 
     files = ProbeFiles(as_json, junit, as_markdown)
     with junit_of_refusal(junit, SUITE, str(file), "conclusion"):
