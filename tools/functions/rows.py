@@ -42,3 +42,34 @@ class ClientRows:
     equal: bool
     calls: int
     milliseconds: float
+
+
+@dataclass(frozen=True)
+class PublicReport:
+    """What others report of a framework, and the release that mends it."""
+
+    repository: str
+    number: int
+    mended: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.repository.rpartition('/')[2]}#{self.number}"
+
+    @property
+    def url(self) -> str:
+        return f"https://github.com/{self.repository}/issues/{self.number}"
+
+
+NOT_YET = "in none yet"
+REPORTS = {
+    "crewai_7449": PublicReport("crewAIInc/crewAI", 7449, NOT_YET),
+    "agent_framework_3938": PublicReport("microsoft/agent-framework", 3938, NOT_YET),
+    "openai_agents_4244": PublicReport(
+        "openai/openai-agents-python", 4244, "in 0.20.0: it pays once; 0.19.4 asks again and never pays. A kill still doubles"
+    ),
+    "agno_10366": PublicReport("agno-agi/agno", 10366, NOT_YET),
+    "autogen_6207": PublicReport("microsoft/autogen", 6207, "asks for the loop, which is there; what it repeats, in none yet"),
+    "langgraph_7417": PublicReport("langchain-ai/langgraph", 7417, "of the platform's queue; in none yet"),
+}
+"""By the agents that do what is reported. A release is the first of the package that no longer does it."""

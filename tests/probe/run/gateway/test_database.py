@@ -22,6 +22,7 @@ from gates import ScriptedGate
 from bench.common.errors import ConfigError
 from bench.probe.points import AnswerFate, CallFate
 from bench.probe.run.box.authority import Authority
+from bench.probe.run.gateway import database_statements
 from bench.probe.run.gateway.database import DatabaseDoor
 from bench.probe.run.gateway.database_answer import ServerAnswer
 from bench.probe.run.gateway.database_session import DatabaseSession
@@ -660,6 +661,22 @@ def test_what_acts_on_the_whole_server_is_refused_and_noticed(shop: Shop, tmp_pa
     assert (shop.refunds, made.exists()) == (1, False)
     assert shop.asked("SELECT count(*) FROM pg_roles WHERE rolname = 'mallory'") == [(0,)]
     assert shop.asked("SELECT count(*) FROM pg_database WHERE datname = 'till'") == [(1,)]
+
+
+def test_a_prepared_statement_that_is_known_no_more_is_a_call_that_can_write(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_statements, "MOST_KEPT", 2)
+    gate = ScriptedGate()
+
+    def act(address: str) -> None:
+        with psycopg.connect(address, autocommit=True) as session:
+            for cents in (1, 2, 3, 4, 4, 1):
+                session.execute(f"INSERT INTO refunds (order_id, cents) VALUES ('o-17', {cents})", prepare=True)
+
+    ran(shop, gate, act)
+    assert tools(gate) == [("INSERT refunds", None)] * 5 + [("CALL", None)]
+    assert (shop.refunds, gate.notes) == (6, [])
 
 
 def test_a_statement_that_comes_before_the_server_is_ready_is_looked_at_too(shop: Shop) -> None:
