@@ -255,10 +255,11 @@ def main() -> int:
         for framework in FRAMEWORKS:
             if not asked.frameworks or framework.name in asked.frameworks:
                 wrong += probed(framework, folder, environments, server)
-        if server and (not asked.frameworks or "clients" in asked.frameworks):
+    if server and (not asked.frameworks or "clients" in asked.frameworks):
+        with postgres(folder, tls=True) as server:
             clients = rows_of_clients(environments / "clients", server)
-            wrong += [f"{row.client} with sslmode={row.mode or 'prefer'} prints other rows" for row in clients if not row.equal]
-            write(RECORD, ClientRows, sorted(clients, key=lambda row: (row.client, row.mode)))
+        wrong += [f"{row.client} with sslmode={row.mode} prints other rows" for row in clients if not row.equal]
+        write(RECORD, ClientRows, sorted(clients, key=lambda row: (row.client.lower(), row.mode)))
     print("\n".join(wrong) or "each verdict is what the rows say, and each client's rows are equal")
     return 1 if wrong else 0
 

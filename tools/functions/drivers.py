@@ -75,7 +75,7 @@ def _rows_of(client: Client, environments: Path, store: PostgresStore) -> list[C
     program = _program(client, environments)
     store.reset()
     direct, made = _printed(program, store.address), list[ClientRows]()
-    for mode in ("", "require", "verify-full") if program else ():
+    for mode in ("disable", "require", "verify-full") if program else ():
         store.reset()
         lines, calls, seconds = asyncio.run(_through_door(store, program, mode))
         row = ClientRows(
@@ -129,7 +129,7 @@ async def _through_door(store: PostgresStore, program: list[str], mode: str) -> 
         asked = f"?sslmode={mode}" + (f"&sslrootcert={roots.name}" if mode == "verify-full" else "")
         async with door.open(Path(folder), None):
             began = process_time()
-            address = door.toward(store.address) + (asked if mode else "")
+            address = door.toward(store.address) + asked
             variables = {"NODE_EXTRA_CA_CERTS": roots.name}
             lines = await asyncio.to_thread(_printed, program, address, variables)
             return lines, len(calls), process_time() - began

@@ -109,8 +109,8 @@ def of_functions(rows: Sequence[FunctionCell]) -> Iterator[str]:
         yield f"| {version} | {' | '.join(verdicts.get(cell, '') for cell in cells)} |"
     damaged, differ = (sum(row.verdict in DAMAGE for row in rows), sum(row.differs for row in rows))
     yield ""
-    yield f"In {damaged} of {len(rows)} cells, those below included, there is damage. In {differ} the verdict is another than our"
-    yield "own SQL says, which counts refunds and mails at the end of each run. An empty field was not run."
+    yield f"In {damaged} of {len(rows)} cells, those below included, there is damage. In {differ} the verdict is another than"
+    yield "our own SQL says, which counts refunds and mails at the end of each run. An empty field was not run."
     yield "[A row for each cell](../reports/probe/functioncell.csv)."
     if of_postgres:
         at = {(row.framework, row.cell): row.verdict for row in of_sqlite}
@@ -135,14 +135,14 @@ def of_clients(rows: Sequence[ClientRows]) -> Iterator[str]:
     equal, names = sum(row.equal for row in rows), list(dict.fromkeys(row.client for row in rows))
     yield f"{', '.join(names)}, in the clear and with TLS:"
     yield f"{equal} of {len(rows)} times they print the same rows through the gateway as at the copy itself,"
-    yield f"in {sum(row.calls for row in rows):,} calls. Milliseconds of the processor that the gateway took for a call, on a machine"
-    yield "with other work:"
+    yield f"in {sum(row.calls for row in rows):,} calls. Milliseconds of the processor that the gateway took for a call, on a"
+    yield "machine with other work:"
     yield ""
     yield "| client | in the clear | `sslmode=require` | `sslmode=verify-full` |"
     yield "| --- | --- | --- | --- |"
     for name in names:
         taken = {row.mode: row.milliseconds for row in rows if row.client == name}
-        yield f"| {name} | {taken.get('', '')} | {taken.get('require', '')} | {taken.get('verify-full', '')} |"
+        yield f"| {name} | {taken.get('disable', '')} | {taken.get('require', '')} | {taken.get('verify-full', '')} |"
     yield ""
     yield "[A row for each](../reports/probe/clientrows.csv)."
 
