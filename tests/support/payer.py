@@ -2,8 +2,8 @@
 
 payer.py serve PORT DATABASE    POST /pay (a key in `Idempotency-Key` is done once), /refund, /add (a lost update),
                                 /state (a state with an older `version` changes nothing), /debit, /balance (it is refused
-                                if the balance is not what it `was`), /settle (the bill, if it is as it was `shown`);
-                                GET /paid?BILL, /balance, /bill; PUT /bill
+                                if the balance is not what it `was`), /settle (the bill, if it is as it was `shown`),
+                                /priority (it is set); GET /paid?BILL, /balance, /bill, /ticket; PUT /bill
 payer.py MODE                   MODE is words of:
 
 two      it makes two payments, and ends with exit code 1 at the first that fails
@@ -25,6 +25,7 @@ debits   it reads the balance and writes what is left; `swaps`: it says what the
          refused; `once`: it then ends with exit code 1; `adds`: it lets the service subtract
 approves  it settles the bill that it read; `shown`: it says what it read; `asks`: where it is refused it reads the bill again
          and settles that, which nobody approved; `most`: it says the most that may be paid
+triages  it reads a ticket's priority and sets it to 3; `raises`: it sets it two higher than it was
 looks    of two bills it pays those that are not paid; `lease`: it ends with exit code 1 where another process has JOURNAL
 """
 
@@ -54,9 +55,16 @@ TABLES = """
     INSERT INTO account VALUES ('Ada', 5000);
     CREATE TABLE bill (name TEXT PRIMARY KEY, cents INTEGER);
     INSERT INTO bill VALUES ('a', 500);
+    CREATE TABLE ticket (id INTEGER PRIMARY KEY, priority INTEGER);
+    INSERT INTO ticket VALUES (1, 1);
 """
 
 
+LOOKS = {
+    "/balance": "SELECT cents FROM account",
+    "/bill": "SELECT cents FROM bill",
+    "/ticket": "SELECT priority FROM ticket",
+}
 PAID = "SELECT count(*) FROM payment WHERE ? IN ('', bill)"
 
 
@@ -65,7 +73,7 @@ def answer(request: Message) -> tuple[int, bytes]:
     path, _, bill = address.partition("?")
     with closing(sqlite3.connect(sys.argv[3], timeout=10, isolation_level=None)) as database:
         if method == "GET":
-            query = {"/balance": "SELECT cents FROM account", "/bill": "SELECT cents FROM bill"}.get(path, PAID)
+            query = LOOKS.get(path, PAID)
             [[paid]] = database.execute(query, (bill,) if query == PAID else ()).fetchall()
             return 200, str(paid).encode()
         asked = json.loads(request.content)
@@ -85,6 +93,8 @@ def _posted(database: sqlite3.Connection, path: str, asked: dict[str, Any], key:
         database.execute("UPDATE parcel SET state = ?, version = ? WHERE version <= ?", (asked["state"], version, version))
     elif path == "/debit":
         database.execute("UPDATE account SET cents = cents - ?", (asked["cents"],))
+    elif path == "/priority":
+        database.execute("UPDATE ticket SET priority = ?", (asked["to"],))
     elif path == "/balance":
         query = "UPDATE account SET cents = ? WHERE cents = coalesce(?, cents)"
         return 200 if database.execute(query, (asked["cents"], asked["was"])).rowcount else 409
@@ -230,6 +240,11 @@ def settle(mode: set[str]) -> None:
     print("Settled.")
 
 
+def triage(mode: set[str]) -> None:
+    was = read("/ticket")
+    post("/priority", to=was + 2 if "raises" in mode else 3)
+
+
 def pay_each(mode: set[str]) -> None:
     bills = ["a", "b"] if mode & {"two", "shuffled", "parallel"} else ["a"]
     if "shuffled" in mode:
@@ -262,6 +277,7 @@ WAYS = {
     "approves": settle,
     "debits": debit,
     "looks": pay_what_is_unpaid,
+    "triages": triage,
     "hasty": pay_hastily,
 }
 

@@ -94,6 +94,8 @@ class Probe:
         self._all_forms, self._only, self._budget = all_forms, tuple(only), budget
         self._kept = [run for run in kept if run.judged]
         self._judged = dict[str, list[CellJudged]]()
+        self._setting = dict[str, bool]()
+        """The cells with a value of another writer's that was overwritten -> whether the call sets it whatever it was."""
         self._calls = dict[str, Sequence[GatewayCall]]()
         """The calls of the first damaged run of each cell."""
         self._replies: Sequence[tuple[int, bytes]] = ()
@@ -290,7 +292,11 @@ class Probe:
         except ConfigError as error:
             return CellRun(plan, repetition, (), {}, monotonic() - began, str(error))
         if not mended:
-            return run_of(plan, repetition, course, judge(self.clean, course, cell.call, cell.point, cell.form))
+            judged = judge(self.clean, course, cell.call, cell.point, cell.form)
+            if judged.verdict == "overwritten" and await self._sets(worker, cell):
+                why = "the call sets a value whatever it was before: another writer's value gives way to it early and late alike"
+                judged = replace(judged, verdict="same", findings=(), why=why)
+            return run_of(plan, repetition, course, judged)
         judged = judge(self.clean, course, cell.call)
         if judged.is_damage and "memory" in mended and (left := _unanswered(course)):
             why = f"{left} was under way when the agent died, so the journal does not know whether it was done"
@@ -299,6 +305,18 @@ class Probe:
             why = f"the answer of {mends.lacks} is an object that cannot be given again"
             judged = replace(judged, verdict="no_verdict", findings=(), why=why)
         return run_of(plan, repetition, course, replace(judged, point=cell.point, form=cell.form, mended=mended))
+
+    async def _sets(self, worker: Worker, cell: ProbeCell) -> bool:
+        """Return whether a call that overwrote another writer's number sets it whatever it was. Such a call leaves the same value
+        where the other writer comes before the agent begins; one that writes what it read and changed leaves another."""
+        assert self.clean
+        if cell.strike.step in self._subject.meanwhile:
+            return False
+        if cell.plan not in self._setting:
+            course = await worker.run(self.clean.masks, replace(cell.strike, early=True), name=f"{cell.plan}, written before it")
+            judged = judge(self.clean, name_calls(course, self.clean.calls), cell.call, cell.point, cell.form)
+            self._setting[cell.plan] = judged.verdict == "overwritten"
+        return self._setting[cell.plan]
 
     def _damaged(self, cell: ProbeCell) -> bool:
         return any(run.is_damage for run in self._judged.get(cell.plan, ()))

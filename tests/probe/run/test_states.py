@@ -207,6 +207,15 @@ def test_what_another_writer_changed_meanwhile_has_to_stand(tmp_path: Path, mode
         assert blame and blame.minimal == (frozenset({"swap"}),)
 
 
+@pytest.mark.parametrize(("mode", "verdict", "left"), [("triages", "same", 3), ("triages raises", "overwritten", 3)])
+def test_a_number_that_is_set_whatever_it_was_overwrites_nothing(tmp_path: Path, mode: str, verdict: str, left: int) -> None:
+    plan = "pay.POST /priority#1.meanwhile"
+    subject = replace(payer_of(tmp_path, mode), checks=(OwnersCheck("shop", "SELECT priority FROM ticket"),))
+    cell = probed(tmp_path, subject, "#1.meanwhile", until=plan)[-1]
+    assert cell.judged and cell.judged.verdict == verdict
+    assert [cell.texts[check] for check in cell.judged.checks] == [f"[({left},)]"]
+
+
 @pytest.mark.parametrize(("mode", "verdict"), [("approves", "changed"), ("approves shown", "gave_up")])
 def test_what_was_approved_before_it_changed_is_not_paid_as_it_is_now(tmp_path: Path, mode: str, verdict: str) -> None:
     step, plan = OthersStep("shop", "UPDATE bill SET cents = 99900", "pay.POST /settle"), "pay.POST /settle#1.meanwhile"

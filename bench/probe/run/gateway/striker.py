@@ -29,7 +29,8 @@ _NOT_PASSED_ON = frozenset[CallFate](("hold", "error", "rate_limit", "malformed"
 @dataclass(frozen=True)
 class CellStrike:
     """The strike of a cell: the `nth` call with this identity is struck at a point, in a wire form. `acting` has the identities
-    of the calls that have an effect, or may have one; `step` is what another writer does right before."""
+    of the calls that have an effect, or may have one; `step` is what another writer does right before, or if `early`, as soon
+    as the row is there that it changes."""
 
     identity: str
     nth: int
@@ -37,6 +38,7 @@ class CellStrike:
     form: str
     acting: frozenset[str] = frozenset()
     step: OthersStep | None = None
+    early: bool = False
 
 
 class Striker:
@@ -70,7 +72,7 @@ class Striker:
     ):
         self.journal, self.patience = journal, patience
         self.struck: JournaledCall | None = None
-        self.dead = self.delivered = False
+        self.dead = self.delivered = self._stepped = False
         self._strike, self._kill, self._one_by_one, self._mends = strike, kill, one_by_one, mends
         self._point: StrikePoint | None = POINTS[strike.point] if strike else None
         self._tape = tape
@@ -127,8 +129,8 @@ class Striker:
             await self._die()
         if self.dead:
             return self._dropped(entry)
-        if at and at.others:
-            await self._step_in()
+        if self._strike and self._strike.step and not self._stepped and (at or self._strike.early):
+            await self._step_in(self._strike.step)
         before = self._fate(entry)
         self.delivered = self.delivered or before not in ("pass", "again")
         if before not in _NOT_PASSED_ON:
@@ -137,12 +139,10 @@ class Striker:
             entry.given_otherwise = before != "hold"
         return before
 
-    async def _step_in(self) -> None:
+    async def _step_in(self, step: OthersStep) -> None:
         """Let another writer change a store, unless other calls are in flight: nobody could tell who changed what."""
-        assert self._strike and self._strike.step
-        step = self._strike.step
         try:
-            self.delivered = len(self._flying) == 1 and await self.journal.step_in(step.store, step.sql)
+            self.delivered = self._stepped = len(self._flying) == 1 and await self.journal.step_in(step.store, step.sql)
         except ConfigError as error:
             self.noticed("", f"another writer could not change store {step.store}: {error}")
 
@@ -427,7 +427,7 @@ class Striker:
     @property
     def _watches(self) -> bool:
         """Before the strike a cell goes as a clean run did, and nothing is read."""
-        return self._strike is None or self.struck is not None
+        return self._strike is None or self.struck is not None or self._strike.early
 
     async def _lift_off(self, call: LiveCall) -> None:
         """Wait until it is the call's turn, and read the stores if no other call is in flight."""
