@@ -1,12 +1,12 @@
 """An agent that pays over HTTP, and the service that it pays at, in one file:
 
 payer.py serve PORT DATABASE [LOG]
-                                POST /pay, /withdraw (a key in `Idempotency-Key` is done once, or of /pay within `known_for` seconds; `later`: two
-                                seconds after the answer), /refund, /batch, /loose (into a table without a key), /log (a
-                                line with the time is appended to the file LOG), /add (a lost update),
-                                /state (a state with an older `version` changes nothing), /debit, /balance (it is refused
-                                if the balance is not what it `was`), /settle (the bill, if it is as it was `shown`),
-                                /priority (it is set); GET /paid?BILL, /balance, /bill, /ticket; PUT /bill
+    POST /pay        a key in `Idempotency-Key` is done once, or for `known_for` seconds; `later`: two seconds after its answer
+    POST /withdraw   it is paid and debited once for each key; /refund, /batch, /debit
+    POST /loose      into a table without a key; /log: a line with the time is appended to the file LOG
+    POST /add        a lost update; /state: a state with an older `version` changes nothing; /priority: it is set
+    POST /balance    it is refused if the balance is not what it `was`; /settle: the bill, if it is as it was `shown`
+    GET /paid?BILL, /balance, /bill, /ticket; PUT /bill
 payer.py MODE                   MODE is words of:
 
 two      it makes two payments, and ends with exit code 1 at the first that fails
@@ -27,7 +27,8 @@ batch, loose, log, rates   it pays two bills in one request; it is told in a tab
          amount that varies
 two rates   it pays two bills from one account, each an amount that varies and that stands in JOURNAL
 sdk      its client, urllib3, makes a request again by itself
-child    another process makes its payments; `alone`: in a session and with an environment of its own; `shuffled`: in any order; `parallel`: all at the same time
+child    another process makes its payments; `alone`: in a session and with an environment of its own
+shuffled, parallel   it makes its payments in any order; all at the same time
 puts     it sets what a bill comes to
 ships    it sets an order's state to `packed` and then to `sent`; `numbered`: each with a version
 debits   it reads the balance and writes what is left; `swaps`: it says what the balance was, and reads it again where it is
@@ -98,45 +99,49 @@ def answer(request: Message) -> tuple[int, bytes]:
         return _posted(database, path, asked, request.headers.get("idempotency-key")), b"{}"
 
 
-def _posted(database: sqlite3.Connection, path: str, asked: dict[str, Any], key: str | None) -> int:
-    if path == "/add":
-        [[text]] = database.execute("SELECT text FROM note").fetchall()
-        time.sleep(0.4 + 0.3 * (asked["line"] == "second"))
-        database.execute("UPDATE note SET text = ?", (f"{text}{asked['line']}. ",))
-    elif path == "/state":
-        version = asked.get("version", 0)
-        database.execute("UPDATE parcel SET state = ?, version = ? WHERE version <= ?", (asked["state"], version, version))
-    elif path == "/withdraw":
-        query = "INSERT OR IGNORE INTO payment (bill, cents, key) VALUES (?, ?, ?)"
-        if database.execute(query, (asked["bill"], asked["cents"], key)).rowcount:
+def _posted(database: sqlite3.Connection, path: str, asked: dict[str, Any], key: str | None) -> int:  # noqa: C901
+    match path:
+        case "/add":
+            [[text]] = database.execute("SELECT text FROM note").fetchall()
+            time.sleep(0.4 + 0.3 * (asked["line"] == "second"))
+            database.execute("UPDATE note SET text = ?", (f"{text}{asked['line']}. ",))
+        case "/state":
+            version = asked.get("version", 0)
+            database.execute("UPDATE parcel SET state = ?, version = ? WHERE version <= ?", (asked["state"], version, version))
+        case "/withdraw":
+            if _paid(database, asked, asked["cents"], key):
+                database.execute("UPDATE account SET cents = cents - ?", (asked["cents"],))
+        case "/debit":
             database.execute("UPDATE account SET cents = cents - ?", (asked["cents"],))
-    elif path == "/debit":
-        database.execute("UPDATE account SET cents = cents - ?", (asked["cents"],))
-    elif path == "/priority":
-        database.execute("UPDATE ticket SET priority = ?", (asked["to"],))
-    elif path == "/balance":
-        query = "UPDATE account SET cents = ? WHERE cents = coalesce(?, cents)"
-        return 200 if database.execute(query, (asked["cents"], asked["was"])).rowcount else 409
-    elif path == "/settle":
-        query = """INSERT INTO payment (bill, cents)
-            SELECT 'a', cents FROM bill WHERE cents = coalesce(?, cents) AND cents <= coalesce(?, cents)"""
-        return 200 if database.execute(query, (asked["shown"], asked["most"])).rowcount else 409
-    elif path == "/batch":
-        database.executemany("INSERT INTO payment (bill, cents) VALUES (?, ?)", asked["bills"])
-    elif path == "/loose":
-        database.execute("INSERT INTO loose VALUES (?, ?)", (asked["bill"], asked["cents"]))
-    elif path == "/log":
-        with Path(sys.argv[4]).open("a", encoding="utf-8") as log:
-            log.write(f"{time.time()} paid {asked['cents']}\n")
-    else:
-        time.sleep(asked.get("seconds", 0))
-        cents = asked["cents"] if path == "/pay" else -asked["cents"]
-        if key and (known_for := asked.get("known_for")):
-            if time.monotonic() - last_paid.get(key, -known_for) < known_for:
-                return 200
-            last_paid[key], key = time.monotonic(), None
-        database.execute("INSERT OR IGNORE INTO payment (bill, cents, key) VALUES (?, ?, ?)", (asked["bill"], cents, key))
+        case "/priority":
+            database.execute("UPDATE ticket SET priority = ?", (asked["to"],))
+        case "/balance":
+            query = "UPDATE account SET cents = ? WHERE cents = coalesce(?, cents)"
+            return 200 if database.execute(query, (asked["cents"], asked["was"])).rowcount else 409
+        case "/settle":
+            query = """INSERT INTO payment (bill, cents)
+                SELECT 'a', cents FROM bill WHERE cents = coalesce(?, cents) AND cents <= coalesce(?, cents)"""
+            return 200 if database.execute(query, (asked["shown"], asked["most"])).rowcount else 409
+        case "/batch":
+            database.executemany("INSERT INTO payment (bill, cents) VALUES (?, ?)", asked["bills"])
+        case "/loose":
+            database.execute("INSERT INTO loose VALUES (?, ?)", (asked["bill"], asked["cents"]))
+        case "/log":
+            with Path(sys.argv[4]).open("a", encoding="utf-8") as log:
+                log.write(f"{time.time()} paid {asked['cents']}\n")
+        case _:
+            time.sleep(asked.get("seconds", 0))
+            if key and (known_for := asked.get("known_for")):
+                if time.monotonic() - last_paid.get(key, -known_for) < known_for:
+                    return 200
+                last_paid[key], key = time.monotonic(), None
+            _paid(database, asked, asked["cents"] if path == "/pay" else -asked["cents"], key)
     return 200
+
+
+def _paid(database: sqlite3.Connection, asked: dict[str, Any], cents: int, key: str | None) -> int:
+    query = "INSERT OR IGNORE INTO payment (bill, cents, key) VALUES (?, ?, ?)"
+    return database.execute(query, (asked["bill"], cents, key)).rowcount
 
 
 def post(path: str, key: str = "", method: str = "POST", **content: Any) -> None:

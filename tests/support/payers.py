@@ -1,4 +1,4 @@
-"""Probed agents of `payer`: a subject, and its cells one after another, each beside what queries of its own read after the run."""
+"""Probed agents of `payer`: a subject, and its cells one after another, beside what queries of our own read after each run."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ class Probe:
             courses.append(course)
             self._written.update({path: whose or self._written.get(path, "") for path, whose in course.written.items()})
             self._refused.update(course.refused)
-            clean_run = name_calls(course, planned_calls(course))
+            clean_run = name_calls(course, planned_calls(course, Masks()))
             walls.append(monotonic() - began)
             if why := objection(course, number + 1, checked):
                 yield replace(run_of(CLEAN, number, clean_run, _same(clean_run)), problem=why)
@@ -294,7 +294,9 @@ class Probe:
         if not mended:
             judged = judge(self.clean, course, cell.call, cell.point, cell.form)
             if judged.verdict == "overwritten" and await self._sets(worker, cell):
-                why = "the call sets a value whatever it was before: another writer's value gives way to it early and late alike"
+                why = (
+                    "the call sets the number whatever it was: it did so too where the other writer came before the agent began"
+                )
                 judged = replace(judged, verdict="same", findings=(), why=why)
             return run_of(plan, repetition, course, judged)
         judged = judge(self.clean, course, cell.call)
@@ -307,13 +309,14 @@ class Probe:
         return run_of(plan, repetition, course, replace(judged, point=cell.point, form=cell.form, mended=mended))
 
     async def _sets(self, worker: Worker, cell: ProbeCell) -> bool:
-        """Return whether a call that overwrote another writer's number sets it whatever it was. Such a call leaves the same value
-        where the other writer comes before the agent begins; one that writes what it read and changed leaves another."""
+        """Return whether a call that overwrote another writer's number sets it whatever it was. Where the other writer comes
+        before the agent begins, such a call leaves the same number, and a call that writes what was read and changed does not.
+        """
         assert self.clean
         if cell.strike.step in self._subject.meanwhile:
             return False
         if cell.plan not in self._setting:
-            course = await worker.run(self.clean.masks, replace(cell.strike, early=True), name=f"{cell.plan}, written before it")
+            course = await worker.run(self.clean.masks, replace(cell.strike, early=True), name=f"{cell.plan}, written early")
             judged = judge(self.clean, name_calls(course, self.clean.calls), cell.call, cell.point, cell.form)
             self._setting[cell.plan] = judged.verdict == "overwritten"
         return self._setting[cell.plan]
@@ -431,12 +434,9 @@ def _course_of(run: CellRun) -> AgentCourse:
 
 
 def same_verdict(former: CellJudged, later: CellJudged) -> bool:
-    """Return whether two runs of a cell have the same verdict and the same damaged effects."""
-    return former.verdict == later.verdict and _kinds(former) == _kinds(later)
-
-
-def _kinds(judged: CellJudged) -> set[tuple[str, str, int]]:
-    return {(finding.kind, finding.effect, finding.times) for finding in judged.findings}
+    """Return whether two runs of a cell have the same verdict and the same damaged effects, however often these stand."""
+    kinds = [{(finding.kind, finding.effect) for finding in judged.findings} for judged in (former, later)]
+    return former.verdict == later.verdict and kinds[0] == kinds[1]
 
 
 def drawn(cells: Sequence[ProbeCell], subject: str) -> list[ProbeCell]:

@@ -230,9 +230,7 @@ class ValueJudge:
         most = max(len(made), len(flights) + len(twice & flights.keys()))
         return min(most, sum(few for few, _ in ranges)), min(most, sum(many for _, many in ranges))
 
-    def _times(
-        self, place: ValuePlace, change: ValueChange, twice: frozenset[int], unsure: frozenset[int]
-    ) -> tuple[int, int]:
+    def _times(self, place: ValuePlace, change: ValueChange, twice: frozenset[int], unsure: frozenset[int]) -> tuple[int, int]:
         """Return how often at least, and at most, an effect is in one change. Calls that are `unsure` made it or did not."""
         here = self._makers_in(place, change)
         most = max(1, here.total() + sum(number in twice for number in change.calls))

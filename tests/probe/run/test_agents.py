@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from payers import Shown, State, payer_of, shown
-
-from bench.probe.run.gateway.subject import OwnersCheck
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the probe's processes are watched on Linux")
 SOUND = frozenset[str]()

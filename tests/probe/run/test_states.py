@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import sys
-from contextlib import aclosing, closing
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
-import payer
 import pytest
+from payers import payer_of
 
 from bench.common.errors import ConfigError
 from bench.probe.read.blame import blame_of
-from bench.probe.run.gateway.subject import OthersStep, OwnersCheck, ProbedAgent, Service, Subject
+from bench.probe.run.gateway.subject import OthersStep, OwnersCheck, Subject
 from bench.probe.run.probe import Probe
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
@@ -27,19 +26,6 @@ from bench.record.probe.events import CellJudged, CellsPlanned, GatewayCall
 from bench.record.worlds.process_events import ProcessStarted
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the probe's processes are watched on Linux")
-
-
-def payer_of(folder: Path, mode: str) -> Subject:
-    with closing(sqlite3.connect(folder / "shop.db")) as database:
-        database.executescript(payer.TABLES)
-    program = (sys.executable, payer.__file__)
-    serve = (*program, "serve", "{port}", str(folder / "shop.db"))
-    service = Service("pay", "PAY_URL", "http://127.0.0.1:{port}", serve)
-    words = (*program, mode)
-    agent = ProbedAgent(words, words, folder, limit=60.0)
-    return Subject(
-        "payer", agent, services=(service,), settle=0.02, patience=6.0, takes_sql=frozenset({"shop"}), remembers=True
-    )
 
 
 def probed(folder: Path, subject: Subject, *only: str, until: str = "") -> list[CellRun]:
@@ -126,6 +112,12 @@ def test_an_agent_that_takes_an_intent_for_a_payment_is_blamed_for_its_memory(tm
     assert first(runs, "pay.POST /pay#1.killed_before").verdict == "lost"
     blame = blame_of("pay.POST /pay", [run.judged for run in runs if run.judged and run.judged.mended])
     assert blame and blame.minimal == (frozenset({"memory"}),)
+
+
+def test_payments_in_parallel_that_a_restart_makes_again_are_blamed_with_the_key_and_the_memory(tmp_path: Path) -> None:
+    runs = probed(tmp_path, payer_of(tmp_path, "parallel"), "#1.unacknowledged")
+    blame = blame_of("pay.POST /pay", [run.judged for run in runs if run.judged and run.judged.mended])
+    assert blame and set(blame.minimal) == {frozenset({"key"}), frozenset({"memory"})}
 
 
 def test_of_two_equal_payments_the_one_that_is_made_again_after_a_restart_is_the_restarts(tmp_path: Path) -> None:

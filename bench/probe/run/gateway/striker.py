@@ -129,7 +129,8 @@ class Striker:
             await self._die()
         if self.dead:
             return self._dropped(entry)
-        if self._strike and self._strike.step and not self._stepped and (at or self._strike.early):
+        steps_in = self._strike and ((at and at.others) or self._strike.early) and not self._stepped
+        if steps_in and self._strike and self._strike.step:
             await self._step_in(self._strike.step)
         before = self._fate(entry)
         self.delivered = self.delivered or before not in ("pass", "again")
@@ -419,9 +420,14 @@ class Striker:
         return after
 
     async def _die(self) -> None:
-        """Kill the agent. A caller that still waits for an answer gets none."""
+        """Kill the agent. A caller that still waits for an answer gets none. In a mended run the servers first answer the other
+        calls that were passed on: else neither a key nor the journal could answer for them."""
         self.dead = self.delivered = True
         self._at_next_request = False
+        flying = {call for call in self._flying if self._calls[call].passed_on is not None} if self._mends else set()
+        others = flying - {self.struck.call if self.struck else None}
+        with suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.gather(*(call.over.wait() for call in others)), self.patience)
         await self._kill()
 
     @property
