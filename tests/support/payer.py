@@ -178,13 +178,13 @@ def key_of(bill: str, mode: set[str]) -> str:
 
 
 def pay(bill: str, mode: set[str]) -> None:
-    known_for = {"known_for": 0.5 if "waits" in mode else 60} if mode & {"waits", "soon"} else {}
-    later = {"later": True} if "later" in mode else {}
+    more: dict[str, Any] = {"known_for": 0.5 if "waits" in mode else 60} if mode & {"waits", "soon"} else {}
+    more |= {"later": True} if "later" in mode else {}
     key = key_of(bill, mode)
 
     def once() -> None:
         tried = os.urandom(16).hex() if "fresh" in mode else key
-        post("/pay", tried, bill=bill, cents=500, **known_for, **later)
+        post("/pay", tried, bill=bill, cents=500, **more)
 
     if again(mode, once) and "regrets" in mode:
         post("/refund", bill=bill, cents=500)

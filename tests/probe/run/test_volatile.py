@@ -36,8 +36,8 @@ def rows(*held: RowDifference) -> dict[tuple[str, str, str], RowDifference]:
 
 
 def test_a_path_with_an_id_that_varies_has_one_name_in_each_probe() -> None:
-    first, second = ([(call(f"POST /tickets/T-{made}/notes"), {"text": "x"})] for made in ("2befc713", "90aa12ef"))
-    known = masks_of([first, second])
+    text: JsonValue = {"text": "x"}
+    known = masks_of([[(call(f"POST /tickets/T-{made}/notes"), text)] for made in ("2befc713", "90aa12ef")])
     assert known.tool("shop", "POST /tickets/T-77/notes") == "POST /tickets/*/notes"
     assert [known.tool("shop", tool) for tool in ("POST /tickets", "pay")] == ["POST /tickets", "pay"]
 
