@@ -62,6 +62,7 @@ ENTRIES = {
         "bench.read.tables.account_tables:PARTS",
         "bench.read.tables.latency_tables:PARTS",
         "bench.worlds.read.report.tables:PARTS",
+        "bench.worlds.read.scorecard.tables:PARTS",
         "bench.worlds.read.report.workflow:PARTS",
         "bench.read.claims.beside_paper:TABLES",
         "bench.read.claims.judging:TABLES",

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from driven import driven, ends
+from own_logs import LoggedTrial, kept_by
 from records import write_with_texts
 from trials import Fault
 
 from bench.record.events import Faulted
-from bench.worlds.read.analysis.own_logs import LoggedTrial, kept_by
 from bench.worlds.read.scorecard.build import scorecard_of
 
 POINTS = ("before", "unacknowledged", "unrecorded", "recorded")
