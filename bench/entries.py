@@ -24,7 +24,6 @@ ENTRIES = {
     "figures": (
         "bench.read.tables.arm_figures:PARTS",
         "bench.read.claims.beside_paper:FIGURES",
-        "bench.read.claims.break_even_table:FIGURES",
         "bench.read.report.figures:STUDY",
     ),
     "formats": (
