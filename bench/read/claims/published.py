@@ -124,7 +124,9 @@ class Published(_Strict):
     @model_validator(mode="after")
     def _every_claim_has_its_figures(self) -> Published:
         for claim in self.claim:
-            for architecture in () if isinstance(claim, RateClaim) else claim.pair:
+            if isinstance(claim, RateClaim):
+                continue
+            for architecture in claim.pair:
                 try:
                     self.cell(claim.scenario, claim.row, architecture)
                 except KeyError:
