@@ -105,7 +105,7 @@ def _measured_side(judgement: Judgement) -> int:
     ratio = isinstance(judgement.claim, RatioClaim)
     value = judgement.measured.value if judgement.measured else None
     above = value is not None and value > (1.0 if ratio else 0.0)
-    return 1 if above == (not ratio or judgement.expected.value > 1.0) else -1
+    return 1 if above == (not ratio or judgement.expected > 1.0) else -1
 
 
 def exchanged(run: Run, rng: np.random.Generator) -> Run:
