@@ -42,6 +42,7 @@ from bench.read.claims.population import refused
 from bench.read.claims.published import Published
 
 SIMULATED = "simulated: its replies are made up by the suite, and say nothing about a model"
+ON_SIMULATED = "judged on a simulated proposer, which is right: it tells what the runtime does, and nothing of a model"
 ClaimVerdict = Literal[
     "holds",
     "holds, size differs",
@@ -191,6 +192,8 @@ def _judge(
     verdict: ClaimVerdict = tested
     if sized := _by_sizes(source, claim, measurement, wanted):
         verdict, reason = "decided by sizes", f"{sized}; by the measurement alone: {tested}"
+    if source.run.is_simulated(source.model) and verdict != "not comparable":
+        reason = f"{reason}; {ON_SIMULATED}"
     if verdict == "not comparable":
         p = floor = None
     return Judgement(claim, source.model, verdict, reason, wanted, measurement, p, floor, tested)
