@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any
+from ssl import SSLContext
+from typing import Any, Protocol
 
 from bench.common.errors import one_line, whole_text
 from bench.probe.points import AnswerFate
@@ -24,7 +25,9 @@ from bench.probe.run.gateway.database_way import (
     connected,
 )
 from bench.probe.run.gateway.gate import CallGate, LiveCall, Undelivered, WaitEnd
+from bench.probe.run.gateway.http import Desk
 from bench.probe.run.gateway.mcp import asks_again
+from bench.probe.run.witness.store import DatabaseServer, OnServer
 from bench.wire.postgres import (
     CANCEL,
     MalformedMessage,
@@ -39,9 +42,7 @@ from bench.wire.postgres import (
     texts_of,
 )
 
-if TYPE_CHECKING:
-    from bench.probe.run.gateway.database import DatabaseDoor
-
+SECONDS_TO_CLOSE = 1.0
 LOOK_AGAIN = 0.05
 """Seconds between two looks at what waits for a lock."""
 REFUSED = made_error("ERROR", "40001", "could not serialize access due to concurrent update")
@@ -56,6 +57,24 @@ _ANSWERS = {b"P": b"1", b"B": b"2"}
 """Messages of the agent's that are answered each by one of the server's."""
 
 
+class SessionDoor(Protocol):
+    """What sessions need of the door through which they come."""
+
+    server: DatabaseServer
+    stores: Sequence[OnServer]
+    desk: Desk
+    hide: frozenset[str]
+    silent: dict[LiveCall, asyncio.Future[WaitEnd]]
+
+    async def tls(self) -> SSLContext | None: ...
+
+    async def cancel(self, packet: StartPacket) -> None: ...
+
+    def notice(self, what: str, store: OnServer | None = None) -> None: ...
+
+    def end_wait(self, call: LiveCall, how: WaitEnd) -> None: ...
+
+
 class DatabaseSession:
     """One connection of the agent, with the one to the copy's server that was opened for it.
 
@@ -64,7 +83,7 @@ class DatabaseSession:
     is_held  whether one of them is held, or is to be delivered
     """
 
-    def __init__(self, door: DatabaseDoor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, counts: bool) -> None:
+    def __init__(self, door: SessionDoor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, counts: bool) -> None:
         self._door, self._reader, self._writer = door, reader, writer
         self._store, self._counts = door.stores[0], counts
         self.key, self.calls, self.is_held = b"", set[LiveCall](), False
@@ -101,12 +120,19 @@ class DatabaseSession:
         if server and hasattr(self, "_server"):
             self._server.transport.abort()
 
-    def _close(self) -> None:
-        self._writer.close()
+    async def _close(self) -> None:
+        ends = [self._writer]
         if hasattr(self, "_answering"):
             self._inbox.reading.cancel()
             self._answering.cancel()
-            self._server.close()
+            ends.append(self._server)
+        for end in ends:
+            end.close()
+        closing = [asyncio.ensure_future(end.wait_closed()) for end in ends]
+        await asyncio.wait(closing, timeout=SECONDS_TO_CLOSE)
+        for end in ends:
+            end.transport.abort()
+        await asyncio.gather(*closing, return_exceptions=True)
 
     async def run(self) -> None:
         """Relay until either side ends. Raises OSError, EOFError, MalformedMessage, and what a gate raises."""
@@ -120,7 +146,7 @@ class DatabaseSession:
                 if self._login.waits and self._inbox.ended.is_set():
                     self._notice(NO_BINDING)
         finally:
-            self._close()
+            await self._close()
 
     async def _connect(self, packet: StartPacket) -> bool:
         """Connect with the copy's server. Return whether that could be done."""

@@ -831,8 +831,10 @@ def test_an_address_with_words_of_tls_that_are_ignored_is_refused(made: Shop) ->
 
 async def peer_of(server: DatabaseServer) -> Any:
     _, writer = await connected(server)
+    peer = writer.get_extra_info("peername")
     writer.close()
-    return writer.get_extra_info("peername")
+    await writer.wait_closed()
+    return peer
 
 
 def answers_of(messages: Sequence[WireMessage], *, keeps: bool = False) -> tuple[ServerAnswer, bytes]:
