@@ -32,6 +32,7 @@ from bench.probe.run.box.authority import ends_tls
 from bench.probe.run.box.box import outside_by
 from bench.probe.run.gateway.agent_config import expanded, read_config
 from bench.probe.run.gateway.copied_paths import NOT_HANDED, with_copy
+from bench.probe.run.gateway.door_kinds import DOOR_KINDS
 from bench.probe.run.gateway.functions import FUNCTION
 from bench.probe.run.gateway.subject import (
     CommandWords,
@@ -166,6 +167,15 @@ class ServiceEntry(ConfigEntry):
     replaced."""
     health: str = ""
     """A path that answers below 500 once it is ready; by default it is ready when its port takes connections."""
+    door: str = "http"
+    """The kind of its door, which names its calls: `http`, or a kind that another package brings."""
+
+    @field_validator("door")
+    @classmethod
+    def _is_known(cls, door: str) -> str:
+        if not (known := [kind.name for kind in DOOR_KINDS if kind.opens]).count(door):
+            raise ValueError(f"no kind of door for a service is named '{door}'; {nearest(door, known)}")
+        return door
 
 
 class CheckEntry(ConfigEntry):
@@ -384,7 +394,7 @@ class ProbeSettings:
             agent=agent,
             configs=configs,
             services=tuple(
-                Service(entry.name, entry.variable, self._filled("service.url", entry.url), words, entry.health)
+                Service(entry.name, entry.variable, self._filled("service.url", entry.url), words, entry.health, entry.door)
                 for entry in file.service
                 for words in [self._words("service.command", entry.command)]
             ),
@@ -438,7 +448,7 @@ class ProbeSettings:
         subject = self.subject
         servers = [server for config in subject.configs for server in config.servers]
         doors = {server.name: "mcp_http" if server.url else "mcp_stdio" for server in servers}
-        doors |= dict.fromkeys((service.name for service in subject.services), "http")
+        doors |= {service.name: service.door for service in subject.services}
         doors |= {store.name: "database" for store in self.stores if store.is_door}
         doors |= {name: "http" for host in subject.hosts for name in (host, f"{host}:80")}
         doors |= {store.name: OUTBOXES[store.kind] for store in self.stores if store.kind in OUTBOXES}
