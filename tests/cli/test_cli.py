@@ -133,6 +133,13 @@ def test_a_recording_that_cannot_be_used_is_one_line(tmp_path: Path, words: list
     assert message in refused(bench(tmp_path, "run", "configs/small.toml", *chosen))
 
 
+def test_workers_for_agents_that_are_no_commands_are_refused_before_anything_is_begun(tmp_path: Path) -> None:
+    workplace(tmp_path)
+    line = refused(bench(tmp_path, "run", "configs/small.toml", "--workers", "2"))
+    assert "--workers: no agent of this config is a command" in line
+    assert not (tmp_path / "results").exists()
+
+
 def test_a_budget_that_is_reached_is_one_line_and_the_same_command_without_it_goes_on(tmp_path: Path) -> None:
     workplace(tmp_path)
     code, _, err = bench(tmp_path, "run", "configs/small.toml", "--max-tokens", "4000")
