@@ -114,6 +114,14 @@ def test_the_figure_names_its_model_and_can_be_drawn_whatever_is_missing(monkeyp
             assert break_even_figures(Results(run))
 
 
+def test_the_figure_shows_the_rate(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    shown(monkeypatch, run, BreakEven(1.234, 0.5, 2.0), None, 6)
+    with style():
+        (picture,) = break_even_figures(Results(run))
+    assert "1.23" in picture.svg.decode()
+
+
+@pytest.mark.usefixtures("unmade")
 @pytest.mark.parametrize(
     ("measured", "n", "title"),
     [
@@ -135,4 +143,3 @@ def test_the_figure_s_title_has_a_rate_of_enough_pairs_whose_interval_has_both_e
     with style():
         (picture,) = break_even_figures(Results(run))
     assert picture.title.startswith(title)
-    assert "1.23" in picture.svg.decode()

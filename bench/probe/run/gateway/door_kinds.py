@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, get_args
+from typing import Any, get_args
 
 from bench.common.registry import Part, Registry
 from bench.probe.points import DoorAbility
-
-if TYPE_CHECKING:
-    from bench.probe.run.gateway.http import Desk, HttpDoor
 
 
 @dataclass(frozen=True)
@@ -23,12 +20,12 @@ class DoorKind(Part):
     """A kind of door. Its name stands with each call in the record.
 
     can     what it can do with a call; a point that needs it strikes here
-    opens   makes the door before an HTTP service of the owner's, from the service's name, its URL, and what all doors share.
-            None for a kind that no service has: the gateway opens it in its own way
+    opens   makes the door before an HTTP service of the owner's, an `HttpDoor`, from the service's name, its URL, and the
+            `Desk` that all doors share. None for a kind that no service has: the gateway opens it in its own way
     """
 
     can: frozenset[DoorAbility] = frozenset()
-    opens: Callable[[str, str, Desk], HttpDoor] | None = None
+    opens: Callable[[str, str, Any], Any] | None = None
 
     def __post_init__(self) -> None:
         self.refuse_unknown("can", self.can, get_args(DoorAbility))
