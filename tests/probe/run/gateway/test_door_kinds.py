@@ -14,7 +14,7 @@ from bench.common.errors import ConfigError
 from bench.probe.points import POINTS
 from bench.probe.run.gateway.door_kinds import DOOR_KINDS, DoorKind
 from bench.probe.run.gateway.subject import Service
-from bench.probe.run.probe_file import ProbeSettings
+from bench.probe.run.settings import ProbeSettings
 
 PACKAGE = Path(__file__).parents[3] / "graphql_package"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
