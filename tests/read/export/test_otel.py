@@ -244,11 +244,11 @@ MOVED = b"HTTP/1.1 302 Found\r\nLocation: https://example.org/login\r\nContent-L
 def test_what_an_endpoint_does_not_take_is_told_in_time_and_without_a_secret(
     recorded: Run, monkeypatch: pytest.MonkeyPatch, act: Callable[[socket.socket], None], problem: str
 ) -> None:
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "1")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "1" if "Timeout" in problem else "60")
     began = time.monotonic()
     with server(act) as url, pytest.raises(ResultsError, match=problem) as error:
         send(recorded, EXPORTS["otel"], url)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 50
     assert "secret" not in str(error.value) and "\n" not in str(error.value)
 
 
