@@ -164,7 +164,7 @@ def verdicts(template: Run, loss: float, alike: bool, seeds: int = 200) -> Count
     return counts
 
 
-@pytest.mark.parametrize("seeds", [5, pytest.param(200, marks=pytest.mark.endurance)])
+@pytest.mark.parametrize("seeds", [10, pytest.param(200, marks=pytest.mark.endurance)])
 @pytest.mark.parametrize("alike", [False, True])
 def test_a_loss_of_twenty_points_of_two_hundred_trials_is_worse_and_equal_runs_are_not(
     template: Run, alike: bool, seeds: int
