@@ -19,6 +19,7 @@ from bench.common.errors import ConfigError
 from bench.probe.run.box.authority import POSTGRESQL, Authority
 from bench.probe.run.gateway.database_session import DatabaseSession
 from bench.probe.run.gateway.database_way import connected, offers_tls
+from bench.probe.run.gateway.door_kinds import DoorKind
 from bench.probe.run.gateway.gate import LiveCall, WaitEnd
 from bench.probe.run.gateway.http import Desk
 from bench.probe.run.witness.store import DatabaseServer, OnServer
@@ -173,3 +174,6 @@ class DatabaseDoor:
     def end_wait(self, call: LiveCall, how: WaitEnd) -> None:
         if not self.silent[call].done():
             self.silent[call].set_result(how)
+
+
+KIND = DoorKind("database", can=frozenset(("hold",)))
