@@ -135,8 +135,8 @@ def probe(session: nox.Session) -> None:
 
 @nox.session
 def functions(session: nox.Session) -> None:
-    """Agents of twelve frameworks, whose tools are functions, probed over SQLite and PostgreSQL beside our own SQL, six reports of
-    others, and four clients of PostgreSQL: an environment each, an hour or more. Needs PostgreSQL and npm for the clients.
+    """Agents of twelve frameworks, whose tools are functions, over SQLite and PostgreSQL beside our own SQL, six reports of
+    others, and four clients of PostgreSQL: an environment each, an hour or more. Needs PostgreSQL, and npm for a client.
 
     Some: nox -s functions -- crewai agno clients
     """
