@@ -33,7 +33,7 @@ class TrialList {
     addSortButtons(headers, (column, direction) => this.update({ sort: { column: this.columns[column], direction } }));
     const head = make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Trial"), ...headers));
     const table = make("table", {}, make("caption", {}, "Trials"), head, this.body);
-    const region = make("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: "Trials" }, table);
+    const region = make("div", { className: "scroll cards", tabIndex: 0, role: "region", ariaLabel: "Trials" }, table);
     const turning = make("div", { className: "controls" }, this.earlier, this.later, this.status);
     return make("div", {}, make("div", { className: "controls" }, ...filters), turning, region);
   }
@@ -81,6 +81,7 @@ class TrialList {
     const id = this.trials.id[row];
     const opening = button(id.slice(0, 8), () => this.open(row), { ariaLabel: `Open trial ${id}` });
     const cells = this.columns.map((column) => make("td", {}, shownValue(column, this.trials[column][row])));
+    for (const [number, column] of this.columns.entries()) cells[number].dataset.label = FILTERS[column] ?? NUMBERS[column];
     return make("tr", {}, make("th", { scope: "row" }, opening), ...cells);
   }
 }

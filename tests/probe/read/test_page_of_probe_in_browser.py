@@ -51,6 +51,9 @@ def test_a_page_fits_its_screen_and_its_verdicts_can_be_read(browser: Any, page:
     shown.on("console", lambda message: complaints.append(message.text))
     shown.goto(page.as_uri())
     assert shown.evaluate("document.documentElement.scrollWidth") <= width
+    assert shown.locator("h1").bounding_box()["height"] <= 400
+    cut = "(all) => all.filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => each.ariaLabel)"
+    assert width > 640 or shown.locator(".scroll").evaluate_all(cut) == []  # a wide screen scrolls its grid of all points
     assert min(shown.evaluate(CONTRAST)) >= 4.5
     assert complaints == []
     context.close()

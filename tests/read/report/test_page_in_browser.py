@@ -305,6 +305,19 @@ def test_a_narrow_screen_shows_a_table_s_whole_title_and_breaks_no_name(page: An
     assert name["x"] >= 0 and name["height"] < 40
 
 
+def test_on_a_narrow_screen_a_row_of_many_columns_is_a_card_whose_lines_name_their_columns(page: Any, path: Path) -> None:
+    page.set_viewport_size({"width": 400, "height": 800})
+    opened(page, path)
+    windows = page.locator(".scroll").evaluate_all("(all) => all.map((each) => [each.id, each.scrollWidth - each.clientWidth])")
+    assert [name for name, cut in windows if cut > 1] == []
+    cells = page.locator("#table-tall tbody tr").first.locator("td")
+    named = "(each) => [getComputedStyle(each, '::before').content, each.offsetTop]"
+    lines = cells.evaluate_all(f"(all) => all.filter((each) => each.offsetHeight).map({named})")
+    assert [name for name, _ in lines] == [f'"Column {number}"' for number in range(8)]  # a tick shows the columns after nine
+    assert [top for _, top in lines] == sorted({top for _, top in lines})
+    assert page.locator("h1").bounding_box()["height"] <= 400
+
+
 def test_the_page_prints_whole_and_light(page: Any, path: Path) -> None:
     page.set_viewport_size({"width": 1050, "height": 700})
     opened(page, path)
