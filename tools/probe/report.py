@@ -57,8 +57,8 @@ def of_boxed(rows: Sequence[Boxed]) -> Iterator[str]:
     yield ""
     most = max(row.ratio for row in rows)
     yield f"In {len(rows) - len(other)} of {len(rows)} cells, of {len(pairs)} pairs, the verdict is the same. A run in the box"
-    yield f"took {middle:.2f} [{low:.2f}, {high:.2f}] times the seconds of the processor that a run without it took (the geometric"
-    yield f"mean over cells, two standard errors), and {most:.2f} at most."
+    yield f"took {middle:.2f} [{low:.2f}, {high:.2f}] times the seconds of the processor that a run without it took (the"
+    yield f"geometric mean over cells, two standard errors), and {most:.2f} at most."
     yield "[A row for each cell](../reports/probe/boxed.csv)."
     for row in other:
         yield f"Another verdict: {row.agent}, `{row.server}.{row.cell}`, {row.boxed} in the box, {row.unboxed} without it."
