@@ -21,6 +21,8 @@ NEAR = 0.2
 """The share of a value up to which changes in one direction count as additions."""
 SLACK, SLACK_OF_SUMS = 0.5, 0.25
 """The shares by which an amount, and the amounts of a sum, may lie beyond the amounts of the clean runs."""
+MOST_SUMS = 10_000
+"""The most sums of named numbers that are tried."""
 _number = re.compile(r"-?\d+(?:\.\d+)?")
 
 ValueKind = Literal["adds", "sets", "unsure"]
@@ -92,10 +94,13 @@ ValueChanges = Mapping[ValuePlace, Sequence[ValueChange]]
 
 
 def value_changes(course: AgentCourse, varying: Varying) -> ValueChanges:
-    """Return the changes of the values that vary, in their order. A row that comes or goes is no change of a value."""
+    """Return the changes of the values that vary, in their order, and those of rows in tables that are gone at the end: what
+    used such a row up can vary. A row that comes or goes is no change of a value."""
     changes = defaultdict[ValuePlace, list[ValueChange]](list)
     calls = {call.number: (call, same) for call, same in zip(course.calls, course.identities, strict=True)}
     added = set[tuple[str, str, str]]()
+    last = {(row.store, row.table, row.key): row for reading in course.readings for row in reading.changed}
+    gone = {place for place, row in last.items() if row.after is None and row.table}
     for reading in course.readings:
         if reading.other:
             continue
@@ -112,7 +117,8 @@ def value_changes(course: AgentCourse, varying: Varying) -> ValueChanges:
             if born := row.before is None:
                 added.add(place)
             for column, before, after in _cells(row, row.before or {}, row.after):
-                if not varying.has(place, "digest" if column == CONTENT else column, is_added=place in added):
+                name = "digest" if column == CONTENT else column
+                if place not in gone and not varying.has(place, name, is_added=place in added):
                     continue
                 identities = tuple(calls[number][1] for number in numbers)
                 key = row.key if place not in added else "" if row.table else path_without_ids(row.key)
@@ -205,7 +211,7 @@ class ValueJudge:
         if any(is_time(change.value) for change in (*clean, *made)):
             return "sets"
         every = (*clean, *made)
-        if all(abs(change.amount or 0) in change.numbers for change in every):
+        if all(abs(change.amount or 0) in change.numbers or self._times_named(place, change) for change in every):
             return "adds"
         if all(change.value in change.numbers for change in every):
             return "sets"
@@ -236,8 +242,24 @@ class ValueJudge:
         most = max(1, here.total() + sum(number in twice for number in change.calls))
         if most == 1 or (not unsure & {*change.calls} and all(here[same] <= self._counts[same] for same in here)):
             return most, most
-        fitting = [times for times in range(1, most + 1) if self._fits_times(place, change, times)]
+        fitting = self._times_named(place, change)
+        fitting = fitting or [times for times in range(1, most + 1) if self._fits_times(place, change, times)]
         return (fitting[0], fitting[-1]) if fitting else (1, most)
+
+    def _times_named(self, place: ValuePlace, change: ValueChange) -> list[int]:
+        """Return how many of the numbers that its calls name can make up a change, at most two for each call; nothing if the
+        changes of the clean run are no such numbers."""
+        known = self._reference.get(place, ())
+        if change.amount is None or not known or not all(abs(each.amount or 0) in each.numbers for each in known):
+            return []
+        whole, sums, fitting = abs(change.amount), {0.0}, list[int]()
+        named = [number for number in change.numbers if 0 < number <= whole]
+        for times in range(1, 2 * self._makers_in(place, change).total() + 1):
+            if len(sums) * len(named) > MOST_SUMS:
+                return []
+            sums = {round(former + number, 6) for former in sums for number in named if former + number <= whole + 1e-6}
+            fitting += [times] if round(whole, 6) in sums else []
+        return fitting
 
     def _by_others(self, place: ValuePlace, made: Sequence[ValueChange]) -> bool:
         """Return whether one call changed a value more often than in the clean run, and another less often."""

@@ -360,6 +360,7 @@ DOUBLED_AGAIN = {
     "line with what is left": "INSERT INTO lines (cents, left) SELECT {amount}, coalesce(sum(cents), 0) FROM lines",
     "next of a pool": "UPDATE pool SET owner = 'ada' WHERE id = (SELECT min(id) FROM pool WHERE owner IS NULL)",
     "next that is taken out": "DELETE FROM pool WHERE id = (SELECT min(id) FROM pool)",
+    "seats taken": "UPDATE deeds SET tries = tries + 1",
     "sum of an upsert": """INSERT INTO bills VALUES ('a', {amount}, 0)
         ON CONFLICT (name) DO UPDATE SET cents = cents + excluded.cents""",
 }
@@ -370,6 +371,7 @@ SET_AGAIN = {
     "text": "UPDATE deeds SET log = 'last paid {amount}'",
 }
 TRIED_AGAIN = {
+    "lease and tries": "UPDATE pool SET owner = 'ada' WHERE id = 1; UPDATE deeds SET log = 'of ada', tries = tries + 1",
     "debit and tries": "UPDATE deeds SET cents = cents - CASE tries WHEN 0 THEN {amount} ELSE 0 END, tries = tries + 1",
     "upsert and tries": "INSERT INTO bills VALUES ('a', {amount}, 1) ON CONFLICT (name) DO UPDATE SET tries = tries + 1",
     "JSON and tries": """UPDATE deeds SET held = json_set(held, '$.cents', json_extract(held, '$.cents')
@@ -436,6 +438,47 @@ def test_a_number_of_a_row_that_was_added_adds_up_or_is_set_again(shop: Shop, ag
     clean = clean_of([made(1, Masks()) for _ in range(3)])
     judged = judge(clean, name_calls(made(2, clean.masks), clean.calls))
     assert (judged.verdict, stands[-1]) == (verdict, 2 if verdict == "doubled" else 1)
+
+
+@pytest.mark.parametrize("shop", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(("again", "verdict"), [("cents + excluded.cents", "doubled"), ("excluded.cents", "absorbed")])
+def test_an_amount_that_is_added_to_what_a_later_call_uses_up_is_doubled(shop: Shop, again: str, verdict: str) -> None:
+    """What is ordered varies, and the row that was added to twice is gone."""
+    asked = list[int]()
+
+    def act(place: str, kind: str) -> None:
+        if kind == "add":
+            asked.append(900 + secrets.randbelow(200))
+            change = f"INSERT INTO bills VALUES ('cart', {asked[-1]}, 0) ON CONFLICT (name) DO UPDATE SET cents = {again}"
+        else:
+            change = "INSERT INTO lines (cents, left) SELECT cents, 0 FROM bills; DELETE FROM bills"
+        execute_sqlite(place, change)
+
+    def made(kinds: Sequence[str], masks: Masks) -> AgentCourse:
+        return shop.runner.run(course_of(shop.stores, shop.place, act, kinds, masks, ""))
+
+    clean = clean_of([made(("add", "order"), Masks()) for _ in range(3)])
+    judged = judge(clean, name_calls(made(("add", "add", "order"), clean.masks), clean.calls))
+    assert judged.verdict == verdict
+    [[ordered]] = execute_sqlite(shop.place, "SELECT cents FROM lines")
+    assert ordered == (sum(asked[-2:]) if verdict == "doubled" else asked[-1])
+    if judged.findings:
+        assert (judged.findings[0].effect, judged.findings[0].times, judged.findings[0].calls) == ("shop.add#1", 2, (1, 2))
+
+
+@pytest.mark.parametrize(("stands", "times"), [(549, []), (2 * 549, [2])])
+def test_a_change_while_equal_calls_were_in_flight_is_made_up_of_the_numbers_that_they_name(
+    stands: int, times: list[int]
+) -> None:
+    def change(after: int, named: int, *calls: int) -> ValueChange:
+        numbers = frozenset({named, named * 100, named / 100, 1, 2})
+        return ValueChange(0, after, calls, ("pay",) * len(calls), numbers)
+
+    place = ValuePlace("shop", "account", "ada", "cents")
+    clean = [{place: [change(amount, amount, 1)]} for amount in (200, 231, 215)]
+    judge_of = ValueJudge(clean, clean[0], Counter(pay=1))
+    judged = judge_of.judged({place: [change(stands, 549, 1, 3)]}, frozenset())
+    assert [(stood, is_sure) for _, stood, _, is_sure in judged] == [(many, True) for many in times]
 
 
 @pytest.mark.parametrize("shop", ["sqlite", "postgres"], indirect=True)
