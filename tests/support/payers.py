@@ -41,9 +41,10 @@ def payer_of(folder: Path, mode: str) -> Subject:
     with closing(sqlite3.connect(folder / "shop.db")) as database:
         database.executescript(payer.TABLES)
     (folder / "log").mkdir()
-    (folder / "log" / "paid.txt").touch()
+    log = folder / "log" / "paid.txt"
+    log.touch() if "anew" not in mode else (log.parent / "other.txt").touch()
     program = (sys.executable, payer.__file__)
-    serve = (*program, "serve", "{port}", str(folder / "shop.db"), str(folder / "log" / "paid.txt"))
+    serve = (*program, "serve", "{port}", str(folder / "shop.db"), str(log))
     service = Service("pay", "PAY_URL", "http://127.0.0.1:{port}", serve)
     words = (*program, mode)
     agent = ProbedAgent(words, words, folder, limit=60.0)
@@ -98,4 +99,4 @@ async def shown(
 def state_of(database: Path, log: Path) -> State:
     with closing(sqlite3.connect(database)) as connection:
         state = dict(row for query in STATE for row in connection.execute(query).fetchall())
-    return state | {"lines": (log / "paid.txt").read_text(encoding="utf-8").count("\n")}
+    return state | {"lines": sum(path.read_text(encoding="utf-8").count("\n") for path in log.iterdir())}

@@ -15,7 +15,7 @@ from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.journal import RowPlace
 from bench.probe.run.meanwhile import SteppedClean
 from bench.probe.run.times import added_part, is_time, times_made
-from bench.probe.run.varying import ValueChange, ValueChanges, ValuePlace, value_changes
+from bench.probe.run.varying import CONTENT, ValueChange, ValueChanges, ValuePlace, value_changes
 from bench.probe.run.volatile import ChangedRows, StoreColumn, columns_of, key_columns, place_of
 from bench.record.probe.events import CellFinding, Culprit, FindingKind, GatewayCall
 from bench.record.probe.rows import SEQUENCES, Cell, Row, RowDifference
@@ -115,7 +115,10 @@ class CellComparison:
         varying = {place.store_column: by for place, by in self._sums.items() if makers(place) & known[0].identities}
         whole = dict(self._additions(known[0].rows)) | varying
         shared = {at for each in self._clean.effects if each is not known[0] for at, _ in self._additions(each.rows) if at[2]}
-        rest = [by for at, by in whole.items() if at not in again | shared and (*at[:2], "") not in again]
+        files = {column[:2] for column in again if column[2] in (CONTENT, "text", "appended")}  # a new file is its text
+        rest = [
+            by for at, by in whole.items() if at not in again | shared and (*at[:2], "") not in again and at[:2] not in files
+        ]
         if not again or any(whole.get(column) not in (0, 1) for column in again):
             return ""
         counts = all(whole[column] == 1 for column in again) and any(map(self._sets, known[0].rows))

@@ -41,6 +41,7 @@ AGENTS = {
     "two rates insists": (("2.lost", "2.unacknowledged"), {"2.lost", "2.unacknowledged"}),
     "two rates keyed insists": (("2.lost", "2.unacknowledged", "2.acknowledged"), SOUND),
     "log insists": (LUA, {*LUA}),
+    "log anew insists": (LU, {*LU}),
 }
 """Agent -> the points, and those at which something stands another number of times than in clean runs."""
 
