@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from bench.common.errors import ConfigError, nearest
-from bench.probe.points import IS_ERROR, JSON_RPC, POINTS, DoorKind, StrikePoint, gravity_of, points_of
+from bench.probe.points import IS_ERROR, JSON_RPC, POINTS, DoorKind, gravity_of, points_of
 from bench.probe.run.clean import Clean
 from bench.probe.run.gateway.striker import CellStrike
 from bench.probe.run.gateway.subject import Subject
@@ -82,18 +82,13 @@ def _of_call(
         within = (each.door_kind for each in clean.reference.calls if each.continues == call.number and point.before == "hold")
         if point.doors and {call.door_kind, *within}.isdisjoint(point.doors):
             continue
-        if point.streams and not _streams(clean, call):
+        if point.streams and '"stream":true' not in clean.reference.texts.get(call.arguments, ""):
             continue
-        forms = _forms(call, point)
+        forms = [form for form in point.forms if call.door_kind in MCP or form not in (IS_ERROR, JSON_RPC)] or [""]
         for at, form in enumerate(forms if all_forms else forms[: point.usual.get(call.door_kind, 1)]):
             plan = plan_of(planned.name, point.name, form if at else "")
             strike = CellStrike(identity, nth, point.name, form, clean.acting, step if point.others else None)
             yield ProbeCell(plan, planned.name, point.name, form, strike)
-
-
-def _forms(call: GatewayCall, point: StrikePoint) -> Sequence[str]:
-    """Return the wire forms of a point at the call's door, the default first; "" if it has one."""
-    return [form for form in point.forms if call.door_kind in MCP or form not in (IS_ERROR, JSON_RPC)] or [""]
 
 
 def _has_earlier(clean: Clean, call: GatewayCall, identity: str) -> bool:
@@ -107,7 +102,3 @@ def _has_earlier(clean: Clean, call: GatewayCall, identity: str) -> bool:
 def _has_later(clean: Clean, call: GatewayCall) -> bool:
     """Return whether a call with an effect comes after this one."""
     return any(made.number > call.number and identity in clean.acting for made, identity, _ in clean.reference.own_calls())
-
-
-def _streams(clean: Clean, call: GatewayCall) -> bool:
-    return '"stream":true' in clean.reference.texts.get(call.arguments, "")
