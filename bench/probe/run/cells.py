@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from bench.common.errors import ConfigError, nearest
-from bench.probe.points import IS_ERROR, JSON_RPC, POINTS, DoorKind, gravity_of, points_of
+from bench.probe.points import IS_ERROR, JSON_RPC, POINTS, gravity_of, points_of
 from bench.probe.run.clean import Clean
+from bench.probe.run.gateway.door_kinds import DOOR_KINDS
 from bench.probe.run.gateway.striker import CellStrike
 from bench.probe.run.gateway.subject import Subject
 from bench.probe.run.meanwhile import step_before
 from bench.record.probe.events import GatewayCall, plan_of
-
-MCP: frozenset[DoorKind] = frozenset(("mcp_stdio", "mcp_http"))
 
 
 @dataclass(frozen=True)
@@ -80,11 +79,12 @@ def _of_call(
         if (point.before == "again" and not _has_later(clean, call)) or (point.by_tool and call.door in subject.stand_ins):
             continue
         within = (each.door_kind for each in clean.reference.calls if each.continues == call.number and point.before == "hold")
-        if point.doors and {call.door_kind, *within}.isdisjoint(point.doors):
+        if point.needs and not any(point.needs in DOOR_KINDS[kind].can for kind in (call.door_kind, *within)):
             continue
         if point.streams and '"stream":true' not in clean.reference.texts.get(call.arguments, ""):
             continue
-        forms = [form for form in point.forms if call.door_kind in MCP or form not in (IS_ERROR, JSON_RPC)] or [""]
+        has_both = "mcp_error" in DOOR_KINDS[call.door_kind].can
+        forms = [form for form in point.forms if has_both or form not in (IS_ERROR, JSON_RPC)] or [""]
         for at, form in enumerate(forms if all_forms else forms[: point.usual.get(call.door_kind, 1)]):
             plan = plan_of(planned.name, point.name, form if at else "")
             strike = CellStrike(identity, nth, point.name, form, clean.acting, step if point.others else None)

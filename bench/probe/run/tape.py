@@ -26,6 +26,7 @@ from bench.probe.run.cells import cells_of
 from bench.probe.run.clean import FEWEST, clean_of, objection
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.bodies import Unpacking
+from bench.probe.run.gateway.door_kinds import DOOR_KINDS
 from bench.probe.run.gateway.http import CONTENT
 from bench.probe.run.gateway.http_wire import framing_of, head_of
 from bench.probe.run.gateway.journal import RowPlace
@@ -241,7 +242,7 @@ def _answer(call: GatewayCall, raw: bytes, hidden: Secrets) -> str:
     def blot(text: bytes) -> bytes:
         return hidden.blot(text.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
-    if call.door_kind != "http":
+    if not DOOR_KINDS[call.door_kind].opens:
         return blot(raw).decode("latin-1")
     at = raw.index(b"\r\n\r\n") + 4
     head = head_of(blot(raw[:at]))
