@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -45,16 +46,23 @@ def cells_of(clean: Clean, subject: Subject, *, all_forms: bool = False, only: S
         for made in clean.reference.own_calls()
         for rank, cell in enumerate(_of_call(clean, subject, *made, all_forms))
     ]
-    chosen = [(rank, cell) for rank, cell in cells if not only or any(word in cell.plan for word in only)]
+    chosen = [(rank, cell) for rank, cell in cells if not only or any(is_meant(word, cell.plan) for word in only)]
     seen = {planned.name for planned in clean.calls.values() if planned.call_class == "effect"}
     chosen.sort(key=lambda ranked: (ranked[1].call not in seen, ranked[0], gravity_of(ranked[1].point)))
     return [cell for _, cell in chosen]
 
 
+def is_meant(word: str, plan: str) -> bool:
+    """Return whether a word of `--only` means a cell: the name of a point means that point alone."""
+    if word in POINTS:
+        return re.search(rf"#\d+\.{word}(\.|$)", plan) is not None
+    return word in plan or fnmatchcase(plan, f"*{word}*")
+
+
 def require_cells(only: Sequence[str], plans: Sequence[str]) -> None:
     """Raise ConfigError for a word that none of these cells has in its name. The line names the nearest. A point that no call
     has is passed over if another word has a cell."""
-    without = [word for word in only if not any(word in plan or fnmatchcase(plan, f"*{word}*") for plan in plans)]
+    without = [word for word in only if not any(is_meant(word, plan) for plan in plans)]
     for word in without:
         if len(without) == len(only) or word.strip(".").partition(".")[0] not in POINTS:
             known = {part for plan in plans for part in (plan, plan.partition("#")[0], f".{plan.rpartition('.')[2]}")}

@@ -11,12 +11,15 @@ from typing import Literal
 
 from bench.probe.run.cell_parts import changed_parts, json_growth
 from bench.probe.run.course import AgentCourse
+from bench.probe.run.gateway.journal import RowPlace
 from bench.probe.run.times import added_part, is_time, number_of
-from bench.probe.run.volatile import StoreColumn, Varying, columns_of, path_without_ids
+from bench.probe.run.volatile import StoreColumn, Varying, columns_of, path_without_ids, place_of
 from bench.record.probe.rows import SEQUENCES, Cell, Row, RowDifference
 
 CONTENT = "(content)"
 """Stands for the columns of a file."""
+ROWS = "(rows)"
+"""Stands for the rows that were added to a table and used up."""
 NEAR = 0.2
 """The share of a value up to which changes in one direction count as additions."""
 SLACK, SLACK_OF_SUMS = 0.5, 0.25
@@ -99,8 +102,7 @@ def value_changes(course: AgentCourse, varying: Varying) -> ValueChanges:
     changes = defaultdict[ValuePlace, list[ValueChange]](list)
     calls = {call.number: (call, same) for call, same in zip(course.calls, course.identities, strict=True)}
     added = set[tuple[str, str, str]]()
-    last = {(row.store, row.table, row.key): row for reading in course.readings for row in reading.changed}
-    gone = {place for place, row in last.items() if row.after is None and row.table}
+    gone = _used_up(course, varying)
     for reading in course.readings:
         if reading.other:
             continue
@@ -116,17 +118,31 @@ def value_changes(course: AgentCourse, varying: Varying) -> ValueChanges:
                 continue
             if born := row.before is None:
                 added.add(place)
+            identities = tuple(calls[number][1] for number in numbers)
+            if born and place in gone:
+                where = ValuePlace(row.store, row.table, "", ROWS)
+                changes[where].append(ValueChange("", "a row\n", tuple(numbers), identities, named))
             for column, before, after in _cells(row, row.before or {}, row.after):
                 name = "digest" if column == CONTENT else column
                 if place not in gone and not varying.has(place, name, is_added=place in added):
                     continue
-                identities = tuple(calls[number][1] for number in numbers)
                 key = row.key if place not in added else "" if row.table else path_without_ids(row.key)
                 for part in changed_parts(column, before, after):
                     where = ValuePlace(row.store, row.table, key, part.name)
                     is_born = born or part.is_new
                     changes[where].append(ValueChange(part.before, part.after, tuple(numbers), identities, named, is_born))
     return changes
+
+
+def _used_up(course: AgentCourse, varying: Varying) -> set[RowPlace]:
+    """Return the rows of tables that are gone at the end, and went when a value changed that varies: an order of what was in a
+    cart."""
+    gone = dict[RowPlace, bool]()
+    for reading in course.readings:
+        cells = ((row, name) for row in reading.changed for name in row.after or ())
+        varies = any(varying.has(place_of(row), name, is_added=row.before is None) for row, name in cells)
+        gone |= {place_of(row): row.after is None and varies for row in reading.changed if row.table}
+    return {place for place, is_gone in gone.items() if is_gone}
 
 
 def _cells(row: RowDifference, before: Row, after: Row) -> Iterator[tuple[str, Cell, Cell]]:
@@ -230,17 +246,18 @@ class ValueJudge:
         """Return how often at least, and at most, an effect is in these changes. A call that was in flight at several of them
         made one of them."""
         makers = self.makers(place, {})
-        flights = Counter(number for change in made for number, same in change.made_by if same in makers)
-        unsure = twice | {number for number, times in flights.items() if times > 1}
+        flights = Counter(flight for change in made for flight in change.made_by if flight[1] in makers)
+        calls = Counter(same for _, same in flights)
+        unsure = twice | {number for (number, same), times in flights.items() if times > 1 or calls[same] > self._counts[same]}
         ranges = [self._times(place, change, twice, unsure) for change in made]
-        most = max(len(made), len(flights) + len(twice & flights.keys()))
+        most = max(len(made), len(flights) + sum(number in twice for number, _ in flights))
         return min(most, sum(few for few, _ in ranges)), min(most, sum(many for _, many in ranges))
 
     def _times(self, place: ValuePlace, change: ValueChange, twice: frozenset[int], unsure: frozenset[int]) -> tuple[int, int]:
         """Return how often at least, and at most, an effect is in one change. Calls that are `unsure` made it or did not."""
         here = self._makers_in(place, change)
         most = max(1, here.total() + sum(number in twice for number in change.calls))
-        if most == 1 or (not unsure & {*change.calls} and all(here[same] <= self._counts[same] for same in here)):
+        if most == 1 or not unsure & {*change.calls}:
             return most, most
         fitting = self._times_named(place, change)
         fitting = fitting or [times for times in range(1, most + 1) if self._fits_times(place, change, times)]

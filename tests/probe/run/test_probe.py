@@ -18,7 +18,7 @@ import pytest
 from till import ROOT, MadeProbe, desk, probed, till, worker_of
 
 from bench.common.errors import ConfigError, OriginalChanged
-from bench.probe.run.cells import require_cells
+from bench.probe.run.cells import is_meant, require_cells
 from bench.probe.run.gateway.subject import OwnersCheck, Subject
 from bench.probe.run.probe import Probe
 from bench.probe.run.writing import CellRun
@@ -162,6 +162,8 @@ def test_a_point_that_no_call_has_is_passed_over_beside_one_that_has_a_cell() ->
     plans = ["shop.POST /tickets/T-7/notes#1.lost", "shop.POST /tickets/T-7/notes#1.lost.error"]
     for only in (["lost", "meanwhile"], [".lost.error", ".resumed_twice.undone"], ["POST /tickets/*/notes#1.lost"]):
         require_cells(only, plans)
+    assert not is_meant("twice", "shop.pay#1.resumed_twice") and not is_meant("error", plans[1])
+    assert is_meant("lost", plans[1]) and is_meant("resumed_twice", "shop.pay#1.resumed_twice.undone")
     for only in (["meanwhile"], ["lost", "lsot"], ["lost", "shop.PUT /tickets#1.meanwhile"]):
         with pytest.raises(ConfigError, match=f"--only {only[-1]}: no cell has this"):
             require_cells(only, plans)

@@ -440,30 +440,51 @@ def test_a_number_of_a_row_that_was_added_adds_up_or_is_set_again(shop: Shop, ag
     assert (judged.verdict, stands[-1]) == (verdict, 2 if verdict == "doubled" else 1)
 
 
+USED_UP = {
+    "a sum": "INSERT INTO bills VALUES ('cart', {cents}, 0) ON CONFLICT (name) DO UPDATE SET cents = cents + excluded.cents",
+    "a row": "INSERT INTO bills VALUES ('{cents} ' || hex(randomblob(4)), {cents}, 0)",
+    "a value": "INSERT INTO bills VALUES ('cart', {cents}, 0) ON CONFLICT (name) DO UPDATE SET cents = excluded.cents",
+}
+
+
 @pytest.mark.parametrize("shop", ["sqlite"], indirect=True)
-@pytest.mark.parametrize(("again", "verdict"), [("cents + excluded.cents", "doubled"), ("excluded.cents", "absorbed")])
-def test_an_amount_that_is_added_to_what_a_later_call_uses_up_is_doubled(shop: Shop, again: str, verdict: str) -> None:
-    """What is ordered varies, and the row that was added to twice is gone."""
+@pytest.mark.parametrize(("what", "verdict"), [("a sum", "doubled"), ("a row", "doubled"), ("a value", "absorbed")])
+def test_what_is_added_twice_and_then_used_up_by_a_later_call_is_doubled(shop: Shop, what: str, verdict: str) -> None:
+    """What is ordered varies, and the rows that were added to twice are gone."""
     asked = list[int]()
 
     def act(place: str, kind: str) -> None:
         if kind == "add":
             asked.append(900 + secrets.randbelow(200))
-            change = f"INSERT INTO bills VALUES ('cart', {asked[-1]}, 0) ON CONFLICT (name) DO UPDATE SET cents = {again}"
+            execute_sqlite(place, USED_UP[what].replace("{cents}", f"{asked[-1]}"))
         else:
-            change = "INSERT INTO lines (cents, left) SELECT cents, 0 FROM bills; DELETE FROM bills"
-        execute_sqlite(place, change)
+            execute_sqlite(place, "INSERT INTO lines (cents, left) SELECT sum(cents), 0 FROM bills; DELETE FROM bills")
 
     def made(kinds: Sequence[str], masks: Masks) -> AgentCourse:
         return shop.runner.run(course_of(shop.stores, shop.place, act, kinds, masks, ""))
 
     clean = clean_of([made(("add", "order"), Masks()) for _ in range(3)])
+    assert judge(clean, name_calls(made(("add", "order"), clean.masks), clean.calls)).verdict == "same"
     judged = judge(clean, name_calls(made(("add", "add", "order"), clean.masks), clean.calls))
     assert judged.verdict == verdict
     [[ordered]] = execute_sqlite(shop.place, "SELECT cents FROM lines")
     assert ordered == (sum(asked[-2:]) if verdict == "doubled" else asked[-1])
-    if judged.findings:
-        assert (judged.findings[0].effect, judged.findings[0].times, judged.findings[0].calls) == ("shop.add#1", 2, (1, 2))
+    assert [(finding.effect, finding.times) for finding in judged.findings[:1]] == [("shop.add#1", 2)] * len(
+        judged.findings[:1]
+    )
+
+
+@pytest.mark.parametrize("kind", ["named", "unnamed"])
+def test_a_call_that_was_done_before_and_is_in_flight_beside_another_ones_change_adds_nothing(kind: str) -> None:
+    def change(amount: int, *flights: tuple[int, str]) -> ValueChange:
+        calls, identities = zip(*flights, strict=True)
+        return ValueChange(0, -amount, calls, identities, frozenset({float(amount)} if kind == "named" else ()))
+
+    place = ValuePlace("shop", "account", "ada", "cents")
+    clean = [{place: [change(1_000 + more, (1, "a")), change(1_100 + more, (2, "b"))]} for more in (0, 30, 70)]
+    judge_of = ValueJudge(clean, clean[0], Counter(a=1, b=1))
+    held = {place: [change(1_050, (2, "a")), change(1_120, (1, "a"), (3, "b"))]}  # call 1 was held; call 2 made it again
+    assert not list(judge_of.judged(held, frozenset()))
 
 
 @pytest.mark.parametrize(("stands", "times"), [(549, []), (2 * 549, [2])])
