@@ -29,7 +29,7 @@ AGENTS = {
     "equal keyed": (("lost", "unacknowledged", "killed_before"), SOUND),
     "equal": (("unacknowledged", "killed_before"), {"unacknowledged"}),
     "puts insists": ((*LU, "killed_before"), SOUND),
-    "parallel": ((*LU, "killed_before"), {"unacknowledged"}),
+    "parallel": (LU, {"unacknowledged"}),
     "looks": ((*LU, "killed_before"), SOUND),
     "shuffled keyed insists": ((*LU, "killed_before"), SOUND),
     "child insists": ((*LU, "killed_before"), {*LU}),
