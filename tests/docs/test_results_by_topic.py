@@ -327,12 +327,10 @@ def test_what_is_said_of_models_that_were_not_tried_is_what_the_recorded_models_
     solved = sum(int(column.eq("solved").sum()) for column in paper)
     mellea = run_named("systems").trials.query("architecture == 'mellea'")["outcome"]
     renewals = run_named("scorecard_live").trials.query("plan == 'none'")["outcome"]
-    chaos = controls(run_named("chaos")).sum()
     assert not missing(
         "limits",
         f"The recorded models solve {solved} of {sum(map(len, paper))} trials.",
         f"could not judge any requirement: {mellea.eq('gave_up').sum()} of {len(mellea)} trials gave up.",
         f"The 1.5B model finished none of {len(renewals)} renewals without a fault",
-        "which solves {static}, {monolithic} and {runtime_structured} of 20 problems".format(**chaos),
     )
     assert not renewals.eq("solved").any()
