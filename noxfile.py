@@ -151,23 +151,6 @@ def exports(session: nox.Session) -> None:
 
 
 @nox.session
-def engine(session: nox.Session) -> None:
-    """Trials on Ray's workers: the records of one process, and what a worker's death leaves. Minutes."""
-    install(session, "tests", extra="ray")
-    session.run("pytest", "-n", "0", "-m", "slow or not slow", "tests/run/engine", *session.posargs, env=COMPILED_ONCE)
-
-
-@nox.session
-def scale(session: nox.Session) -> None:
-    """Throughput by workers, memory of every process, faults of the engine, into reports/scale: a quarter of an hour.
-
-    Up to a million calls, hours: nox -s scale -- --full. One part anew: nox -s scale -- --only runs
-    """
-    install(session, "tests", extra="ray")
-    session.run("python", "-m", "scale", *session.posargs, env={"PYTHONPATH": "tools"} | COMPILED_ONCE)
-
-
-@nox.session
 def reexecute(session: nox.Session) -> None:
     """Trials of others on the servers that install: nox -s reexecute -- airline FILE [OPTION ...], or retail.
 

@@ -45,13 +45,10 @@ class RunProgress:
         """Whether all trials of an arm end the same way without being solved."""
         return self._so_far.endings.alike
 
-    def saw(self, ended: TrialResult | SoFar) -> None:
-        """Show a trial that ended, or the sums over trials that another process ran."""
+    def saw(self, ended: TrialResult) -> None:
+        """Show a trial that ended."""
         before = self._so_far.trials
-        if isinstance(ended, SoFar):
-            self._so_far.join(ended)
-        else:
-            self._so_far.add(ended)
+        self._so_far.add(ended)
         so_far, done = f"{self._so_far.ends}; {self._so_far.account}", self._so_far.trials
         self._bar.update(self._task, completed=done, so_far=so_far)
         now, is_next = perf_counter(), (done * LINES // self._total) > (before * LINES // self._total)

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import subprocess
-import sys
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable
+from contextlib import suppress
 
 import typer
 from rich.table import Table
@@ -28,10 +24,6 @@ from bench.run.experiment.so_far import SoFar
 from bench.run.experiment.trial import TrialResult
 from bench.run.trial import loop
 
-Engine = Callable[[Matrix, RunWriter, Callable[[TrialResult | SoFar], None], Session], Coroutine[Any, Any, None]]
-"""Runs the missing trials of a matrix: `run_matrix` in this process, or a registered engine. It reports each trial, or the
-counts of several."""
-
 AT_A_TIME = 2
 """How many trials of commands run at a time if nothing else is asked for."""
 ALIKE = "--stop-early: all trials of an arm end alike"
@@ -46,13 +38,11 @@ def run_to_its_end(
     err: Terminal,
     *,
     early: bool = False,
-    engine: Engine = run_matrix,
 ) -> bool:
     """Run what is missing, and print how it ended. Return whether no trial of this session ended in an error.
 
     Args:
         early: Whether the run stops as soon as all trials of an arm end alike without being solved.
-        engine: What runs the trials.
 
     Raises:
         typer.Exit: The run was stopped by signal n, with 128 + n; or trials are missing, with 1.
@@ -64,7 +54,7 @@ def run_to_its_end(
         _stop_where_recorded_trials_end_alike(writer, so_far, err)
     try:
         with RunProgress(out, len(todo), so_far) as progress:
-            stopped = loop.run_whole(_until_stopped(matrix, writer, progress, session, err, early=early, engine=engine))
+            stopped = loop.run_whole(_until_stopped(matrix, writer, progress, session, err, early=early))
     except EndpointError:
         writer.remove_if_empty()
         raise
@@ -79,7 +69,7 @@ def run_to_its_end(
         err.print(f"stopped: {session.ending}; {done}; the same command goes on, {how}")
         raise typer.Exit(1)
     out.print(f"done: {so_far.ends or 'no trial was missing'}; {so_far.account}")
-    for line in (*so_far.endings.summary(), *so_far.client_bound(engine is run_matrix), *so_far.unknown_words()):
+    for line in (*so_far.endings.summary(), *so_far.client_bound(), *so_far.unknown_words()):
         out.print(line)
     errors = list(so_far.errors())
     if errors:
@@ -97,26 +87,11 @@ def _stop_where_recorded_trials_end_alike(writer: RunWriter, so_far: SoFar, err:
         raise typer.Exit(1)
 
 
-def engine_of(engine: str | None, workers: int | None, matrix: Matrix, packs: Sequence[Path]) -> Engine:
-    """Return what runs the trials: this process, or an engine such as Ray.
-
-    Args:
-        engine: `ray`, or the address of a cluster, `ray://HOST:PORT`.
-        workers: How many trials run at a time.
-        packs: The folders of packs.
-
-    Raises:
-        ConfigError: No engine has this name, or it does not run these models together.
-    """
-    if engine is None:
-        if workers and not matrix.has_commands:
-            raise ConfigError("--workers: no agent of this config is a command, and only --engine ray has workers for others")
-        return run_matrix
-    if engine != "ray" and not engine.startswith("ray://"):
-        raise ConfigError(f"--engine {engine}: is not an engine; give ray, or a cluster's address, ray://HOST:PORT")
-    from bench.run.engine.ray import engine_of as on_ray  # noqa: PLC0415  few runs need it
-
-    return on_ray(matrix, packs, engine, workers)
+def trials_at_a_time(workers: int | None, matrix: Matrix) -> int:
+    """Return how many trials of commands run at a time. Raises ConfigError if `workers` is given and no agent is a command."""
+    if workers and not matrix.has_commands:
+        raise ConfigError("--workers: no agent of this config is a command; a model's `concurrency` bounds the calls of others")
+    return workers or AT_A_TIME
 
 
 def tell_processes(out: Terminal, matrix: Matrix, workers: int) -> None:
@@ -132,7 +107,7 @@ def tell_processes(out: Terminal, matrix: Matrix, workers: int) -> None:
 
 
 async def _until_stopped(
-    matrix: Matrix, writer: RunWriter, progress: RunProgress, session: Session, err: Terminal, *, early: bool, engine: Engine
+    matrix: Matrix, writer: RunWriter, progress: RunProgress, session: Session, err: Terminal, *, early: bool
 ) -> signal.Signals | None:
     """Run to the end, or until a signal asks to stop. Return the signal, or None."""
 
@@ -144,24 +119,15 @@ async def _until_stopped(
         elif waited_for := session.in_flight:
             err.print(f"stopping: waiting for {waited_for} calls in flight; Ctrl-C again ends at once and gives them up")
 
-    def saw(ended: TrialResult | SoFar) -> None:
+    def saw(ended: TrialResult) -> None:
         progress.saw(ended)
         if early and progress.ends_alike:
             session.end(ALIKE)
 
-    running = asyncio.create_task(engine(matrix, writer, saw, session))
+    running = asyncio.create_task(run_matrix(matrix, writer, saw, session))
     with Stop(stop_soon) as stop, suppress(asyncio.CancelledError):
         await running
     return stop.by
-
-
-@contextmanager
-def watched(folder: Path) -> Iterator[None]:
-    """Serve the run's page inside the context. A separate process makes it, so that no trial's framework time includes that
-    work. The process ends with this one, however this one ends."""
-    words = [sys.executable, "-m", "bench", "watch", str(folder), "--beside"]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True):
-        yield
 
 
 def show_preview(out: Terminal, matrix: Matrix) -> None:

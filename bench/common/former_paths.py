@@ -34,7 +34,7 @@ KEPT_NAMES = {
         "worlds.environment.journal worlds.environment.moment worlds.runtime.events worlds.runtime.process_events"
     ),
     "rerun": "worlds.analysis.remade",
-    "run": ("answers architectures dialects effects endpoint engine experiment frameworks models openai packs sandbox serve"),
+    "run": ("answers architectures dialects effects endpoint experiment frameworks models openai packs sandbox serve"),
     "wire": "endpoint.access_guard endpoint.problem openai.blotting",
     "wire.processes": "worlds.driver.program",
     "worlds.read": "worlds.analysis worlds.report worlds.scorecard",

@@ -80,12 +80,6 @@ class AsCtrlC:
         (interrupt if callable(interrupt) else signal.default_int_handler)(signal.SIGINT, frame)
 
 
-def set_anew() -> None:
-    """Set the handlers that Python knows once more. C code of a library may have set others in their place."""
-    for number in STOPPING:
-        signal.signal(number, signal.getsignal(number))
-
-
 @contextmanager
 def presses_of_ctrl_c() -> Iterator[list[int]]:
     """Tell a Ctrl-C in the block from a KeyboardInterrupt that code of another package raises: the list has an item for each

@@ -44,29 +44,6 @@ from bench.record.record import (
 )
 
 
-class RunLines:
-    """Lines to be appended to a run, not yet chained, and the texts that they name, each once. They are made where trials run,
-    and the run's writer appends them.
-
-    trials      the place of a trial in its run -> its line
-    responses   in the order of their arrival
-    texts       by digest
-    """
-
-    def __init__(self) -> None:
-        self.trials: dict[str, bytes] = {}
-        self.responses: list[bytes] = []
-        self.texts: dict[str, str] = {}
-
-    def add(self, record: TrialRecord, texts: Mapping[str, str]) -> None:
-        self.texts.update(texts)
-        self.trials[record.place] = _trial_line(record)
-
-    def respond(self, response: ResponseRecord, texts: Mapping[str, str]) -> None:
-        self.texts.update(texts)
-        self.responses.append(_line(RESPONSE, response))
-
-
 class RunWriter:
     """Appends to a run's folder, which it creates if there is none. Raises ResultsError if it cannot.
 
@@ -156,13 +133,6 @@ class RunWriter:
         """Append a response, its new texts first."""
         self.add_texts(texts)
         self._responses.append_chained(_line(RESPONSE, response))
-
-    def append(self, lines: RunLines) -> None:
-        """Append lines that were made elsewhere: texts before what names them, responses before the trials."""
-        self.add_texts(lines.texts)
-        self._responses.append_chained(*lines.responses)
-        self._trials.append_chained(*lines.trials.values())
-        self.trials += sum(place not in self._failed for place in lines.trials)
 
     def note(self, session: SessionRecord) -> None:
         self._trials.append_chained(_line(RECORD, session))

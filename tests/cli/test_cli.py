@@ -16,6 +16,7 @@ import pytest
 from commands import UNDRAWN, bench, bench_anew, sabotaged, start_anew, workplace
 from experiment_runs import sessions_of
 from scripted_server import ScriptedServer, completion, hang, html, status
+from written_traces import trajectory
 
 from bench.cli.authoring.new import new_scenario
 from bench.common.paths import PACKS
@@ -131,6 +132,13 @@ def test_a_recording_that_cannot_be_used_is_one_line(tmp_path: Path, words: list
     bench(tmp_path, "run", "configs/small.toml")
     chosen = [word for name in words for word in ("--model", name)]
     assert message in refused(bench(tmp_path, "run", "configs/small.toml", *chosen))
+
+
+def test_workers_for_agents_that_are_no_commands_are_refused_before_anything_is_begun(tmp_path: Path) -> None:
+    workplace(tmp_path)
+    line = refused(bench(tmp_path, "run", "configs/small.toml", "--workers", "2"))
+    assert "--workers: no agent of this config is a command" in line
+    assert not (tmp_path / "results").exists()
 
 
 def test_a_budget_that_is_reached_is_one_line_and_the_same_command_without_it_goes_on(tmp_path: Path) -> None:
@@ -419,7 +427,8 @@ def test_a_pack_that_is_not_sound_makes_check_exit_with_one(tmp_path: Path) -> N
 
 
 def test_what_the_locale_cannot_encode_is_printed_as_its_escape(tmp_path: Path) -> None:
-    code, out, err = bench_anew(tmp_path, "new", "scenario", "demo", "--into", "Проверка", PYTHONIOENCODING="latin-1")
+    (tmp_path / "Проверка.json").write_text(trajectory({"source": "user", "message": "?"}))
+    code, out, err = bench_anew(tmp_path, "import", "Проверка.json", PYTHONIOENCODING="latin-1")
     assert (code, err) == (0, "") and out.startswith("\\u041f\\u0440")
 
 

@@ -24,7 +24,7 @@ plan.lost_field.faults = [{ point = "output", effect = "missing_field", attempts
     [
         ("bench wa", 1, ["watch"]),
         ("bench new ", 2, ["scenario", "plugin"]),
-        ("bench run --eng", 2, ["--engine"]),
+        ("bench run --wor", 2, ["--workers"]),
         ("bench list eff", 2, ["effects"]),
         ("bench report mi", 2, ["mine-simulated"]),
         ("bench run mine.toml --model recorded:", 4, ["recorded:mine-simulated"]),

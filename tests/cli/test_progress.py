@@ -25,9 +25,6 @@ def test_a_run_is_client_bound_where_its_process_adds_more_than_a_quarter_to_its
     lines = list(so_far.client_bound())
     assert bool(lines) is bound
     assert not bound or lines[0].startswith("client-bound: this process was busy for 30% of its calls' seconds")
-    elsewhere = list(so_far.client_bound(here=False))
-    assert bool(elsewhere) is bound
-    assert not bound or elsewhere[0].startswith("calls took a further 30% of their seconds on the way from a worker")
 
 
 def test_a_run_says_how_often_it_met_which_word_that_nobody_knows() -> None:
@@ -41,21 +38,6 @@ def test_a_run_says_how_often_it_met_which_word_that_nobody_knows() -> None:
         '2 paid replies were not used: finish_reason "gone_fishing" is not known',
         '1 paid replies were not used: finish_reason "asleep" is not known',
     ]
-
-
-def test_what_trials_come_to_that_ran_in_two_places_is_what_they_come_to_in_one() -> None:
-    odd = UnknownFinish("asleep", partial="x")
-    results = [scripted("runtime_structured", {"total": script})[0] for script in ([odd], [odd] * 3, ["no"] * 3)]
-    whole, parts = SoFar(matrix_of()), (SoFar(matrix_of()), SoFar(matrix_of()))
-    for number, result in enumerate(results * 20):
-        whole.add(result)
-        parts[number % 2].add(result)
-    first, second = parts
-    first.join(second)
-    assert (first.account, first.ends, first.calls) == (whole.account, whole.ends, whole.calls)
-    for told in (SoFar.errors, SoFar.unknown_words, SoFar.client_bound):
-        assert list(told(first)) == list(told(whole))
-    assert list(first.endings.news()) == list(whole.endings.news())
 
 
 def test_where_no_terminal_is_there_a_line_comes_at_most_each_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import typer
 from bench.cli.terminal import Terminal
 from bench.common.errors import ResultsError
 from bench.common.paths import RESULTS, folder_of, named
-from bench.run.engine.merging import merge_parts
+from bench.run.experiment.merging import merge_parts
 
 out = Terminal()
 

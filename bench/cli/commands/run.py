@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +11,7 @@ from bench.cli.command import PacksOption, UnguardedOption
 from bench.cli.commands.report import write_report
 from bench.cli.completion import model_names, pack_names, plan_names
 from bench.cli.remembered import remember
-from bench.cli.running import AT_A_TIME, engine_of, run_to_its_end, show_preview, tell_processes, watched
+from bench.cli.running import run_to_its_end, show_preview, tell_processes, trials_at_a_time
 from bench.cli.setup import (
     OPTION,
     cache_from,
@@ -97,20 +96,14 @@ def run(
     goes_on: Annotated[
         bool, typer.Option(OPTION, help="Go on with a run that other code recorded; the run and its reports say so.")
     ] = False,
-    engine: Annotated[
-        str | None, typer.Option(metavar="ray|ADDRESS", help="Run the trials on Ray, here or at ray://HOST:PORT.")
-    ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="How many trials of agents that are commands, or of Ray, run at a time; 2, if not given."),
+        typer.Option(min=1, help="How many trials of agents that are commands run at a time; 2, if not given."),
     ] = None,
     early: Annotated[
         bool, typer.Option("--stop-early", help="Stop once 20 trials of an arm end alike without being solved.")
     ] = False,
     then_report: Annotated[bool, typer.Option("--report", help="Write the report afterwards.")] = False,
-    on_page: Annotated[
-        bool, typer.Option("--watch", help="Show a page of the run while it goes on, as `bench watch` does.")
-    ] = False,
     unguarded: UnguardedOption = False,
     scenarios: PacksOption = PACKS,
 ) -> None:
@@ -137,7 +130,7 @@ def run(
     settings = cache_from(settings, cached or ())
     matrix = portioned(build_matrix(settings, scenarios, our_codebase().digest), portion)
     tell_left_out(err, ARCHITECTURES, MODELS, EFFECTS, STUDIES)
-    at_a_time = workers or AT_A_TIME
+    at_a_time = trials_at_a_time(workers, matrix)
     if dry_run:
         show_preview(out, matrix)
         tell_processes(out, matrix, at_a_time)
@@ -149,19 +142,17 @@ def run(
     spending = Spending(Budget(max_tokens, max_cost, max_minutes), matrix.models)
     folder, permitted = named(RESULTS, name or run_name(settings) + portion.suffix), permission(matrix, unguarded)
     session = Session(spending, out.print, permitted, at_a_time)
-    runs = engine_of(engine, workers, matrix, scenarios)
     writer = open_run(out, folder, matrix, aside, permitted, tag or (), note, goes_on)
     for place in (folder, config):
         remember(place, scenarios)
-    if writer and engine is None:
+    if writer:
         tell_processes(out, matrix, at_a_time)
-    with watched(folder) if on_page else nullcontext():
-        try:
-            went_well = not writer or run_to_its_end(matrix, writer, session, out, err, early=early, engine=runs)
-        except typer.Exit:
-            if then_report and writer and writer.trials:
-                err.print(f"no report is written; of what is recorded it is made by: bench report {folder.name}")
-            raise
+    try:
+        went_well = not writer or run_to_its_end(matrix, writer, session, out, err, early=early)
+    except typer.Exit:
+        if then_report and writer and writer.trials:
+            err.print(f"no report is written; of what is recorded it is made by: bench report {folder.name}")
+        raise
     if then_report:
         write_report([folder], REPORTS / folder.name)
     else:

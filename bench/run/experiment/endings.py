@@ -66,13 +66,6 @@ class Endings:
         arm.outcomes[record.outcome] += 1
         arm.reasons.update([_reason(record)])
 
-    def join(self, other: Endings) -> None:
-        """Add the counts of trials that another process ran."""
-        for name, trials in other._arms.items():
-            arm = self._arms.setdefault(name, _Arm())
-            arm.outcomes += trials.outcomes
-            arm.reasons += trials.reasons
-
     def news(self) -> Iterator[str]:
         """Yield a line, once, for each arm whose trials all end alike."""
         for name, arm in self._arms.items():

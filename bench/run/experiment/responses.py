@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.common.digests import Texts
 from bench.record.record import ResponseRecord
-from bench.record.store import RunLines, RunWriter
+from bench.record.store import RunWriter
 from bench.run.experiment.recording import record_of, responses_of, same_account, settings_digest
 from bench.run.models.base import Model, Response
 from bench.run.models.cached import CachedModel
@@ -18,7 +18,7 @@ from bench.run.models.routed import answerers
 class ResponseKeeper:
     """Writes one model's responses as soon as they come."""
 
-    def __init__(self, model: Model, writer: RunWriter | RunLines):
+    def __init__(self, model: Model, writer: RunWriter):
         self._model, self._writer = model, writer
         self._asked = cache(self._asked_of)
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Collection, Container, Coroutine, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 
 from bench.common.errors import BadAnswer, EndpointError, NoText, UnknownFinish, Unreachable, UsedUp
 from bench.record.record import SessionRecord
-from bench.record.store import RunLines, RunWriter
+from bench.record.store import RunWriter
 from bench.run.experiment.grading import Graders
 from bench.run.experiment.matrix import Matrix, TrialSpec, TrialSpecs
 from bench.run.experiment.provenance import now
@@ -19,7 +18,7 @@ from bench.run.experiment.session import Session
 from bench.run.experiment.trial import TrialResult, run_trial
 from bench.run.experiment.trouble import gates_of, tend, trouble_of
 from bench.run.experiment.untrusted import permission
-from bench.run.models.base import Model, Request, Response
+from bench.run.models.base import Model, Request
 from bench.run.models.cached import CachedModel
 from bench.run.models.routed import answerers, answering
 from bench.run.trial.gate import Gate
@@ -28,12 +27,6 @@ from bench.run.trial.slots import Slots
 LOST = (Unreachable, BadAnswer, NoText, UnknownFinish)
 ENDPOINT_LOST_AFTER = 3
 """So many trials in a row that an endpoint failed for good stop the run, since the rest would fail as well."""
-
-Conduct = Callable[
-    [TrialSpec, Matrix, Slots, Graders, Callable[[Response], object], Callable[[Response], object]],
-    Coroutine[Any, Any, TrialResult | None],
-]
-"""Runs a trial, as `run_trial` does. Returns None if it did not end, and the session was ended for that."""
 
 
 def missing(specs: Sequence[TrialSpec], ended: Collection[str]) -> Sequence[TrialSpec]:
@@ -46,7 +39,6 @@ async def run_matrix(
     writer: RunWriter,
     watch: Callable[[TrialResult], None],
     session: Session | None = None,
-    conduct: Conduct = run_trial,
 ) -> None:
     """Run the missing trials of a matrix. All that was recorded stays, whatever is raised.
 
@@ -58,7 +50,6 @@ async def run_matrix(
         writer: Records are stored here. A trial that has a record is not missing.
         watch: Gets each result once its record is stored.
         session: Can be ended earlier; None makes one.
-        conduct: Runs a trial, here or elsewhere.
 
     Raises:
         EndpointError: A model cannot be used.
@@ -75,7 +66,7 @@ async def run_matrix(
         for model in used.values():
             await model.prepare()
         _remember(used.values(), writer)
-        left = await run_all(todo, used, gates, matrix, writer, watch, session, graders, conduct)
+        left = await run_all(todo, used, gates, matrix, writer, watch, session, graders)
         how, mark = (f"stopped: {session.ending}", None) if left else ("complete", writer.mark)
         session.raise_error()
     finally:
@@ -96,11 +87,10 @@ async def run_all(
     models: Mapping[str, Model],
     gates: Mapping[str, Gate],
     matrix: Matrix,
-    writer: RunWriter | RunLines,
+    writer: RunWriter,
     watch: Callable[[TrialResult], None],
     session: Session,
     graders: Mapping[str, Graders],
-    conduct: Conduct = run_trial,
 ) -> int:
     """Run these trials, whose models are prepared.
 
@@ -113,7 +103,6 @@ async def run_all(
         watch: Gets each result once its record is stored.
         session: Can be ended earlier.
         graders: What grades the answers, by model.
-        conduct: Runs a trial, here or elsewhere.
 
     Returns:
         How many of the trials have not come to their end.
@@ -135,7 +124,7 @@ async def run_all(
         while not session.why and (spec := next(queue, None)):
             slots = Slots(gate_for(models[spec.model], through))
             saw = session.watching(spec.architecture)
-            trial = conduct(spec, matrix, slots, graders[spec.model], keepers[spec.model], saw)
+            trial = run_trial(spec, matrix, slots, graders[spec.model], keepers[spec.model], saw)
             result = await session.until_held(trial, slots)
             if result:
                 writer.add(result.record, result.texts)

@@ -46,18 +46,6 @@ class SoFar:
         if record.outcome == "error":
             self._first_error = self._first_error or record.reason
 
-    def join(self, other: SoFar) -> None:
-        """Add the sums over trials that ran elsewhere."""
-        self._cost = None if self._cost is None or other._cost is None else self._cost + other._cost
-        self.calls += other.calls
-        self.tokens += other.tokens
-        self._in_flight += other._in_flight
-        self._client += other._client
-        self._unknown += other._unknown
-        self.outcomes += other.outcomes
-        self.endings.join(other.endings)
-        self._first_error = self._first_error or other._first_error
-
     @property
     def trials(self) -> int:
         return self.outcomes.total()
@@ -72,17 +60,12 @@ class SoFar:
         """How the trials ended: `solved 3, wrong 1`; empty if there is none."""
         return outcomes_told(self.outcomes)
 
-    def client_bound(self, here: bool = True) -> Iterator[str]:
-        """Yield a line if this process delayed its calls. For trials that ran elsewhere, the way to this process and back took
-        the time."""
+    def client_bound(self) -> Iterator[str]:
+        """Yield a line if this process delayed its calls."""
         if self._client > CLIENT_BOUND * self._in_flight:
             share = f"{self._client / self._in_flight:.0%}"
-            if here:
-                line = f"client-bound: this process was busy for {share} of its calls' seconds while they stood ready"
-                yield f"{line}; those are in no call's seconds, and a lower concurrency is no slower"
-            else:
-                line = f"calls took a further {share} of their seconds on the way from a worker to this process and back"
-                yield f"{line}; those are in no call's seconds"
+            line = f"client-bound: this process was busy for {share} of its calls' seconds while they stood ready"
+            yield f"{line}; those are in no call's seconds, and a lower concurrency is no slower"
 
     def unknown_words(self) -> Iterator[str]:
         """Yield a line for each unknown finish reason, with the number of replies that had it."""

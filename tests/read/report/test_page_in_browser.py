@@ -310,10 +310,10 @@ def test_on_a_narrow_screen_a_row_of_many_columns_is_a_card_whose_lines_name_the
     opened(page, path)
     windows = page.locator(".scroll").evaluate_all("(all) => all.map((each) => [each.id, each.scrollWidth - each.clientWidth])")
     assert [name for name, cut in windows if cut > 1] == []
-    lines = page.locator("#table-tall tbody tr").first.locator("td").evaluate_all(
-        "(all) => all.filter((each) => each.offsetHeight).map((each) => [getComputedStyle(each, '::before').content, each.offsetTop])"
-    )
-    assert [name for name, _ in lines] == [f'"Column {number}"' for number in range(8)]  # nine columns are shown, all by the box
+    cells = page.locator("#table-tall tbody tr").first.locator("td")
+    named = "(each) => [getComputedStyle(each, '::before').content, each.offsetTop]"
+    lines = cells.evaluate_all(f"(all) => all.filter((each) => each.offsetHeight).map({named})")
+    assert [name for name, _ in lines] == [f'"Column {number}"' for number in range(8)]  # a tick shows the columns after nine
     assert [top for _, top in lines] == sorted({top for _, top in lines})
     assert page.locator("h1").bounding_box()["height"] <= 400
 

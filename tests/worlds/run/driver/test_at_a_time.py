@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from driven import AGENTS, matrix_of, receipts
 from little_worlds import ended, harm
 from trials import ROOTS
@@ -24,7 +25,7 @@ CRASH = [{"point": "process", "effect": "unacknowledged", "tool": "notify", "att
 MATRIX = matrix_of(["python", "clerk.py", "careful"], CRASH, repetitions=3)
 
 
-def ran(folder: Path, workers: int) -> tuple[list[TrialResult], int]:
+def ran(folder: Path, workers: int, monkeypatch: pytest.MonkeyPatch) -> tuple[list[TrialResult], int]:
     """The trials, and how many of them ran at a time at most."""
     results = list[TrialResult]()
     now = most = 0
@@ -39,7 +40,9 @@ def ran(folder: Path, workers: int) -> tuple[list[TrialResult], int]:
             now -= 1
 
     writer = RunWriter(folder, manifest_of(MATRIX, folder.name))
-    run(run_matrix(MATRIX, writer, results.append, Session(workers=workers), conduct))
+    with monkeypatch.context() as patched:
+        patched.setattr("bench.run.experiment.runner.run_trial", conduct)
+        run(run_matrix(MATRIX, writer, results.append, Session(workers=workers)))
     writer.close()
     return sorted(results, key=lambda result: result.record.repetition), most
 
@@ -50,8 +53,10 @@ def shown(result: TrialResult) -> tuple[object, ...]:
     return result.record.id, result.record.outcome, harm(result), ended(result).lives, receipts(result), seconds
 
 
-def test_trials_of_commands_run_two_at_a_time_and_come_out_as_one_after_another(tmp_path: Path) -> None:
-    (alone, least), (together, most) = (ran(tmp_path / f"{workers}", workers) for workers in (1, 2))
+def test_trials_of_commands_run_two_at_a_time_and_come_out_as_one_after_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (alone, least), (together, most) = (ran(tmp_path / f"{workers}", workers, monkeypatch) for workers in (1, 2))
     assert (least, most) == (1, 2)
     assert list(map(shown, alone)) == list(map(shown, together))
 

@@ -22,9 +22,9 @@ from bench.record.origin import CodeVersion
 from bench.record.reading import read_manifest
 from bench.record.store import RunWriter, write_manifest
 from bench.record.verify import verify
-from bench.run.engine.merging import merge_parts
 from bench.run.experiment.config import Config
 from bench.run.experiment.matrix import Matrix, build_matrix
+from bench.run.experiment.merging import merge_parts
 from bench.run.experiment.portion import Portion, portioned, repetitions_in, shard_in
 from bench.run.experiment.regrade import regrade
 
@@ -211,7 +211,7 @@ def test_a_merge_that_another_one_overtook_says_so_and_leaves_it_alone(
     def overtaken(*_: object) -> None:
         copied(shards[0], tmp_path / "merged")
 
-    monkeypatch.setattr("bench.run.engine.merging._copy", overtaken)
+    monkeypatch.setattr("bench.run.experiment.merging._copy", overtaken)
     with pytest.raises(ResultsError, match=r"merged: exists already; give another --name$"):
         merge_parts(shards[:1], tmp_path / "merged")
     assert verify(tmp_path / "merged") == verify(shards[0]) and list(tmp_path.iterdir()) == [tmp_path / "merged"]

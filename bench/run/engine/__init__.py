@@ -1,1 +1,0 @@
-"""Engines: they run trials outside of this process, and parts of a run are merged."""
