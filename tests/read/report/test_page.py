@@ -59,6 +59,7 @@ def test_a_verdict_has_a_side_that_its_colour_and_sign_show_and_a_number_stands_
     text = rendered("table.html.j2", "", whole=table, table=table)
     sides = ("stands", "falls", "falls", "sizes", "open")
     assert all(
-        f'data-label="Verdict" class="verdict {side}" data-value="">{verdict}<' in text for side, verdict in zip(sides, verdicts, strict=True)
+        f'data-label="Verdict" class="verdict {side}" data-value="">{verdict}<' in text
+        for side, verdict in zip(sides, verdicts, strict=True)
     )
     assert text.count('class="number" data-value="8">8<') == len(verdicts)
