@@ -232,7 +232,7 @@ class Scenario:
             KeyError: An output is missing.
             TypeError: The grader returned no Grade. Whatever the grader raises is raised as well.
         """
-        return self._graded(self._answer({name: answer[name] for name in self.task.answer_names}))
+        return self._grade(self._answer({name: answer[name] for name in self.task.answer_names}))
 
     def grade_world(self, world: Any) -> Grade:
         """Grade the final state of the task's environment.
@@ -246,9 +246,9 @@ class Scenario:
         Raises:
             TypeError: The grader returned no Grade. Whatever the grader raises is raised as well.
         """
-        return self._graded(world)
+        return self._grade(world)
 
-    def _graded(self, answer: Any) -> Grade:
+    def _grade(self, answer: Any) -> Grade:
         grade = self.grade(answer, self.truth)
         if not isinstance(grade, Grade):
             raise TypeError(f"the grader returned {type(grade).__name__}; it must return a bench.scenario.Grade")

@@ -27,6 +27,32 @@ TESTS = [
 ]
 EMPTY = frozenset({"one", "own", "found", "said"})
 LEANING = frozenset({"Of", "Those", "That", "It", "It,"})
+PARTICIPLES = frozenset(
+    {
+        "begun",
+        "bound",
+        "bought",
+        "brought",
+        "built",
+        "caught",
+        "chosen",
+        "done",
+        "drawn",
+        "forgotten",
+        "frozen",
+        "given",
+        "held",
+    }
+    | {"hidden", "kept", "known", "laid", "lent", "lost", "made", "meant", "met", "overwritten", "paid", "rebuilt", "remade"}
+    | {"resent", "retold", "rewritten", "seen", "sent", "shown", "spent", "struck", "taken", "taught", "thrown", "told", "torn"}
+    | {"undone", "written"}
+)
+NOUNS = frozenset({"bed", "embed", "exceed", "feed", "need", "proceed", "seed", "speed", "succeed"})
+"""Nouns and verbs that end as a participle does."""
+FREE_OF_PARTICIPLES = ("cli", "common", "elsewhere", "record", "rerun", "run", "wire", "worlds/run")
+"""The rooms in which no private function is named by a participle alone."""
+MOST_PARTICIPLES = 462
+"""The most functions of `bench` that are. The number may only fall: name a new function by what it does or returns."""
 RECORDED = {("bench/record/worlds/events.py", "said")}
 """Fields of records, which keep their names."""
 
@@ -51,6 +77,21 @@ def test_no_two_types_share_a_name() -> None:
 def test_no_docstring_begins_with_a_word_that_leans_on_another() -> None:
     leaning = [f"{place(path)}:{line}: {text}" for path in CODE for line, text in read(path).leaning]
     assert not leaning, "\n".join((*leaning, "begin with what it is, or with what it does"))
+
+
+def test_a_function_is_named_by_what_it_does_or_returns_and_by_no_participle_alone() -> None:
+    named = [(place(path), name) for path in CODE if place(path).startswith("bench/") for name in read(path).participles]
+    rooms = tuple(f"bench/{room}/" for room in FREE_OF_PARTICIPLES)
+    assert not [f"{path}: {name}" for path, name in named if name.startswith("_") and path.startswith(rooms)]
+    assert len(named) <= MOST_PARTICIPLES
+
+
+@pytest.mark.parametrize(
+    ("name", "is_participle"),
+    [("_told", True), ("parsed", True), ("_is_told", False), ("parse", False), ("_speed", False), ("told_lines", False)],
+)
+def test_a_participle_is_told_from_a_verb_and_a_noun(name: str, is_participle: bool) -> None:
+    assert is_bare_participle(name) is is_participle
 
 
 @pytest.mark.parametrize(
@@ -87,11 +128,13 @@ def test_a_class_and_an_alias_are_types_and_a_variable_or_a_type_variable_is_non
 
 
 class Names(NamedTuple):
-    """What a file binds, with lines; its types; and the first lines of docstrings that lean on another word, with lines."""
+    """What a file binds, with lines; its types; the first lines of docstrings that lean on another word, with lines; and its
+    functions whose name is a participle alone."""
 
     bound: list[tuple[str, int]]
     types: list[str]
     leaning: list[tuple[int, str]]
+    participles: list[str]
 
 
 @cache
@@ -105,7 +148,8 @@ def read(path: Path) -> Names:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and (text := ast.get_docstring(node))
     )
     leaning = [(line, text.splitlines()[0]) for line, text in texts if text.split()[0] in LEANING]
-    return Names(list(bound_in(nodes)), list(types_in(tree)), leaning)
+    functions = (node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return Names(list(bound_in(nodes)), list(types_in(tree)), leaning, list(filter(is_bare_participle, functions)))
 
 
 def place(path: Path) -> str:
@@ -134,6 +178,12 @@ def types_in(tree: ast.Module) -> Iterator[str]:
                 yield name
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if is_camel(name) and not makes_variable(value):
                 yield name
+
+
+def is_bare_participle(name: str) -> bool:
+    """Return whether a function's name is a participle and nothing else, as `_told` is."""
+    word = name.strip("_")
+    return word in PARTICIPLES or (word.endswith("ed") and len(word) > 3 and "_" not in word and word not in NOUNS)
 
 
 def is_camel(name: str) -> bool:

@@ -23,7 +23,7 @@ def main_of_names(words: Sequence[str]) -> Callable[[], None] | None:
     has no line."""
     if _named_by(words) or not all(part.help for part in COMMANDS):
         return None
-    named = ((part.name, _described(part.help) if part.path else group_of(part.help)) for part in COMMANDS)
+    named = ((part.name, _describe(part.help) if part.path else group_of(part.help)) for part in COMMANDS)
     return partial(run_command, app_of(*named), _tell_left_out)
 
 
@@ -34,7 +34,7 @@ def _named_by(words: Sequence[str]) -> CommandPart | None:
     return None
 
 
-def _described(text: str) -> Callable[[], None]:
+def _describe(text: str) -> Callable[[], None]:
     def command() -> None: ...
 
     command.__doc__ = text

@@ -44,7 +44,7 @@ def packs_of(given: list[Path], place: Path, err: Terminal) -> list[Path]:
         place: The run's folder, or the config.
         err: Where the line is printed.
     """
-    known = _remembered(place) if given == PACKS else []
+    known = _recall(place) if given == PACKS else []
     if known:
         err.print(f"packs: {', '.join(map(str, known))}, as you named them for {place}")
     return known or given
@@ -55,7 +55,7 @@ def option_of(packs: Sequence[Path]) -> str:
     return "" if packs == PACKS else "".join(f" --scenarios {shlex.quote(str(folder))}" for folder in packs)
 
 
-def _remembered(place: Path) -> list[Path]:
+def _recall(place: Path) -> list[Path]:
     """Return what is remembered, if the file is the user's alone to write and all folders are still there."""
     with suppress(OSError, RuntimeError):
         path = _path_of(place)

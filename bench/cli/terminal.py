@@ -60,7 +60,7 @@ class Terminal(Console):
             groups = [(cells, list(group)) for cells, group in groupby(rows, itemgetter(slice(agreeing)))]
             if agreeing and 2 * len(groups) > len(rows):
                 break
-            drawn = self._drawn(short.columns, groups)
+            drawn = self._draw(short.columns, groups)
             with self.capture() as captured:
                 self.print(drawn)
             rendered = captured.get()
@@ -74,7 +74,7 @@ class Terminal(Console):
             self.print()
             self.print(block)
 
-    def _drawn(self, columns: Sequence[str], groups: Sequence[tuple[Sequence[str], Sequence[Sequence[str]]]]) -> Group:
+    def _draw(self, columns: Sequence[str], groups: Sequence[tuple[Sequence[str], Sequence[Sequence[str]]]]) -> Group:
         """Return a table of each group of rows, below the cells in which its rows agree. All have columns of the same width."""
         parts: list[str | Table] = []
         agreeing = len(groups[0][0]) if groups else 0

@@ -29,9 +29,9 @@ class Stop:
 
     def __enter__(self) -> Stop:
         loop = asyncio.get_running_loop()
-        self._before = {number: signal.getsignal(number) for number in _heard()}
+        self._before = {number: signal.getsignal(number) for number in _heard_signals()}
         for number in self._before:
-            loop.add_signal_handler(number, self._asked, number)
+            loop.add_signal_handler(number, self._ask_to_stop, number)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -40,7 +40,7 @@ class Stop:
             for number, handler in self._before.items():
                 signal.signal(number, handler)
 
-    def _asked(self, by: signal.Signals) -> None:
+    def _ask_to_stop(self, by: signal.Signals) -> None:
         self.by = by
         self._let_go()
         for number in self._before:
@@ -63,15 +63,15 @@ class AsCtrlC:
         self.by = signal.SIGINT
 
     def __enter__(self) -> AsCtrlC:
-        others = [number for number in _heard() if number != signal.SIGINT]
-        self._before = {number: signal.signal(number, self._asked) for number in others}
+        others = [number for number in _heard_signals() if number != signal.SIGINT]
+        self._before = {number: signal.signal(number, self._ask_to_stop) for number in others}
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _asked(self, number: int, frame: FrameType | None) -> None:
+    def _ask_to_stop(self, number: int, frame: FrameType | None) -> None:
         self.by = signal.Signals(number)
         for other in self._before:
             signal.signal(other, signal.SIG_DFL)
@@ -106,7 +106,7 @@ def exit_code(by: signal.Signals) -> int:
     return 128 + by
 
 
-def _heard() -> list[signal.Signals]:
+def _heard_signals() -> list[signal.Signals]:
     """Return the signals of STOPPING, without a SIGHUP that is ignored."""
     return [number for number in STOPPING if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN]
 

@@ -79,11 +79,11 @@ def _words(detail: ErrorDetails) -> str:
         return detail["msg"].removeprefix("Value error, ")
     context: Mapping[str, Any] = detail.get("ctx", {})
     try:
-        return phrase.format_map({**context, "input": _shown(detail["input"])})
+        return phrase.format_map({**context, "input": _show(detail["input"])})
     except KeyError:  # another version of pydantic with another context: use its words
         return detail["msg"]
 
 
-def _shown(value: object) -> str:
+def _show(value: object) -> str:
     text = repr(value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

@@ -175,7 +175,7 @@ def told_lines(log: Sequence[LogEntry]) -> Iterator[str]:
     if more := len(pairs) - MOST_TOLD:
         yield from [f"and {plural(more, 'further repeated call')}"] if more > 0 else []
     for call in failed[:MOST_TOLD]:
-        yield _spent(log, calls, call)
+        yield _cost_of_failure(log, calls, call)
     if (more := len(failed) - MOST_TOLD) > 0:
         yield f"and {plural(more, 'further error')}"
     yield from _unknown(log, calls)
@@ -215,7 +215,7 @@ def _meaning(first: ToldCall, again: ToldCall) -> str:
             )
 
 
-def _spent(log: Sequence[LogEntry], calls: Sequence[ToldCall], failed: ToldCall) -> str:
+def _cost_of_failure(log: Sequence[LogEntry], calls: Sequence[ToldCall], failed: ToldCall) -> str:
     """Return what was spent from an error to the next success of the same tool, or else to the end."""
     later = [call for call in calls if call.place > failed.place]
     mended = next((call for call in later if call.call.tool == failed.call.tool and not call.failed), None)

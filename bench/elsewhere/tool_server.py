@@ -68,7 +68,7 @@ class AskedServer:
         self._lines = self._input.lines()
         try:
             client = {"name": "recovery-bench", "version": "1"}
-            await self._granted("initialize", {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client})
+            await self._grant("initialize", {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client})
             await self._write({"method": "notifications/initialized"})
             await self._list()
         except BaseException:
@@ -95,14 +95,14 @@ class AskedServer:
     async def _list(self) -> None:
         cursor: Any = None
         for _ in range(MOST_PAGES):
-            result = await self._granted("tools/list", {"cursor": cursor} if cursor else {})
+            result = await self._grant("tools/list", {"cursor": cursor} if cursor else {})
             self.tools |= {tool["name"]: tool for tool in _objects(result.get("tools")) if isinstance(tool.get("name"), str)}
             cursor = result.get("nextCursor")
             if not cursor:
                 return
         raise ConfigError(f"{self._words[0]}: lists more than {MOST_PAGES} pages of tools")
 
-    async def _granted(self, method: str, params: Object) -> Object:
+    async def _grant(self, method: str, params: Object) -> Object:
         """Return a request's result. Raises ConfigError if the server answers by an error."""
         body = await self._ask(method, params)
         if (why := _refusal(body)) is not None:

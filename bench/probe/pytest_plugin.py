@@ -100,8 +100,8 @@ def _run_once(file: Path, plan: str, tape: Path | None, *, boxed: bool) -> tuple
 
     from bench.common.errors import ConfigError  # noqa: PLC0415
     from bench.common.escaping import escape_line  # noqa: PLC0415
-    from bench.probe.run.probe_file import ProbeSettings  # noqa: PLC0415
     from bench.probe.run.secrets import Secrets  # noqa: PLC0415
+    from bench.probe.run.settings import ProbeSettings  # noqa: PLC0415
     from bench.probe.run.tape import play, read_tape, record_tapes  # noqa: PLC0415
 
     settings = ProbeSettings(file, is_taped=tape is not None, boxed=boxed)

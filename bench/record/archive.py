@@ -91,7 +91,7 @@ def archive(folder: Path) -> Path:
 
 def names_in(archive: Path) -> frozenset[str]:
     """Return the names of the files in an archive. Raises ResultsError if it is damaged or holds something else."""
-    with _checked(archive) as listed:
+    with _open_checked(archive) as listed:
         return frozenset(listed.namelist())
 
 
@@ -102,7 +102,7 @@ def member(archive: Path, name: str) -> IO[bytes]:
         FileNotFoundError: The archive has no file of this name.
         ResultsError: The archive is damaged, too large, or holds files that no run writes.
     """
-    listed = _checked(archive)
+    listed = _open_checked(archive)
     if name not in listed.namelist():
         listed.close()
         raise FileNotFoundError(errno.ENOENT, "the archive has no such file", str(archive / name))
@@ -121,7 +121,7 @@ def unpacked(listed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Unpacked | zipf
     return Unpacked(listed, entry) if entry.compress_type == zipfile.ZIP_LZMA else cast(zipfile.ZipExtFile, listed.open(entry))
 
 
-def _checked(archive: Path) -> zipfile.ZipFile:
+def _open_checked(archive: Path) -> zipfile.ZipFile:
     """Open an archive, if its list of files can be a run's."""
     damaged = f"{archive}: is not a whole archive of a run; restore the file from a copy"
     try:

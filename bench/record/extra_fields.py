@@ -25,7 +25,7 @@ def extra_text(fields: Mapping[str, Any], clean: Callable[[str], str] = str) -> 
     if not kept:
         return ""
     try:
-        return json_text(_cleaned(kept, clean), allow_nan=False, sort_keys=True)
+        return json_text(_clean(kept, clean), allow_nan=False, sort_keys=True)
     except RecursionError:  # nested without end: no provider sends that
         return ""
 
@@ -55,11 +55,11 @@ def _says_something(name: str, value: object) -> bool:
     return value is not None and value not in ([], {}) and (value not in ("", False) or name not in STANDARD)
 
 
-def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
+def _clean(value: Any, clean: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):
-        return {clean(name): _cleaned(inner, clean) for name, inner in value.items()}
+        return {clean(name): _clean(inner, clean) for name, inner in value.items()}
     if isinstance(value, float | int) and not -LARGEST <= value <= LARGEST:
         return None
-    return [_cleaned(item, clean) for item in value] if isinstance(value, list) else value
+    return [_clean(item, clean) for item in value] if isinstance(value, list) else value

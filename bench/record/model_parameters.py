@@ -70,7 +70,7 @@ class ModelParameters(ManifestPart):
         return cls.model_validate_json(json.dumps(parameters, default=str))
 
     @model_serializer(mode="wrap")
-    def _given(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _leave_out_unset(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out settings that a model does not have, instead of writing their defaults."""
         unset = type(self).model_fields.keys() - self.model_fields_set
         return {name: value for name, value in whole(self).items() if name not in unset}

@@ -67,7 +67,7 @@ def read_records(folder: Path, only: Container[str] | None = None) -> Iterator[T
     if not holds(folder, MANIFEST):
         raise _no_run(folder)
     wanted = None if only is None else partial(_may_be_among, only)
-    return with_grades(_ended_once(folder / TRIALS, _chained(folder / TRIALS, RECORD, wanted)), read_grades(folder).grades)
+    return with_grades(_ended_once(folder / TRIALS, _read_chain(folder / TRIALS, RECORD, wanted)), read_grades(folder).grades)
 
 
 def _ended_once(path: Path, records: Iterable[TrialRecord | SessionRecord]) -> Iterator[TrialRecord | SessionRecord]:
@@ -103,7 +103,7 @@ def read_trials(folder: Path, only: Container[str] | None = None) -> Iterator[Tr
 
 def read_responses(folder: Path) -> Iterator[ResponseRecord]:
     """Yield the responses in the order of their arrival."""
-    return _chained(folder / RESPONSES, RESPONSE)
+    return _read_chain(folder / RESPONSES, RESPONSE)
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def read_grades(folder: Path) -> Grades:
     """Return the new grades; empty if nothing was regraded."""
     if not holds(folder, GRADES):
         return Grades({})
-    records = list(_chained(folder / GRADES, GRADE))
+    records = list(_read_chain(folder / GRADES, GRADE))
     history = tuple(record for record in records if isinstance(record, Regrade))
     return Grades({record.trial: record for record in records if isinstance(record, NewGrade)}, history)
 
@@ -148,7 +148,7 @@ def _may_be_among(only: Container[str], content: bytes) -> bool:
     return b"\\" in name or name.decode("utf-8", "replace") in only
 
 
-def _chained(path: Path, adapter: TypeAdapter[Record], wanted: Callable[[bytes], bool] | None = None) -> Iterator[Record]:
+def _read_chain(path: Path, adapter: TypeAdapter[Record], wanted: Callable[[bytes], bool] | None = None) -> Iterator[Record]:
     link = ""
     for number, line in lines_of(path):
         try:

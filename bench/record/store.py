@@ -81,7 +81,7 @@ class RunWriter:
             files = (self._trials, self._texts, self._responses)
             self.repaired = [file.path.name for file in files if file.repair()]
             self._failed = set[str]()
-            self.ended: Collection[str] = EndedTrials(self._ended()) if self._trials.size else ()
+            self.ended: Collection[str] = EndedTrials(self._ended_places()) if self._trials.size else ()
             self.trials = len(self.ended) + len(self._failed)
             self._trials.link = last_link(folder / TRIALS)
             self._responses.link = last_link(folder / RESPONSES)
@@ -107,7 +107,7 @@ class RunWriter:
             raise ResultsError(f"{path}: is missing beside recorded trials; put it back, or give --name")
         write_manifest(self.folder, manifest)
 
-    def _ended(self) -> Iterator[str]:
+    def _ended_places(self) -> Iterator[str]:
         for record in read_trials(self.folder):
             if record.outcome == "error":
                 self._failed.add(record.place)

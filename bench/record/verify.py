@@ -128,7 +128,7 @@ class RunCheck:
             if line := trials.silent.get(_place(response)):
                 defects.add(folder / RESPONSES, number, f"is of the trial in line {line} of {TRIALS}, which has no call")
             kept.add(_reply_key(response, response.reply, response.messages))
-            texts.look_for(_named(response), f"line {number} of {RESPONSES}")
+            texts.look_for(_digests_named(response), f"line {number} of {RESPONSES}")
         parts: list[_Chain | _Texts] = [*files.values(), texts]
         for part in parts:
             defects.update(part.defects)
@@ -248,7 +248,7 @@ class _Chain:
             record = self._read(_content(line))
             if link is None and record is not None:  # the line that it follows is gone
                 return link_of(line), record
-            what, again = self._broken(line, link or "", following)
+            what, again = self._break_of(line, link or "", following)
             self._say(number, what if record is not None else "was changed: it is not a record any more")
             return again if SEAL.search(line) else None, record
         if (record := self._read(content)) is None:
@@ -262,7 +262,7 @@ class _Chain:
             self._violation = first_violation(error).line
             return None
 
-    def _broken(self, line: bytes, link: str, following: bytes) -> tuple[str, str]:
+    def _break_of(self, line: bytes, link: str, following: bytes) -> tuple[str, str]:
         """Return what happened to a line that does not follow the one before it, and the link that the next line must
         follow."""
         if (place := self._places.before(line)) is not None:
@@ -370,7 +370,7 @@ class _Trials:
             self._ended.setdefault(trial.id, number)
             if not of_kind(trial.events, Called):
                 self.silent[_place(trial)] = number
-        self._texts.look_for(_named(trial), f"line {number} of {TRIALS}")
+        self._texts.look_for(_digests_named(trial), f"line {number} of {TRIALS}")
         for call in of_kind(trial.events, Called):
             if call.asked and call.reply and not call.failure:
                 self._replies.append(_reply_key(trial, call.reply, call.messages))
@@ -454,7 +454,7 @@ def _place(of: TrialRecord | ResponseRecord) -> int:
     return hash((of.model, of.scenario, of.instance, of.repetition, of.arm))
 
 
-def _named(record: TrialRecord | SessionRecord | ResponseRecord) -> Sequence[str | None]:
+def _digests_named(record: TrialRecord | SessionRecord | ResponseRecord) -> Sequence[str | None]:
     """Return the digests of the texts that a record names."""
     if isinstance(record, SessionRecord):
         return ()

@@ -77,7 +77,7 @@ def lines_of(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> list[str]
         where = "" if explained == len(entries) else f" for the {explained} entries that are explained"
         lines.append(f"  not to blame{where}: {', '.join(cleared)}")
     lines += not_asked_lines(diagnoses)
-    lines += [f"  {_trial_line(each)}" for each in _shown(diagnoses)]
+    lines += [f"  {_trial_line(each)}" for each in _select(diagnoses)]
     if anew := anew_lines(diagnoses):
         lines += anew
     elif worst := most_blamed(diagnoses):
@@ -105,7 +105,7 @@ def finding(which: str, run: str, diagnoses: Sequence[Diagnosis]) -> str:
 
 def most_blamed(diagnoses: Sequence[Diagnosis]) -> MendedPart | None:
     """Return the part that most trials blame; None if no part is blamed."""
-    blamed = Counter(chain.from_iterable(_sorted(each.blamed) for each in diagnoses))
+    blamed = Counter(chain.from_iterable(_sort(each.blamed) for each in diagnoses))
     return max(blamed, key=lambda part: (blamed[part], -PARTS.index(part)), default=None)
 
 
@@ -191,7 +191,7 @@ def _as_json(diagnosis: Diagnosis) -> dict[str, object]:
         "undiagnosable": diagnosis.undiagnosable,
         "is_explained": diagnosis.is_explained,
         "is_proved": diagnosis.is_proved,
-        "blamed": _sorted(diagnosis.blamed),
+        "blamed": _sort(diagnosis.blamed),
         "not_asked": diagnosis.not_asked,
         "replies": dict(diagnosis.sources),
         "reruns": diagnosis.reruns,
@@ -202,11 +202,11 @@ def _as_json(diagnosis: Diagnosis) -> dict[str, object]:
                 "what": entry.entry.what,
                 "from_event": entry.start.events,
                 "in_control": entry.in_control,
-                "minimal": [_sorted(mended) for mended in entry.minimal],
+                "minimal": [_sort(mended) for mended in entry.minimal],
                 "asked": list(entry.asked),
-                "necessary": _sorted(entry.necessary),
-                "contributing": _sorted(entry.contributing),
-                "unjudged": _sorted(entry.unjudged),
+                "necessary": _sort(entry.necessary),
+                "contributing": _sort(entry.contributing),
+                "unjudged": _sort(entry.unjudged),
                 "later_harm": entry.later,
             }
             for entry in diagnosis.entries
@@ -214,19 +214,19 @@ def _as_json(diagnosis: Diagnosis) -> dict[str, object]:
     }
 
 
-def _sorted(parts: MendedSet) -> list[MendedPart]:
+def _sort(parts: MendedSet) -> list[MendedPart]:
     return [part for part in PARTS if part in parts]
 
 
 def _and(parts: MendedSet) -> str:
-    return " and ".join(_sorted(parts))
+    return " and ".join(_sort(parts))
 
 
 def _share(verdict: Mapping[str, int]) -> int:
     return verdict.get("necessary", 0) + verdict.get("contributing", 0)
 
 
-def _shown(diagnoses: Sequence[Diagnosis]) -> list[Diagnosis]:
+def _select(diagnoses: Sequence[Diagnosis]) -> list[Diagnosis]:
     """Return the trials to show: first one trial for each set of blamed parts, then further trials."""
     diagnosable = [each for each in diagnoses if not each.undiagnosable]
     unlike = list({each.blamed: each for each in reversed(diagnosable)}.values())[::-1]

@@ -121,7 +121,7 @@ class MendedAgent:
         if self.in_world:
             world: WorldActions = workbench.world
             if world.life == 1:
-                world.exchanged = lambda boundary: self._exchanged(boundary, workbench)
+                world.exchanged = lambda boundary: self._exchange(boundary, workbench)
                 if "commit" in self.parts:
                     self._make_under_keys(world)
         else:
@@ -131,7 +131,7 @@ class MendedAgent:
         remedied = self.agent.remedied if "pattern" in self.parts else None
         await (remedied or self.agent.work)(task, workbench)
 
-    def _exchanged(self, boundary: Boundary, workbench: Workbench) -> Boundary:
+    def _exchange(self, boundary: Boundary, workbench: Workbench) -> Boundary:
         kept = self.agent.boundary(workbench) if "pattern" in self.parts else boundary
         whole, world = Boundary.of(workbench, WHOLE), workbench.world
         if not self._works_through:
@@ -213,12 +213,12 @@ class MendedTask:
 
     def verify(self, proposal: Proposal, sufficiency: bool = False) -> Rejected | None:
         rejected = self._verify(proposal, sufficiency)
-        return self._heard(rejected or self._of_struck(dict.fromkeys(proposal.names, proposal)), proposal.names)
+        return self._hear(rejected or self._of_struck(dict.fromkeys(proposal.names, proposal)), proposal.names)
 
     def checkpoint(self, stage: Sequence[Subtask]) -> Rejected | None:
         rejected, names = self._checkpoint(stage), [subtask.name for subtask in stage]
         unverified = {name: self._unverified[name] for name in names if name in self._unverified}
-        return self._heard(rejected or self._of_struck(unverified), names)
+        return self._hear(rejected or self._of_struck(unverified), names)
 
     def _of_struck(self, accepted: Mapping[str, Proposal]) -> Rejected | None:
         """Return the mended verifier's rejection of the first accepted output that a fault has struck, by subtask."""
@@ -232,7 +232,7 @@ class MendedTask:
                     return Rejected(name, "check", STRUCK, proposal.text)
         return None
 
-    def _heard(self, rejected: Rejected | None, names: Collection[str]) -> Rejected | None:
+    def _hear(self, rejected: Rejected | None, names: Collection[str]) -> Rejected | None:
         """Keep a rejection for the further attempts at its subtask. An accepted output has no rejection to keep."""
         for name in names:
             self._rejected.pop(name, None)

@@ -129,19 +129,19 @@ def _nearer(seen: Seen, draw: Random) -> StrikeSet | None:
     """Extend the worst schedule by a strike at a place that it opened or at an effect that it strikes."""
     for parent in _parents(seen):
         struck = {_effect(place) for place in parent.schedule}
-        if near := [place for place in _untried(seen, parent) if place in parent.opened or _effect(place) in struck]:
+        if near := [place for place in _untried_places(seen, parent) if place in parent.opened or _effect(place) in struck]:
             return parent.schedule | {draw.choice(near)}
     return None
 
 
 def _farther(seen: Seen, draw: Random) -> StrikeSet | None:
     """Extend a schedule, drawn with a bias to the worst, by a strike at the effect that it was tried with least."""
-    parents = [parent for parent in _parents(seen) if _untried(seen, parent)]
+    parents = [parent for parent in _parents(seen) if _untried_places(seen, parent)]
     if not parents:
         return None
     [parent] = draw.choices(parents, [0.5**rank for rank in range(len(parents))])
     covered = Counter(_effect(place) for place in seen.places if parent.schedule | {place} in seen.tried)
-    places = _untried(seen, parent)
+    places = _untried_places(seen, parent)
     return parent.schedule | {min(draw.sample(places, len(places)), key=lambda place: covered[_effect(place)])}
 
 
@@ -150,7 +150,7 @@ def _parents(seen: Seen) -> list[Tried]:
     return [tried for tried in seen.worst_first if 0 < len(tried.schedule) < MOST_STRIKES]
 
 
-def _untried(seen: Seen, parent: Tried) -> list[PlacedStrike]:
+def _untried_places(seen: Seen, parent: Tried) -> list[PlacedStrike]:
     return [place for place in seen.places if place not in parent.schedule and parent.schedule | {place} not in seen.tried]
 
 

@@ -60,11 +60,11 @@ class Worlds:
         ended = next((event for event in record.events if isinstance(event, WorldEnded)), None)
         if ended is None:
             return {}
-        world = self._remade(record, ended)
+        world = self._remake(record, ended)
         steps = steps_of(record.events, world, self._texts)
         return {"world": WorldTrace(steps, ended.damage, ended.recount, harms_told(world), ended.lives, world.lacking)}
 
-    def _remade(self, record: TrialRecord, ended: WorldEnded) -> Remade:
+    def _remake(self, record: TrialRecord, ended: WorldEnded) -> Remade:
         if ended.kept not in self._texts:
             return Remade((), lacking=UNKEPT)
         self._made += 1

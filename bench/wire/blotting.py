@@ -48,19 +48,19 @@ def _may_hold(text: str, key: str) -> bool:
 @lru_cache(maxsize=256)
 def lower_forms(key: str) -> tuple[str, ...]:
     """Return the key as the web encodes it, in lower case."""
-    return tuple({form.lower(): None for form in _written(key)})
+    return tuple({form.lower(): None for form in _encodings(key)})
 
 
 @lru_cache(maxsize=256)
 def _forms(key: str) -> re.Pattern[str]:
-    whole = sorted({re.escape(form) for form in _written(key)}, key=len, reverse=True)
+    whole = sorted({re.escape(form) for form in _encodings(key)}, key=len, reverse=True)
     first, last = re.escape(key[:SHOWN]), re.escape(key[-SHOWN:])
     is_word = key.isalpha() and (key.islower() or key.isupper())  # "**Proactive" is no masked "noninteractive"
     masked = () if is_word else (rf"{first}{SEEN}?{MASK}{SEEN}", rf"{MASK}{SEEN}?{last}")
     return re.compile("|".join([*whole, *masked]), re.IGNORECASE)
 
 
-def _written(key: str) -> Iterator[str]:
+def _encodings(key: str) -> Iterator[str]:
     """Yield the key as the web encodes it, and as JSON does, also within JSON. Its base64 form has three variants, by its place
     in the encoded text."""
     raw = key.encode("utf-8", "surrogateescape")

@@ -118,12 +118,12 @@ def start_of(raw: bytes) -> StartPacket:
 def made_start(packet: StartPacket) -> bytes:
     """Return the bytes of a start packet."""
     words = b"".join(part.encode("utf-8", "surrogateescape") + b"\0" for pair in packet.parameters.items() for part in pair)
-    return _sized(packet.code.to_bytes(4) + (words + b"\0" if packet.code >> 16 == _VERSION else packet.key))
+    return _with_size(packet.code.to_bytes(4) + (words + b"\0" if packet.code >> 16 == _VERSION else packet.key))
 
 
 def made(kind: bytes, body: bytes = b"") -> WireMessage:
     """Return the message of a kind with this body."""
-    return WireMessage(kind, kind + _sized(body))
+    return WireMessage(kind, kind + _with_size(body))
 
 
 def made_error(severity: str, code: str, text: str) -> WireMessage:
@@ -138,7 +138,7 @@ def made_query(sql: str) -> WireMessage:
 
 def made_row(cells: list[bytes | None]) -> WireMessage:
     """Return a row of an answer."""
-    held = (b"\xff\xff\xff\xff" if cell is None else _counted(cell) for cell in cells)
+    held = (b"\xff\xff\xff\xff" if cell is None else _with_length(cell) for cell in cells)
     return made(b"D", len(cells).to_bytes(2) + b"".join(held))
 
 
@@ -299,9 +299,9 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def _sized(body: bytes) -> bytes:
+def _with_size(body: bytes) -> bytes:
     return (len(body) + 4).to_bytes(4) + body
 
 
-def _counted(cell: bytes) -> bytes:
+def _with_length(cell: bytes) -> bytes:
     return struct.pack("!i", len(cell)) + cell

@@ -42,7 +42,7 @@ def read_body(body: bytes, form: type[Body]) -> Body:
     try:
         return validated(TypeAdapter(form), body)
     except ValidationError as error:
-        raise _malformed(error) from None
+        raise _first_error(error) from None
 
 
 def refuse_crowd(body: bytes) -> None:
@@ -51,7 +51,7 @@ def refuse_crowd(body: bytes) -> None:
         raise Problem(400, f"the body: {why}; send less at a time")
 
 
-def _malformed(error: ValidationError) -> Problem:
+def _first_error(error: ValidationError) -> Problem:
     """Return the first error in one line."""
     first = first_of(error)[0]
     message = " ".join(first["msg"].removeprefix("Value error, ").split())

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from probe.script import (
     response_reply,
     streamed_chat,
 )
-from probe.world import PACKS, ToolServer, WorldCount, kept_worlds, next_proposed, reply_of
+from probe.world import PACKS, ToolServer, WorldCount, keep_in, keeper, kept_worlds, next_proposed, reply_of
 from reliability.kept import read
 
 from bench.run.packs.loading import load_pack
@@ -75,7 +76,7 @@ def lived(environment: Environment, folder: Path, calls: int = 1000) -> list[dic
     """Let the model and the tools work until the end, or until so many calls are made. Return the conversation."""
     scenario = load_pack("contract_renewal", PACKS, "case_02")
     (folder / "kept").mkdir(exist_ok=True)
-    server = ToolServer(environment, folder / "world.db", folder / "kept")
+    server = ToolServer(environment, folder / "world.db", partial(keep_in, environment, folder / "kept"))
     listed = server.answer({"method": "tools/list"})["tools"]
     tools = [{"type": "function", "function": {**tool, "parameters": tool["inputSchema"]}} for tool in listed]
     messages: list[dict[str, Any]] = [{"role": "user", "content": "Do the work."}]
@@ -107,7 +108,6 @@ def test_a_world_counts_what_a_second_life_made_again_and_owes_what_stood_in_the
 
 
 def test_the_tools_are_a_server_over_stdio(tmp_path: Path) -> None:
-    (tmp_path / "kept").mkdir()
     words = [sys.executable, str(PACKS[0].parent / "tools" / "probe" / "world.py"), "tools", "contract_renewal", ""]
     asked = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}},
@@ -115,16 +115,21 @@ def test_the_tools_are_a_server_over_stdio(tmp_path: Path) -> None:
         {"jsonrpc": "2.0", "id": "b", "method": "tools/call", "params": {"name": "wait", "arguments": {"minutes": 1}}},
         {"jsonrpc": "2.0", "id": "c", "method": "tools/call", "params": {"name": "wait", "arguments": {"minutes": "x"}}},
     ]
-    ended = subprocess.run(
-        [*words, str(tmp_path / "world.db"), str(tmp_path / "kept")],
-        input="".join(f"{json.dumps(each)}\n" for each in asked),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    environment = load_pack("contract_renewal", PACKS, "").environment
+    assert isinstance(environment, Environment)
+    (tmp_path / "kept").mkdir()
+    with keeper(environment, tmp_path / "kept") as port:
+        ended = subprocess.run(
+            [*words, str(tmp_path / "world.db"), str(port)],
+            input="".join(f"{json.dumps(each)}\n" for each in asked),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
     first, waited, refused = map(json.loads, ended.stdout.splitlines())
     assert (first["id"], waited["id"], refused["id"]) == (1, "b", "c")
     assert (waited["result"]["isError"], refused["result"]["isError"]) == (False, True)
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["000001.db"]
 
 
 def trial(probed: Mapping[str, Counter[str]] | None, counted: Mapping[str, Counter[str]]) -> Trial:
@@ -134,7 +139,7 @@ def trial(probed: Mapping[str, Counter[str]] | None, counted: Mapping[str, Count
 def test_a_trial_that_two_judges_see_differently_is_counted_and_an_undecided_one_is_not() -> None:
     doubled = {"doubled": Counter({"pay": 2}), "lost": Counter[str]()}
     right = {"doubled": Counter[str](), "lost": Counter[str]()}
-    [row] = counted([trial(doubled, doubled), trial(right, doubled), trial(right, right), trial(None, doubled)])
+    [row] = counted([trial(doubled, doubled), trial(right, doubled), trial(right, right), trial(None, doubled)], boxed=True)
     assert (row.trials, row.damaged, row.with_doubled, row.with_lost) == (3, 2, 2, 0)
     assert (row.doubled, row.lost, row.differ, row.owed_otherwise) == (4, 0, 1, 0)
 

@@ -61,13 +61,13 @@ def desk(folder: Path) -> Subject:
     )
 
 
-def worker_of(subject: Subject, folder: Path) -> Callable[[int], Worker]:
+def worker_of(subject: Subject, folder: Path, *, boxed: bool = False) -> Callable[[int], Worker]:
     """Return what makes a worker for the subject that lies in a folder."""
 
     def make(number: int) -> Worker:
         private = folder / f"worker-{number}"
         store = StoreSettings("shop", "sqlite", str(folder / "shop.db"), {"DATABASE": "{store}"})
-        stores = Stores.of([store], private / "stores", subject.settle, subject.hide, SECRET)
+        stores = Stores.of([store], private / "stores", subject.settle, subject.hide, SECRET, boxed=boxed)
         return Worker(subject, stores, Place(private, "agent"), Secrets(()))
 
     return make

@@ -15,6 +15,7 @@ It charges an account twice and ships an order. MODE is words of:
     fails    it ends with exit code 3
     early    it ends with exit code 4 before its first call
     odd      its charges differ each time
+    blind    it does not ask for the tools
 """
 
 import itertools
@@ -46,7 +47,8 @@ def start() -> subprocess.Popen[bytes]:
         {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}},
     )
     send(process, {"jsonrpc": "2.0", "method": "notifications/initialized"})
-    ask(process, "tools/list", {})
+    if "blind" not in MODE:
+        ask(process, "tools/list", {})
     return process
 
 

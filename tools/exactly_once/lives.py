@@ -60,11 +60,11 @@ class FileStore(Store):
         if file.exists():
             self._values, self._logs = json.loads(file.read_text(encoding="utf-8"))
 
-    def _written(self, name: str, text: str) -> None:
+    def _write(self, name: str, text: str) -> None:
         new = self._file.with_suffix(".new")
         new.write_text(json.dumps([self._values, self._logs]), encoding="utf-8")
         new.replace(self._file)
-        super()._written(name, text)
+        super()._write(name, text)
 
 
 class KeptTries(Counter[Try]):

@@ -29,9 +29,9 @@ from bench.probe.run.cells import ProbeCell, cells_of
 from bench.probe.run.clean import FEWEST, clean_of, objection
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.loader.agent_door.frameworks import PLACES
-from bench.probe.run.probe_file import ProbeSettings
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
+from bench.probe.run.settings import ProbeSettings
 from bench.probe.run.verdict import is_half_way, judge
 from bench.probe.run.volatile import Masks
 from bench.probe.run.witness.place import Place

@@ -132,8 +132,9 @@ def lay_out(agent: Agent, foreign: Foreign, folder: Path, installed: Parts) -> P
     return path
 
 
-def probe(path: Path, budget: float, options: Sequence[str] = ()) -> int:
-    """Run `bench probe` on a subject, as a user would, print how it ended, and return its exit code."""
+def probe(path: Path, budget: float, options: Sequence[str] = ()) -> tuple[int, float]:
+    """Run `bench probe` on a subject, as a user would, print how it ended, and return its exit code and the seconds of the
+    processor that it took with all that it started."""
     words, output = ["bench", "probe", path.name, "--yes", "--budget", f"{budget:g}s", *options], path.parent / "output.txt"
     began = time.monotonic()
     with output.open("wb") as file, subprocess.Popen(words, cwd=path.parent, stdout=file, stderr=file) as process:
@@ -143,7 +144,7 @@ def probe(path: Path, budget: float, options: Sequence[str] = ()) -> int:
     runs = sum(1 for trials in path.parent.glob("results/*/trials.jsonl") for _ in trials.open("rb"))
     how = f"{path.parent.name}: exit {process.returncode} after {seconds:.0f} s, {runs} runs, {processor:.1f} s of processor"
     print(how, *output.read_text(encoding="utf-8").splitlines()[-10:], sep="\n    ", flush=True)
-    return process.returncode
+    return process.returncode, processor
 
 
 def found_in(agent: str, server: str, folder: Path) -> Iterator[Pair]:
@@ -188,7 +189,7 @@ def main(words: Sequence[str]) -> int:
             if not (budget := bound.budget()):
                 print(f"{name}: left out: the session's {asked.minutes:g} minutes are over", flush=True)
                 return None
-            return probe(lay_out(*of, folder / "subjects" / name, installed), budget, ["--unboxed"] if asked.unboxed else [])
+            return probe(lay_out(*of, folder / "subjects" / name, installed), budget, ["--unboxed"] if asked.unboxed else [])[0]
 
         with ThreadPoolExecutor(asked.workers) as pool:
             codes = [code for code in pool.map(ended, chosen) if code is not None]

@@ -2,7 +2,8 @@
 
 The probe sees calls at its gateway and rows of the world's tables. The world counts by its own journal, as `bench.worlds` does.
 
-    python -m probe.equality [--instances N] [--agents NAME ...] [--workers N] [--most N] [--folder FOLDER] [--record FOLDER]
+    python -m probe.equality [--instances N] [--agents NAME ...] [--workers N] [--budget S] [--folder FOLDER] [--record FOLDER]
+                             [--unboxed]
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tomli_w
-from reliability.kept import write
+from reliability.kept import read, write
 
 from bench.record.events import of_kind
 from bench.record.probe.events import CellJudged
@@ -29,7 +30,7 @@ from bench.run.packs.loading import instances_of, load_pack
 from bench.worlds.run.environment import Environment
 from bench.worlds.run.environment.world import World
 from probe import parts
-from probe.world import PACKS, WorldCount, kept_worlds
+from probe.world import PACKS, WorldCount, keeper, kept_worlds
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -102,6 +103,7 @@ class Trial:
 class Equality:
     """The trials of an agent in a pack at a point that the probe gave a verdict on.
 
+    boxed           whether the agent and the world ran in the box
     point           the point, or "" for runs that nothing struck
     damaged         trials with an effect doubled or lost; `with_doubled` and `with_lost` tell them apart
     doubled, lost   effects, in all of them
@@ -111,6 +113,7 @@ class Equality:
 
     agent: str
     pack: str
+    boxed: bool
     point: str
     trials: int
     damaged: int
@@ -122,13 +125,13 @@ class Equality:
     owed_otherwise: int
 
 
-def lay_out(agent: WorldAgent, pack: str, instance: str, folder: Path, installed: Path, model: str) -> Path:
-    """Make a subject's folder anew. Return its probe.toml."""
+def lay_out(agent: WorldAgent, pack: str, instance: str, folder: Path, installed: Path, model: str, port: int) -> Path:
+    """Make a subject's folder anew. Return its probe.toml. At the port its worlds are kept."""
     shutil.rmtree(folder, ignore_errors=True)
-    (folder / "kept").mkdir(parents=True)
+    folder.mkdir(parents=True)
     with closing(World(_environment(pack, instance), folder / "world.db")):
         pass
-    tools = [str(HERE / "world.py"), "tools", pack, instance, str(folder / "world.db"), str(folder / "kept")]
+    tools = [str(HERE / "world.py"), "tools", pack, instance, str(folder / "world.db"), str(port)]
     server = {"command": sys.executable, "args": tools}
     (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"world": server}}, indent=2), encoding="utf-8")
     memory = [{"memory": agent.memory}] if agent.memory else []
@@ -143,6 +146,7 @@ def lay_out(agent: WorldAgent, pack: str, instance: str, folder: Path, installed
         "takes_copies": True,
         "store": [{"sqlite": "world.db", "ignore": ["world_*", "*.at", "deed.seen"]}, *memory],
         "model": {"url": model},
+        "remote": [f"127.0.0.1:{port}"],
     }
     path = folder / "probe.toml"
     path.write_text(tomli_w.dumps(described), encoding="utf-8")
@@ -155,17 +159,17 @@ def _environment(pack: str, instance: str) -> Environment:
     return environment
 
 
-def compared(agent: str, pack: str, instance: str, folder: Path, run: Path) -> Iterator[Trial]:
-    """Yield the trials of a run beside the worlds that were kept.
+def compared(agent: str, pack: str, instance: str, kept: Path, run: Path) -> Iterator[Trial]:
+    """Yield the trials of a run beside the worlds that were kept of it in a folder.
 
     Raises ValueError if they are not as many.
     """
     environment = _environment(pack, instance)
     writing = {tool.name for tool in environment.tools if tool.writes}
-    worlds = list(kept_worlds(environment, folder / "kept"))
+    worlds = list(kept_worlds(environment, kept))
     trials = [trial for trial in read_trials(run) if trial.outcome != "error"]
     if len(worlds) != len(trials):
-        raise ValueError(f"{folder.name}: {len(trials)} trials, and {len(worlds)} worlds")
+        raise ValueError(f"{run.name}: {len(trials)} trials, and {len(worlds)} worlds")
     for trial, counted in zip(trials, worlds, strict=True):
         judged = of_kind(trial.events, CellJudged)[-1]
         yield Trial(agent, pack, trial.plan, judged.point, _by_probe(judged, writing), counted)
@@ -183,7 +187,7 @@ def _by_probe(judged: CellJudged, writing: set[str]) -> Kinds | None:
     return kinds
 
 
-def counted(trials: Iterable[Trial]) -> Iterator[Equality]:
+def counted(trials: Iterable[Trial], *, boxed: bool) -> Iterator[Equality]:
     """Yield the rows of the record."""
     groups = defaultdict[tuple[str, str, str], list[Trial]](list)
     for trial in trials:
@@ -194,6 +198,7 @@ def counted(trials: Iterable[Trial]) -> Iterator[Equality]:
         yield Equality(
             agent,
             pack,
+            boxed,
             point,
             len(here),
             sum(trial.has("doubled") or trial.has("lost") for trial in here),
@@ -218,20 +223,19 @@ def model(pack: str, instance: str) -> Iterator[str]:
             serving.terminate()
 
 
-def probed(name: str, pack: str, instance: str, folder: Path, installed: Path, most: int) -> list[Trial]:
-    """Probe an agent in a world, as a user would, unless a former call has. Of a framework's agent calls of the first `most`
-    tools are struck."""
-    output = folder / "output.txt"
+def probed(name: str, pack: str, instance: str, folder: Path, installed: Path, options: Sequence[str]) -> list[Trial]:
+    """Probe an agent in a world, as a user would, unless a former call has. The first call of each tool is struck."""
+    output, kept = folder / "output.txt", folder.with_name(f"{folder.name}-kept")
     if not output.exists():
-        with model(pack, instance) as address:
-            path = lay_out(AGENTS[name], pack, instance, folder, installed, address)
-            ran = ["bench", "probe", path.name, "--yes", "--name", folder.name]
-            writing = [tool.name for tool in _environment(pack, instance).tools if tool.writes]
-            for tool in writing if AGENTS[name].program == SMALL else writing[:most]:
-                ran += [word for point in WORLD_POINTS for word in ("--only", f"world.{tool}#1.{point}")]
+        shutil.rmtree(kept, ignore_errors=True)
+        kept.mkdir(parents=True)
+        with model(pack, instance) as address, keeper(_environment(pack, instance), kept) as port:
+            path = lay_out(AGENTS[name], pack, instance, folder, installed, address, port)
+            ran = ["bench", "probe", path.name, "--yes", "--name", folder.name, *options]
+            ran += [word for point in WORLD_POINTS for word in ("--only", f"#1.{point}")]
             done = subprocess.run(ran, cwd=folder, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         output.write_text(done.stdout, encoding="utf-8")
-    trials = list(compared(name, pack, instance, folder, folder / "results" / folder.name))
+    trials = list(compared(name, pack, instance, kept, folder / "results" / folder.name))
     print(f"{folder.name}: {len(trials)} trials, {sum(trial.differs for trial in trials)} differ")
     for trial in trials:
         if trial.probed is not None and trial.differs:
@@ -245,13 +249,12 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--agents", nargs="*", default=tuple(AGENTS))
     parser.add_argument("--packs", nargs="*", default=("contract_renewal", "support_desk"))
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument(
-        "--most", type=int, default=5, help="tools whose calls are struck, of agents that take seconds to start"
-    )
+    parser.add_argument("--budget", type=float, default=600.0, help="seconds of an agent in a world, beside its clean runs")
+    parser.add_argument("--unboxed", action="store_true", help="without the agent's box")
     parser.add_argument("--folder", type=Path, default=Path("build", "probe"))
     parser.add_argument("--record", type=Path, default=ROOT / "reports" / "probe")
     asked = parser.parse_args(words)
-    folder = asked.folder.resolve()
+    folder, options = asked.folder.resolve(), ["--budget", f"{asked.budget:g}s", *(["--unboxed"] if asked.unboxed else [])]
     parts.install(folder)
     subjects = [
         (name, pack, instance)
@@ -260,9 +263,10 @@ def main(words: Sequence[str]) -> int:
         for instance in instances_of(pack, PACKS)[: asked.instances]
     ]
     with ThreadPoolExecutor(asked.workers) as pool:
-        probing = [pool.submit(probed, *of, folder / "worlds" / _file_name(*of), folder, asked.most) for of in subjects]
-        rows = list(counted(trial for each in probing for trial in each.result()))
-    write(asked.record, Equality, rows)
+        worlds = folder / ("worlds_unboxed" if asked.unboxed else "worlds")
+        probing = [pool.submit(probed, *of, worlds / _file_name(*of), folder, options) for of in subjects]
+        rows = list(counted((trial for each in probing for trial in each.result()), boxed=not asked.unboxed))
+    write(asked.record, Equality, [*(row for row in read(asked.record, Equality) if row.boxed == asked.unboxed), *rows])
     print(
         f"{sum(row.trials for row in rows)} trials, {sum(row.damaged for row in rows)} of them damaged, "
         f"{sum(row.differ for row in rows)} differ"

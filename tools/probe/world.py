@@ -1,8 +1,9 @@
 """A pack's world as a stranger would have it: tools that an MCP server serves over stdio, and a model that is served over HTTP.
 
-The tools' state is a SQLite file. Beside it the server keeps the world of each cell, for the world's own count of damage.
+The tools' state is a SQLite file. After each call the server hands the world to a keeper outside of the agent's box, for the
+world's own count of damage.
 
-    python world.py tools PACK INSTANCE STORE KEPT
+    python world.py tools PACK INSTANCE STORE PORT
     python world.py model PORT PACK INSTANCE
 """
 
@@ -14,10 +15,14 @@ import secrets
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from bench.record.messages import Message
@@ -82,14 +87,14 @@ async def _worked(tool: Common, actions: Any, asked: Any, key: str | None) -> An
 
 
 class ToolServer:
-    """An MCP server over a world in a file. A second process goes on where a first was killed."""
+    """An MCP server over a world in a file. A second process goes on where a first was killed. `keep` gets the content of the
+    world at the start and after each call, and whether nothing has been done in it yet."""
 
-    def __init__(self, environment: Environment, store: Path, kept: Path):
-        self._environment, self._world = environment, World(environment, store)
-        self._kept = _place(environment, kept, begins=not self._world.journal())
+    def __init__(self, environment: Environment, store: Path, keep: Callable[[bytes, bool], None]):
+        self._environment, self._world, self._keep = environment, World(environment, store), keep
         self._actions: Any = Actions(self._world)
         self._common = {tool.name: tool for tool in common_tools(tuple(environment.people))}
-        self._keep()
+        keep(self._world.snapshot().content, not self._world.journal())
 
     def answer(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """Return the result of a request."""
@@ -102,7 +107,7 @@ class ToolServer:
             asked = message["params"]
             key = asked.get("_meta", {}).get(KEY)
             response = self._called(asked["name"], asked.get("arguments", {}), key)
-            self._keep()
+            self._keep(self._world.snapshot().content, False)
             content = [{"type": "text", "text": json.dumps(response.body, ensure_ascii=False)}]
             return {"content": content, "isError": not response.ok}
         return {}
@@ -129,20 +134,49 @@ class ToolServer:
             for name, description, arguments, reads in tools
         ]
 
-    def _keep(self) -> None:
-        """Keep the world as it is now."""
-        kept = self._kept.with_suffix(".new")
-        kept.write_bytes(self._world.snapshot().content)
-        kept.replace(self._kept)
 
-
-def _place(environment: Environment, folder: Path, *, begins: bool) -> Path:
-    """Return where a world is kept: where the last one is, unless this one begins and something was done in that."""
+def keep_in(environment: Environment, folder: Path, content: bytes, begins: bool) -> None:
+    """Keep a world in a folder, in the place of what was kept of it before. Where a world begins and the last one has no entry,
+    they are the same."""
     paths = sorted(folder.glob("*.db"))
     if paths and begins:
         with closing(World(environment, content=paths[-1].read_bytes())) as last:
             begins = bool(last.journal())
-    return folder / f"{len(paths) + 1:06}.db" if begins or not paths else paths[-1]
+    path = folder / f"{len(paths) + 1:06}.db" if begins or not paths else paths[-1]
+    path.with_suffix(".new").write_bytes(content)
+    path.with_suffix(".new").replace(path)
+
+
+@contextmanager
+def keeper(environment: Environment, folder: Path) -> Iterator[int]:
+    """Keep in a folder what servers hand over. Yields the port."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            size = int(self.headers["Content-Length"])
+            if len(content := self.rfile.read(size)) < size:
+                return  # the server was killed
+            keep_in(environment, folder, content, self.path == "/begins")
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def hand_over(port: int, content: bytes, begins: bool) -> None:
+    """Give a world to the keeper at a port, and wait until it is kept."""
+    with closing(HTTPConnection("127.0.0.1", port)) as connection:
+        connection.request("PUT", "/begins" if begins else "/", content)
+        connection.getresponse().read()
 
 
 @dataclass(frozen=True)
@@ -177,8 +211,8 @@ def _counted(by_kind: Mapping[str, Sequence[Harm]], tools: Mapping[str, str]) ->
     return kinds
 
 
-def serve_tools(environment: Environment, store: Path, kept: Path) -> None:
-    server = ToolServer(environment, store, kept)
+def serve_tools(environment: Environment, store: Path, port: int) -> None:
+    server = ToolServer(environment, store, partial(hand_over, port))
     for line in sys.stdin:
         message = json.loads(line)
         if "id" in message:
@@ -262,7 +296,7 @@ def main() -> None:
     if what == "model":
         serve_model(scenario, environment, int(port))
     else:
-        serve_tools(environment, Path(words[2]), Path(words[3]))
+        serve_tools(environment, Path(words[2]), int(words[3]))
 
 
 if __name__ == "__main__":

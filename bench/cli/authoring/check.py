@@ -103,7 +103,7 @@ def _check_variant(name: str, folder: Path, packs: Sequence[Path]) -> Iterator[t
     if loaded:
         for what, check in checks_of(next(iter(loaded.values())).scenario).items():
             results = {instance: _safely(check, hooks) for instance, hooks in loaded.items()}
-            yield label, _summary(what, _weighed(results), len(loaded))
+            yield label, _summary(what, _weigh(results), len(loaded))
     for note in dict.fromkeys(note for hooks in loaded.values() for note in notes_on(hooks)):
         yield label, CheckResult(note, is_note=True)
 
@@ -117,7 +117,7 @@ def _safely(check: Callable[[TaskHooks], Soundness], hooks: TaskHooks) -> Soundn
     return soundness
 
 
-def _weighed(results: Mapping[str, Soundness]) -> Mapping[str, Soundness]:
+def _weigh(results: Mapping[str, Soundness]) -> Mapping[str, Soundness]:
     """Return the results. If too many instances have a defect, it is a problem; else it is a detail of the whole pack."""
     having, of = sum(bool(result.excess) for result in results.values()), len(results)
     if having >= TOO_MANY * of:
@@ -136,7 +136,7 @@ def _summary(what: str, results: Mapping[str, Soundness], of: int) -> CheckResul
     for instance, result in results.items():
         for problem in result.problems:
             having.setdefault(problem, []).append(instance)
-    lines = [f"{_named(instances)}{problem}" for problem, instances in having.items()]
+    lines = [f"{_name_instances(instances)}{problem}" for problem, instances in having.items()]
     if len(lines) > MOST_LINES:
         lines = [*lines[:MOST_LINES], f"and {len(lines) - MOST_LINES} problems more"]
     failed = sum(bool(result.problems) for result in results.values())
@@ -146,7 +146,7 @@ def _summary(what: str, results: Mapping[str, Soundness], of: int) -> CheckResul
     return CheckResult(f"{what} ({details.pop()})" if len(details) == 1 else what, tuple(lines))
 
 
-def _named(instances: Sequence[str]) -> str:
+def _name_instances(instances: Sequence[str]) -> str:
     if instances == [""]:
         return ""
     more = len(instances) - MOST_NAMES

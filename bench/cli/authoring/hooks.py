@@ -82,9 +82,9 @@ class TaskHooks(Hooks):
         return value
 
     def _wrong(self, function: Callable[..., Any], what: str, value: Any, wanted: str) -> HookFailed:
-        return HookFailed(f"{self._defined(function)}{what} returns {_shown(value)}; it must return {wanted}")
+        return HookFailed(f"{self._definition(function)}{what} returns {_show(value)}; it must return {wanted}")
 
-    def _defined(self, function: Callable[..., Any]) -> str:
+    def _definition(self, function: Callable[..., Any]) -> str:
         """Return `grader.py:12: ` for a function that the pack defines, else ""."""
         code = getattr(plain(function), "__code__", None)
         if not inspect.iscode(code):
@@ -93,6 +93,6 @@ class TaskHooks(Hooks):
         return f"{path.relative_to(root).as_posix()}:{code.co_firstlineno}: " if path.is_relative_to(root) else ""
 
 
-def _shown(value: object) -> str:
+def _show(value: object) -> str:
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:60]}..."

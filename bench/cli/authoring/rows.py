@@ -60,7 +60,7 @@ def read_rows(path: Path, expected: Sequence[str] = ()) -> SourceRows:
     with "expected". Raises PackError, in one line, for the first fault."""
     records = read_table(path)
     _refuse_other_columns(records)
-    columns = _expected(records[0], expected, path)
+    columns = _expected_columns(records[0], expected, path)
     inputs = [name for name in records[0].fields if name not in columns and name != "id"]
     if not inputs:
         raise PackError(f"{path}: has only columns of the answer; a model needs something to read")
@@ -92,7 +92,7 @@ def _refuse_other_columns(records: Sequence[FileRow]) -> None:
             )
 
 
-def _expected(first: FileRow, named: Sequence[str], path: Path) -> tuple[str, ...]:
+def _expected_columns(first: FileRow, named: Sequence[str], path: Path) -> tuple[str, ...]:
     """Return the columns of the answer."""
     columns = [name for name in first.fields if name != "id"]
     if named and first.expected:
@@ -157,10 +157,10 @@ def _values(records: Sequence[FileRow], column: str, *, is_text: bool) -> list[C
         for record, text in zip(records, texts, strict=True):
             if not math.isfinite(float(text)):
                 raise PackError(f"{record.at}: '{column}' is {text[:30]}, not a finite number; write one, or leave the row out")
-    return list(_converted(texts))
+    return list(_convert(texts))
 
 
-def _converted(texts: Sequence[str]) -> Sequence[CellValue]:
+def _convert(texts: Sequence[str]) -> Sequence[CellValue]:
     if all(text.lower() in ("true", "false") for text in texts):
         return [text.lower() == "true" for text in texts]
     if all(INTEGER.fullmatch(text) for text in texts):

@@ -124,7 +124,7 @@ def _uncaught(hooks: TaskHooks, subtask: Subtask) -> Iterator[str]:
 
 
 def _slips_through(scenario: Scenario, subtask: Subtask, effect: TextEffect, number: int) -> bool:
-    text = _struck(scenario, subtask, effect, number)
+    text = _strike(scenario, subtask, effect, number)
     if text is None:
         return True
     values = {name: part.value for name, part in parts_of(text, "stop", [subtask]).items()}
@@ -133,18 +133,18 @@ def _slips_through(scenario: Scenario, subtask: Subtask, effect: TextEffect, num
     return not isinstance(judge([subtask], values, scenario.task.documents, {})[subtask.name], Rejected)
 
 
-def _struck(scenario: Scenario, subtask: Subtask, effect: TextEffect, number: int) -> str | None:
+def _strike(scenario: Scenario, subtask: Subtask, effect: TextEffect, number: int) -> str | None:
     """Return the reference's reply to a subtask after this effect; None if the effect cannot strike it."""
     value = scenario.reference[subtask.name]
     draw = draw_for("check", scenario.name, subtask.name, effect.name, number)
     return effect.strike(Target(dump(value), value, subtask.output), draw)
 
 
-def _undone(scenario: Scenario) -> Iterator[str]:
+def _harmless_effects(scenario: Scenario) -> Iterator[str]:
     """Yield each effect that should break an output, and after which some reply reads as before."""
     for effect in (entry for entry in EFFECTS if isinstance(entry, TextEffect) and entry.breaks_form):
         for subtask in scenario.task.subtasks:
-            text, value = _struck(scenario, subtask, effect, 0), scenario.reference[subtask.name]
+            text, value = _strike(scenario, subtask, effect, 0), scenario.reference[subtask.name]
             if text is not None and parts_of(text, "stop", [subtask])[subtask.name].value == value:
                 yield (
                     f"the effect '{effect.name}' says breaks_form, but the reply to '{subtask.name}' reads the same after it: "
@@ -256,7 +256,7 @@ def problems_of_reference(hooks: Hooks) -> Iterator[str]:
     whose knowledge could be lost."""
     environment = _environment(hooks)
     with closing(World(environment)) as world:
-        yield from _taken(hooks, world, environment.reference, "the reference")
+        yield from _take(hooks, world, environment.reference, "the reference")
         for entry in world.journal():
             if entry.outcome in ("refused", "failed"):
                 yield f"{entry.name} in the reference is {entry.outcome}: {entry.reason}"
@@ -266,13 +266,13 @@ def problems_of_reference(hooks: Hooks) -> Iterator[str]:
         for kind, count in asdict(replace(journal, orphaned=0)).items():
             if count:
                 yield f"the reference does damage: {count} {kind}"
-        yield from _uncounted(world)
+        yield from _miscounted_effects(world)
         grade = _grade(hooks, world)
         if not grade.correct:
             yield grade.note or "it is not graded correct"
 
 
-def _uncounted(world: World) -> Iterator[str]:
+def _miscounted_effects(world: World) -> Iterator[str]:
     """Yield each effect that the audit of the tables counts differently from the journal."""
     stands = {standing.effect: standing.times for standing in world.standings()}
     for effect, times in net_effects(world.environment, world.journal()).items():
@@ -287,7 +287,7 @@ def problems_of_wrong(hooks: Hooks) -> Iterator[str]:
         yield "there is none in Environment.wrong; a grader is only known to be careful by what it refuses"
     for name, course in environment.wrong.items():
         with closing(World(environment)) as world:
-            yield from _taken(hooks, world, course, f"the wrong course '{name}'")
+            yield from _take(hooks, world, course, f"the wrong course '{name}'")
             if _grade(hooks, world).correct:
                 yield f"'{name}' is graded correct"
 
@@ -298,7 +298,7 @@ def _environment(hooks: Hooks) -> Environment:
     return environment
 
 
-def _taken(hooks: Hooks, world: World, course: Course, what: str) -> Iterator[str]:
+def _take(hooks: Hooks, world: World, course: Course, what: str) -> Iterator[str]:
     try:
         hooks.call(what, course, world)
     except HookFailed as failure:
@@ -339,7 +339,7 @@ def checks_of(scenario: Scenario) -> Mapping[str, Callable[[TaskHooks], Soundnes
 def notes_on(hooks: TaskHooks) -> Iterator[str]:
     """Yield what an author should know, although nothing is wrong."""
     task = hooks.scenario.task
-    yield from _undone(hooks.scenario)
+    yield from _harmless_effects(hooks.scenario)
     if len(task.subtasks) > 1 and len(task.stages) == 1 and not hooks.scenario.environment:
         yield (
             "no subtask but the last is a checkpoint: `static` verifies once, at the end, and runs all of it again; "

@@ -103,7 +103,7 @@ def compare(
     sides = (models, architectures)
 
     def ask() -> Compared:
-        return _compared(run_a, run_b, sides, measure or (), whole, allow or (), history or (), by_scorecard, by == "arm")
+        return _compare(run_a, run_b, sides, measure or (), whole, allow or (), history or (), by_scorecard, by == "arm")
 
     compared = _with_junit(junit, f"{run_b or run_a} against {run_a}", ask) if junit else ask()
     if as_json:
@@ -113,7 +113,7 @@ def compare(
     raise typer.Exit(EXIT_CODES[compared.verdict])
 
 
-def _compared(
+def _compare(
     a: str,
     b: str | None,
     sides: tuple[tuple[str, str] | None, tuple[str, str] | None],

@@ -140,10 +140,10 @@ def worst_lines(result: SearchResult, menu: FaultPlan) -> list[str]:
 
 
 def _strikes(struck: Iterable[PlacedStrike], plan: FaultPlan) -> list[str]:
-    return [f"  {_told(plan.faults[number], strike)}" for number, strike in struck]
+    return [f"  {_tell(plan.faults[number], strike)}" for number, strike in struck]
 
 
-def _told(fault: Fault, strike: Strike) -> str:
+def _tell(fault: Fault, strike: Strike) -> str:
     key = f", {strike.key}" if strike.key else ""
     return f"{fault.point} {fault.effect}: {strike.target}, {'try' if strike.key else 'attempt'} {strike.attempt}{key}"
 

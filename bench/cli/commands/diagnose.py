@@ -49,7 +49,7 @@ def diagnose(
     left_out = [Diagnosis(record, why) for record in chosen if (why := why_not_rerun(record, manifest))]
     rerun = [record for record in chosen if not why_not_rerun(record, manifest)]
     packs = packs_of(scenarios, folder, err)
-    diagnoses = left_out + loop.run_whole(_diagnosed(originals_of(folder, rerun, packs) if rerun else []))
+    diagnoses = left_out + loop.run_whole(_diagnose(originals_of(folder, rerun, packs) if rerun else []))
     if whole:
         out.print(as_json(folder.name, len(failed), diagnoses))
     else:
@@ -57,7 +57,7 @@ def diagnose(
     raise typer.Exit(0 if all(each.is_explained for each in diagnoses) else UNEXPLAINED)
 
 
-async def _diagnosed(originals: list[Original]) -> list[Diagnosis]:
+async def _diagnose(originals: list[Original]) -> list[Diagnosis]:
     diagnoses = []
     with err.showing_progress() as show:
         for number, original in enumerate(originals, 1):

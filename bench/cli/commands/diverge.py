@@ -149,7 +149,7 @@ def diverged(this: DivergenceSide, that: DivergenceSide) -> Diverged:
     """Compare two sides. Raise ResultsError if no event is in both sides twice or more."""
     from bench.rerun.divergence import ComparedEvent, divergence  # noqa: PLC0415
 
-    form, left, right = "local", *map(_judged, (this, that))
+    form, left, right = "local", *map(_judgments, (this, that))
     if not (left and right):
         form, left, right = "running", *map(_effects, (this, that))
     shared = [event for event in left if min(len(left[event]), len(right.get(event, ()))) > 1]
@@ -158,7 +158,7 @@ def diverged(this: DivergenceSide, that: DivergenceSide) -> Diverged:
         raise ResultsError(f"{problem}; run both with the same scenarios, seed and plans, and with repetitions = 2 or more")
     events = [ComparedEvent(event[0], left[event], right[event]) for event in shared]
     measured = divergence(form, "", "", events)
-    tokens = _spent(*((side, lambda record: record.tokens) for side in (this, that)))
+    tokens = _costs(*((side, lambda record: record.tokens) for side in (this, that)))
     return Diverged(measured, tokens, _dollars(this, that), _example(events, shared) if form == "running" else "")
 
 
@@ -220,10 +220,10 @@ def _dollars(this: DivergenceSide, that: DivergenceSide) -> SpentBySides | str:
         costs.append(cost := Tariff(read_manifest(side.folder).models).cost)
         if unpriced := [record.model for record in side.trials if cost(record) is None]:
             return unpriced[0]
-    return _spent((this, costs[0]), (that, costs[1]))
+    return _costs((this, costs[0]), (that, costs[1]))
 
 
-def _spent(*sides: tuple[DivergenceSide, TrialCost]) -> SpentBySides:
+def _costs(*sides: tuple[DivergenceSide, TrialCost]) -> SpentBySides:
     """Return what the trials took, over the instances and plans that both sides ran."""
     from bench.rerun.divergence import mean_by_instance  # noqa: PLC0415
 
@@ -242,7 +242,7 @@ def _by_place(side: DivergenceSide, cost: TrialCost) -> dict[tuple[str, str], fl
     return {place: fmean(each) for place, each in costs.items()}
 
 
-def _judged(side: DivergenceSide) -> dict[EventPlace, list[object]]:
+def _judgments(side: DivergenceSide) -> dict[EventPlace, list[object]]:
     """Return what was committed for each reply, by its recorded state."""
     from bench.rerun.divergence import committed, with_state  # noqa: PLC0415
 

@@ -32,9 +32,9 @@ from bench.record.probe.events import CellsPlanned
 # What runs a probe is imported when it runs: no other command should wait for it.
 if TYPE_CHECKING:
     from bench.probe.run.init import AgentDraft
-    from bench.probe.run.probe_file import ProbeSettings
     from bench.probe.run.running import Asked
     from bench.probe.run.secrets import Secrets
+    from bench.probe.run.settings import ProbeSettings
     from bench.probe.run.watch import WatchedRun
     from bench.probe.run.writing import ProbeWriter
 
@@ -104,9 +104,9 @@ def probe(
         _init(file, command or (), yes, unboxed)
         return
     from bench.probe.run.preview import plan_lines  # noqa: PLC0415
-    from bench.probe.run.probe_file import ProbeSettings  # noqa: PLC0415
     from bench.probe.run.running import Asked  # noqa: PLC0415
     from bench.probe.run.secrets import Secrets  # noqa: PLC0415
+    from bench.probe.run.settings import ProbeSettings  # noqa: PLC0415
 
     files = ProbeFiles(as_json, junit, as_markdown)
     with junit_of_refusal(junit, SUITE, str(file), "conclusion"):
@@ -135,7 +135,7 @@ def probe(
             return
         folder = named(RESULTS, name or f"{settings.subject.name}-probe")
         asked = Asked(workers, all_forms, tuple(only or ()), limit)
-        writer = _opened(settings, secrets, folder, asked, aside)
+        writer = _open(settings, secrets, folder, asked, aside)
         stopped = _run(settings, secrets, writer, asked) if writer else 0
         if stopped and not holds(folder, MANIFEST):
             raise typer.Exit(stopped)
@@ -149,7 +149,7 @@ def _init(file: Path, command: Sequence[str], yes: bool, unboxed: bool) -> None:
     if file.exists():
         raise is_there(file)
     draft = _draft(file, command)
-    _write(file, draft, *_watched(draft, yes, unboxed))
+    _write(file, draft, *_watch(draft, yes, unboxed))
     out.print(f"{file} is written; look at it, then: bench probe --dry-run")
 
 
@@ -163,7 +163,7 @@ def _begin(file: Path, command: Sequence[str], yes: bool, unboxed: bool) -> None
             raise ConfigError(f"{file}: is there already, for another command; move it away, or start that: bench probe {file}")
         return
     draft = _draft(file, command)
-    run, why = _watched(draft, yes, unboxed)
+    run, why = _watch(draft, yes, unboxed)
     if run is None and not unboxed:
         raise ConfigError(f"probe: nothing was run: {why}")
     if run and (run.changed or not run.is_whole):
@@ -193,7 +193,7 @@ def _write(file: Path, draft: AgentDraft, run: WatchedRun | None, why: str) -> s
     return text
 
 
-def _watched(draft: AgentDraft, yes: bool, unboxed: bool) -> tuple[WatchedRun | None, str]:
+def _watch(draft: AgentDraft, yes: bool, unboxed: bool) -> tuple[WatchedRun | None, str]:
     """Run the agent once in a box, after a question, and return what was seen; None, and why nobody watched."""
     from bench.probe.run.secrets import Secrets  # noqa: PLC0415
     from bench.probe.run.watch import watch  # noqa: PLC0415
@@ -244,7 +244,7 @@ def _clean(file: Path, yes: bool) -> None:
         out.print(clean(orphan))
 
 
-def _opened(settings: ProbeSettings, secrets: Secrets, folder: Path, asked: Asked, aside: bool) -> ProbeWriter | None:
+def _open(settings: ProbeSettings, secrets: Secrets, folder: Path, asked: Asked, aside: bool) -> ProbeWriter | None:
     """Begin the run or continue it; None if it is complete."""
     from bench.probe.run.writing import ProbeWriter, is_of_another  # noqa: PLC0415
     from bench.record.store import set_aside  # noqa: PLC0415

@@ -81,7 +81,7 @@ def reexecute(
         withheld=withheld,
     )
     recorded = recorded_run(run)
-    trials, tools = asyncio.run(_reexecuted(recorded, settings, danger, limit))
+    trials, tools = asyncio.run(_reexecute(recorded, settings, danger, limit))
     if whole:
         out.print(as_json(recorded, trials, tools))
     else:
@@ -91,7 +91,7 @@ def reexecute(
     raise typer.Exit(1 if differs else 0)
 
 
-async def _reexecuted(
+async def _reexecute(
     run: RecordedRun, settings: ServerSettings, danger: bool, limit: int | None
 ) -> tuple[list[Reexecuted], Mapping[str, Mapping[str, Any]]]:
     with tempfile.TemporaryDirectory(prefix="recovery-bench-") as folder:

@@ -39,7 +39,7 @@ def runs(
     """
     if not results.is_dir():
         raise ResultsError(f"{results}: is not a folder of runs; name another, or run: bench run configs/smoke.toml --report")
-    tracked = _tracked(results)
+    tracked = _tracked_runs(results)
     kept = KeptShown(results, REPORTS / "index.html", ["tags", *(tag or ()), "tracked", *sorted(tracked)])
     shown = kept.read()
     if shown is None:
@@ -93,7 +93,7 @@ def _table(runs: Sequence[ListedRun], total: SpentInRuns, line: str) -> RunsTabl
     return RunsTable(titles=titles, rows=tuple(rows), line=line)
 
 
-def _tracked(results: Path) -> frozenset[str]:
+def _tracked_runs(results: Path) -> frozenset[str]:
     """Return the names of the runs that git tracks: they came with the clone. Without git there are none."""
     words = ["git", "-c", "core.fsmonitor=false", "ls-files", "-z"]
     try:

@@ -40,11 +40,11 @@ def verify(
     folders = [folder_of(run) for run in runs] if runs else runs_in(RESULTS)
     if not folders:
         raise ResultsError(f"{RESULTS}: holds no run; name a folder that `bench run` wrote")
-    sound = [_verified(Terminal(), folder, digest) for folder in folders]
+    sound = [_verify(Terminal(), folder, digest) for folder in folders]
     raise typer.Exit(0 if all(sound) else 1)
 
 
-def _verified(out: Terminal, folder: Path, digest: str | None) -> bool:
+def _verify(out: Terminal, folder: Path, digest: str | None) -> bool:
     try:
         check = checked(folder)
     except ResultsError as error:

@@ -48,7 +48,7 @@ def _tau_trial(where: str, trial: TauTrial) -> RecordedTrial:
         trial.trial,
         solved=(trial.reward if trial.success is None else trial.success) > 1 - 1e-6,
         state=None if trial.state is None else trial.state > 0.5,
-        expected=_expected(trial.actions),
+        expected=_expected_calls(trial.actions),
     )
 
 
@@ -59,7 +59,7 @@ def _tau_turn(message: TauMessage) -> RecordedTurn:
     return RecordedTurn("tool", text, answers=message.tool_call_id or "", tool=message.name, failed=text.startswith("Error"))
 
 
-def _expected(actions: Sequence[TauAction] | None) -> tuple[tuple[str, Any], ...] | None:
+def _expected_calls(actions: Sequence[TauAction] | None) -> tuple[tuple[str, Any], ...] | None:
     return None if actions is None else tuple((action.name, action.arguments) for action in actions)
 
 
@@ -116,7 +116,7 @@ def tau2_run(where: str, run: Tau2Run) -> RecordedRun:
             each.trial if each.trial is not None else each.id,
             solved=None if each.reward is None else each.reward > 1 - 1e-6,
             state=each.state,
-            expected=_expected(tasks.get(each.task_id)),
+            expected=_expected_calls(tasks.get(each.task_id)),
         )
         for each in run.simulations
     )

@@ -88,7 +88,7 @@ def _claude(lines: Sequence[Mapping[str, Any]], run: RunInMaking) -> Iterator[Se
             read, usage = message_of(message, run.left_out, "assistant"), message.get("usage")
             counts = [usage.get(name) for name in CLAUDE_TOKENS] if isinstance(usage, dict) else []
             known = [count for count in counts if isinstance(count, int) and count >= 0]
-            _begun(read.calls, at)
+            _begin(read.calls, at)
             yield SessionTurn(at, str(message.get("id") or number), read, StepCost(sum(known) if known else None))
             continue
         turn = SessionTurn(at, "", message_of(message, run.left_out))
@@ -148,7 +148,7 @@ def _exit_codes(lines: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
     }
 
 
-def _begun(calls: Sequence[OpenCall], at: float) -> None:
+def _begin(calls: Sequence[OpenCall], at: float) -> None:
     for call in calls:
         call.began = at
 

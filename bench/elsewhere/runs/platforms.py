@@ -73,7 +73,7 @@ def _span(row: Mapping[str, Any], trace: str) -> TracedSpan:
     word = _text(fields, "run_type", "type")
     kind = KINDS.get(word.lower(), word.lower())
     name = _text(fields, "name")
-    failed = _failed(fields)
+    failed = _has_failed(fields)
     id_ = _text({**row, **_table(row.get("context"))}, "span_id", "id")
     parent = _text(row, "parent_id", "parentObservationId", "parent_run_id", "parent_span_id")
     begin, end = (_time(row, *names) for names in (BEGAN, ENDED))
@@ -144,7 +144,7 @@ def _plain_message(value: Any) -> Any:
     return {key: inner for key, inner in value.items() if key not in ("type", "usage_metadata", "id") or "role" not in value}
 
 
-def _failed(fields: Mapping[str, Any]) -> bool | None:
+def _has_failed(fields: Mapping[str, Any]) -> bool | None:
     status = fields.get("status")
     code = status.get("code") if isinstance(status, dict) else status or fields.get("status_code")
     word = str(code or "").upper().removeprefix("STATUS_CODE_")

@@ -36,7 +36,7 @@ def read_trace(path: Path, reading_tools: Sequence[str] = (), trace: str | None 
     Raises:
         ResultsError: The file is in no such form, it is damaged or too large, or it has no step with text.
     """
-    return _marked(_read(path, trace, RunInMaking(str(path))).ended(), reading_tools, path)
+    return _mark(_read(path, trace, RunInMaking(str(path))).ended(), reading_tools, path)
 
 
 def read_log(
@@ -95,12 +95,12 @@ def _add(values: Sequence[Any], trace: str | None, run: RunInMaking) -> None:
         names = [trajectory.id or trajectory.session or str(number) for number, trajectory in enumerate(read, 1)]
         often = Counter(names)
         names = [f"{name}#{number}" if often[name] > 1 else name for number, name in enumerate(names, 1)]
-        add_trajectory(read[names.index(_chosen(names, trace, "trajectories", run.name))], run)
+        add_trajectory(read[names.index(_choose(names, trace, "trajectories", run.name))], run)
     elif sessions:
         add_session([value for value in values if isinstance(value, dict)], run)
     elif traces or platforms:
         spans = spans_of(traces, run.left_out) if traces else sorted_spans(platforms)
-        chosen = _chosen(list(dict.fromkeys(span.trace for span in spans)), trace, "traces", run.name) if spans else ""
+        chosen = _choose(list(dict.fromkeys(span.trace for span in spans)), trace, "traces", run.name) if spans else ""
         add_traces([span for span in spans if span.trace == chosen], run)
     else:
         keys = ", ".join(list(values[0])[:6]) if values and isinstance(values[0], dict) else "no table"
@@ -117,7 +117,7 @@ def sorted_spans(values: Sequence[Any]) -> list[TracedSpan]:
     return sorted(unique.values(), key=lambda span: span.start)
 
 
-def _chosen(ids: Sequence[str], wanted: str | None, what: str, name: str) -> str:
+def _choose(ids: Sequence[str], wanted: str | None, what: str, name: str) -> str:
     """Return the id that the user names, or the only one."""
     fitting = [id_ for id_ in ids if id_.startswith((wanted or "", hex_id(wanted or "")))]
     if len(fitting) == 1 or wanted in fitting:
@@ -126,7 +126,7 @@ def _chosen(ids: Sequence[str], wanted: str | None, what: str, name: str) -> str
     raise ResultsError(f"{name}: holds {len(ids)} {what}; name one with --trace, such as {shown}")
 
 
-def _marked(run: ImportedRun, reading_tools: Sequence[str], path: Path) -> ImportedRun:
+def _mark(run: ImportedRun, reading_tools: Sequence[str], path: Path) -> ImportedRun:
     _require_known(reading_tools, {call.tool for step in run.steps for call in step.calls}, path)
     steps = (
         replace(step, calls=tuple(replace(call, reads=call.reads or call.tool in reading_tools) for call in step.calls))

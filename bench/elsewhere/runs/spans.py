@@ -360,13 +360,13 @@ def nested(attributes: Mapping[str, Any], name: str) -> Any:
             inner = node.get(step)
             node = node.setdefault(step, {}) if isinstance(inner, dict | None) else node
         node[last] = attributes[key]
-    return _listed(root) if root else None
+    return _list(root) if root else None
 
 
-def _listed(node: Any) -> Any:
+def _list(node: Any) -> Any:
     if not isinstance(node, dict):
         return node
-    values = {key: _listed(value) for key, value in node.items()}
+    values = {key: _list(value) for key, value in node.items()}
     if values and all(key.isdecimal() for key in values):
         return [values[key] for key in sorted(values, key=lambda key: (len(key), key))]
     return values

@@ -226,7 +226,7 @@ class RunInMaking:
                 todo = f"long texts stand in {', '.join(names)}, of which none is read as a reply"
             raise ResultsError(f"{self.name}: has no call of a model whose words were recorded; {todo}{known}")
         steps = tuple(
-            ImportedStep(step.shown, step.before, step.reply, tuple(map(_ended, calls)))
+            ImportedStep(step.shown, step.before, step.reply, tuple(map(_end_call, calls)))
             for step, calls in zip(self.steps, self.calls, strict=True)
         )
         sizes = [size for step in steps for size in (len(step.shown), len(step.reply))]
@@ -239,7 +239,7 @@ class RunInMaking:
         return ImportedRun(steps, self.left_out)
 
 
-def _ended(call: OpenCall) -> ImportedCall:
+def _end_call(call: OpenCall) -> ImportedCall:
     return ImportedCall(whole_text(call.tool), whole_text(call.arguments), whole_text(call.result), call.reads)
 
 

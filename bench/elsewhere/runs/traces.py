@@ -251,7 +251,7 @@ def _first(attributes: Mapping[str, Any], names: Sequence[str], empty: Sequence[
 
 
 def _prompt(attributes: Mapping[str, Any], left_out: Counter[str]) -> Iterator[ImportedMessage]:
-    value = _opened(_first(attributes, PROMPTS), left_out)
+    value = _open_text(_first(attributes, PROMPTS), left_out)
     if isinstance(value, dict):
         if system := value.get("system"):
             yield message_of({"role": "system", "content": system}, left_out)
@@ -261,7 +261,7 @@ def _prompt(attributes: Mapping[str, Any], left_out: Counter[str]) -> Iterator[I
 
 
 def _replies(attributes: Mapping[str, Any], left_out: Counter[str]) -> list[ImportedMessage]:
-    value = _opened(_first(attributes, REPLIES), left_out)
+    value = _open_text(_first(attributes, REPLIES), left_out)
     if isinstance(value, dict):
         if "toolCalls" in value or "finishReason" in value:  # of the AI SDK
             value = {"content": value.get("text") or value.get("object"), "tool_calls": value_of(value.get("toolCalls"))}
@@ -288,7 +288,7 @@ def _choices(values: Sequence[Any], left_out: Counter[str]) -> list[ImportedMess
     )
 
 
-def _opened(value: Any, left_out: Counter[str]) -> Any:
+def _open_text(value: Any, left_out: Counter[str]) -> Any:
     """Return the messages that a text holds as JSON. A text that is cut off, so that it is no JSON, is returned unchanged and
     counted."""
     read = value_of(value)

@@ -16,8 +16,8 @@ from bench.probe.run.addresses import Address, is_here
 from bench.probe.run.box.loading import loader_of
 from bench.probe.run.clean import FEWEST
 from bench.probe.run.probe import CONTROL_EVERY
-from bench.probe.run.probe_file import ProbeSettings
 from bench.probe.run.secrets import Secrets, is_named
+from bench.probe.run.settings import ProbeSettings
 from bench.probe.run.witness.kinds import STORE_KINDS, is_address
 from bench.probe.run.writing import CellRun
 from bench.record.model_parameters import ModelParameters

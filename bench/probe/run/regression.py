@@ -13,8 +13,8 @@ from bench.common.errors import ConfigError
 from bench.common.escaping import escape_line
 from bench.common.files import new_file
 from bench.probe.read.sentences import what, when
-from bench.probe.run.probe_file import ProbeSettings
 from bench.probe.run.secrets import Secrets
+from bench.probe.run.settings import ProbeSettings
 from bench.probe.run.tape import CellTape, record_tapes, write_tape
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind

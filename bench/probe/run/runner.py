@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
-from fnmatch import fnmatchcase
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from typing import Any, Self
-from urllib.parse import urlsplit
-
-from pydantic import JsonValue
+from typing import Self
 
 from bench.common.digests import Texts, digest_of
-from bench.common.errors import ConfigError, one_line
+from bench.common.errors import ConfigError
 from bench.probe.points import point_of
 from bench.probe.run.box.authority import package_folders
 from bench.probe.run.box.box import Box, box_plan, with_names_of_machine
@@ -37,29 +29,26 @@ from bench.probe.run.gateway.copied_paths import replacement
 from bench.probe.run.gateway.database import UNENTERED
 from bench.probe.run.gateway.functions import FUNCTION
 from bench.probe.run.gateway.gateway import NO_FILE, Gateway
-from bench.probe.run.gateway.journal import Journal, JournaledCall
+from bench.probe.run.gateway.journal import Journal
 from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.striker import CellStrike, Striker
 from bench.probe.run.gateway.subject import CommandWords, OwnersCheck, Subject
 from bench.probe.run.gateway.tape import PlayedTape
+from bench.probe.run.recorded_form import RecordedForm
 from bench.probe.run.secrets import Secrets
+from bench.probe.run.services import services_of, until_ready, with_ports
 from bench.probe.run.volatile import Masks
 from bench.probe.run.witness.place import Place
 from bench.probe.run.witness.stores import Stores
-from bench.record.probe.events import GatewayCall, GatewayNoticed
+from bench.record.probe.events import GatewayNoticed
 from bench.record.worlds.process_events import ProcessEnded, ProcessStarted
-from bench.wire.blotting import BLOT
 from bench.wire.processes.agent_process import AgentProcess
 from bench.wire.processes.program import hint, why_not
 
 LARGEST = 2**30
 """Bytes of the largest file that the agent or a service can write."""
-HEALTHY, LOOK_AGAIN = 30.0, 0.05
-"""Seconds until a service must be ready, and between two looks."""
 CHECK = 60.0
 """Seconds that a check of the owner's may take."""
-UNHEALTHY = 500
-HIDDEN = "(hidden)"
 
 
 class Worker:
@@ -72,7 +61,11 @@ class Worker:
         secrets: What no record may contain.
         environment: The owner's own variables.
         key: Keys the digests that stand for hidden values; at most 64 bytes.
+
+    gateway     through which the agent reaches servers, services and model; there once the worker is entered
     """
+
+    gateway: Gateway
 
     def __init__(
         self,
@@ -83,9 +76,8 @@ class Worker:
         environment: Mapping[str, str] = os.environ,
         key: bytes = b"",
     ):
-        self._subject, self._stores, self._place, self._folder = _with_ports(subject), stores, place, place.folder
-        self._secrets, self._environment = secrets, dict(environment)
-        self._first, self._key = "", key
+        self._subject, self._stores, self._place, self._folder = with_ports(subject), stores, place, place.folder
+        self._secrets, self._environment, self._key, self._first = secrets, dict(environment), key, ""
         self._exits = AsyncExitStack()
         self._box: Box | None = None
 
@@ -94,10 +86,10 @@ class Worker:
         try:
             await self._stores.make()
             self._exits.push_async_callback(self._stores.remove)
-            self._names = owners_names(self._stores.replaces, self._subject.agent.folder)
+            self._form = RecordedForm(self._subject, self._secrets, self._stores.replaces, self._key)
             gateway = Gateway(self._subject, self._stores.replaces, self._folder / "gateway", self._stores.databases)
             gateway.outboxes = self._stores.outboxes
-            self._gateway = await self._exits.enter_async_context(gateway)
+            self.gateway = await self._exits.enter_async_context(gateway)
             if self._stores.is_boxed:
                 self._box = await self._opened_box()
                 await gateway.enter(self._box)
@@ -125,8 +117,8 @@ class Worker:
         located = [shutil.which(each[0], path=variables.get("PATH")) or each[0] for each in words]
         home = Path(variables.get("HOME", ""))
         packages = package_folders([subject.agent.folder / each for each in located], [subject.agent.folder, home])
-        files = self._gateway.certify(variables, packages)
-        folder, sockets = subject.agent.folder, self._gateway.sockets
+        files = self.gateway.certify(variables, packages)
+        folder, sockets = subject.agent.folder, self.gateway.sockets
         beside = self._stores.beside
         plan = box_plan(folder, layers, gateway, owners, words, places, variables, sockets, files, beside)
         await self._load(plan, variables)
@@ -195,8 +187,8 @@ class Worker:
         tape: PlayedTape | None,
         half_way: Callable[[AgentCourse], bool] | None,
     ) -> AgentCourse:
-        await self._gateway.end_servers()
-        self._gateway.begin()
+        await self.gateway.end_servers()
+        self.gateway.begin()
         await self._stores.reset()
         async with self._services():
             self._stores.recheck()
@@ -204,10 +196,10 @@ class Worker:
             if self._first not in ("", first.digest):
                 raise ConfigError("after a reset the stores are not as they were at first; end what else writes to them")
             self._first = first.digest
-            journal = Journal(self._tidy, masks.identity, self._stores)
+            journal = Journal(self._form.value, masks.identity, self._stores)
             life = _Lives(self._subject.agent.limit)
             striker = Striker(journal, strike, self._subject.patience, life.kill, one_by_one=one_by_one, mends=mends, tape=tape)
-            self._gateway.gate, self._gateway.life, self._gateway.calls = striker, 1, 0
+            self.gateway.gate, self.gateway.life, self.gateway.calls = striker, 1, 0
             journal.begin(first)
             texts = Texts()
             environment = {**self._environment, **self._subject.agent.environment, **self._stores.environment}
@@ -219,19 +211,22 @@ class Worker:
                 self._stores.recheck()
                 await journal.read()
                 done, said_done = await self._claims(life, environment)
-                struck, refused = striker.struck, list(self._gateway.refused())
-                notices = [GatewayNoticed(NETWORK, self._shown(line), max(0.0, at - journal.start)) for _, line, at in refused]
+                struck, refused = striker.struck, list(self.gateway.refused())
+                notices = [
+                    GatewayNoticed(NETWORK, self._form.text(line), max(0.0, at - journal.start)) for _, line, at in refused
+                ]
                 return AgentCourse(
-                    calls=tuple(self._call_of(entry, texts) for entry in journal.calls),
+                    calls=tuple(self._form.call(entry, texts) for entry in journal.calls),
                     identities=tuple(entry.identity for entry in journal.calls),
                     readings=tuple(journal.readings),
                     lives=(*life.records, *journal.notices, *notices),
-                    refused=tuple(dict.fromkeys(self._shown(place) for place, _, _ in refused)),
+                    refused=tuple(dict.fromkeys(self._form.text(place) for place, _, _ in refused)),
                     texts=texts,
                     struck=struck.call.number if struck and striker.delivered else None,
                     done=done,
                     said_done=said_done,
                     printed=digest_of(life.text),
+                    on_stdout=texts.keep(life.on_stdout),
                     in_time=life.in_time,
                     code=life.code,
                     seconds=seconds,
@@ -245,7 +240,7 @@ class Worker:
                     await self._stores.forget()
                     words = agent.start
                 striker.start_again(together=together > 1)
-                self._gateway.life += 1
+                self.gateway.life += 1
                 await self._live(words, environment, life, journal, texts, striker, together)
 
             try:
@@ -263,23 +258,16 @@ class Worker:
                     made = replace(await course(), half_way=again)
             finally:
                 striker.dead = True
-                await self._gateway.end_servers()
+                await self.gateway.end_servers()
                 await journal.rest(until_settled=False)
             checks = () if tape else self._subject.checks  # a tape has no stores to ask
             answers = [await self._answer(check, environment, texts) for check in checks]
             written = await asyncio.to_thread(self._box.paths_written) if self._box else {}
-            shown = {self._place_in_words(path): whose for path, whose in written.items()}
-            return replace(made, checks=tuple(answers), written=shown)
-
-    @property
-    def seen(self) -> Iterable[tuple[str, str]]:
-        """What the agent's Pythons told of what they load and start."""
-        return self._gateway.seen
-
-    @property
-    def handshakes(self) -> Mapping[str, dict[str, Any]]:
-        """The answers of each MCP server to messages that are no calls."""
-        return self._gateway.handshakes
+            shown = {self._form.path(path): whose for path, whose in written.items()}
+            calls = made.calls
+            if self._box and tape is None:  # without a box a path of its own would be real once more
+                calls = await self.gateway.ask_for_tools(calls)
+            return replace(made, calls=calls, checks=tuple(answers), written=shown)
 
     async def _live(
         self,
@@ -293,9 +281,9 @@ class Worker:
     ) -> None:
         """Run the agent's process to its end, or as many at the same time, and record their starts and ends. Of several the
         calls are those of the first one's life, and one that says that it is done speaks for all."""
-        number = self._gateway.life
-        command, variables = self._gateway.launch(words, environment)
-        calls, processes = self._gateway.calls, list[AgentProcess]()
+        number = self.gateway.life
+        command, variables = self.gateway.launch(words, environment)
+        calls, processes = self.gateway.calls, list[AgentProcess]()
         try:
             for nth in range(together):
                 life.records.append(ProcessStarted(number + nth, journal.now()))
@@ -307,17 +295,17 @@ class Worker:
                 processes.append(started)
         finally:  # what was started is ended, also where the next one cannot be
             await life.live(processes, waits=len(processes) == together)
-        await self._gateway.end_servers(busy=False)
-        self._gateway.life += together - 1
-        texts_shown = [self._shown(process.output.text) for process in processes]
+        await self.gateway.end_servers(busy=False)
+        self.gateway.life += together - 1
+        texts_shown = [self._form.text(process.output.text) for process in processes]
         life.text = "\n".join(texts_shown)
-        life.on_stdout = "\n".join(self._shown(process.on_stdout.text) for process in processes)
+        life.on_stdout = "\n".join(self._form.text(process.on_stdout.text) for process in processes)
         texts.keep(life.text)
-        if self._gateway.functions.refused:
-            raise ConfigError(f"functions: {self._gateway.functions.refused[0]}")
+        if self.gateway.functions.refused:
+            raise ConfigError(f"functions: {self.gateway.functions.refused[0]}")
         if self._subject.functions is not None and all(entry.call.kind == "model" for entry in journal.calls):
-            journal.notice(FUNCTION, self._gateway.functions.unentered())
-        for store in (store for door in self._gateway.databases for store in door.stores if store.is_door):
+            journal.notice(FUNCTION, self.gateway.functions.unentered())
+        for store in (store for door in self.gateway.databases for store in door.stores if store.is_door):
             if all(entry.call.kind == "model" for entry in journal.calls):
                 journal.notice(store.name, UNENTERED)
         for nth, (process, text) in enumerate(zip(processes, texts_shown, strict=True)):
@@ -325,7 +313,7 @@ class Worker:
             if ended.failed:
                 raise ConfigError(f"the agent cannot be started: {os.strerror(ended.failed)}; {hint(ended.failed)}")
             life.code = ended.code if not nth or ended.code == 0 else life.code
-            asked, printed, written = self._gateway.calls - calls, texts.keep(text), process.output.written
+            asked, printed, written = self.gateway.calls - calls, texts.keep(text), process.output.written
             life.records.append(
                 ProcessEnded(number + nth, ended.code, ended.signal, process.seconds, life.why, asked, printed, written, None)
             )
@@ -362,19 +350,12 @@ class Worker:
             return done, re.search(agent.said_done, life.text) is not None
         return done, passes if agent.said_done is None else await self._passes(agent.said_done, environment)
 
-    def _call_of(self, entry: JournaledCall, texts: Texts) -> GatewayCall:
-        """Return a call in the form in which it can be recorded: a service's path can hold a secret. What the owner says about
-        a tool overrides what the tool claims."""
-        call = call_of(entry, texts)
-        reads = True if any(fnmatchcase(f"{call.door}.{call.tool}", known) for known in self._subject.reads) else call.reads
-        return replace(call, tool=self._shown(call.tool), reads=reads)
-
     async def _answer(self, check: OwnersCheck, environment: Mapping[str, str], texts: Texts) -> str:
         """Return the digest of what a check of the owner's answers."""
         if check.sql:
-            return texts.keep(self._shown(await self._stores.query(check.store, check.sql)))
+            return texts.keep(self._form.text(await self._stores.query(check.store, check.sql)))
         process = await self._ended(check.command, environment)
-        return texts.keep(self._shown(f"exit code {process.ended.result().code}\n{process.output.text}"))
+        return texts.keep(self._form.text(f"exit code {process.ended.result().code}\n{process.output.text}"))
 
     async def _passes(self, words: CommandWords, environment: Mapping[str, str]) -> bool:
         """Return whether a command of the owner's ends with exit code 0."""
@@ -382,7 +363,7 @@ class Worker:
 
     async def _ended(self, words: CommandWords, environment: Mapping[str, str]) -> AgentProcess:
         """Run a command of the owner's to its end."""
-        words, variables = self._gateway.replaced(words, environment)
+        words, variables = self.gateway.replaced(words, environment)
         process = self._started(words, self._subject.agent.folder, variables, "a check")
         with suppress(TimeoutError):
             async with asyncio.timeout(CHECK):
@@ -390,82 +371,25 @@ class Worker:
         await process.close()
         return process
 
-    def _place_in_words(self, path: str) -> str:
-        """Return a path as its owner would write it: from the agent's folder, or from the home."""
-        for folder, begins in ((self._subject.agent.folder.resolve(), ""), (Path.home(), "~/")):
-            if Path(path).is_relative_to(folder):
-                return self._shown(f"{begins}{Path(path).relative_to(folder)}")
-        return self._shown(path)
-
     @asynccontextmanager
     async def _services(self) -> AsyncIterator[None]:
         """Start the services that the probe has to start, and wait until they are ready."""
-        starts = [(service.name, service.command, service.url, service.health) for service in self._subject.services]
-        if model := self._subject.model:
-            starts.append(("the model's script", model.script, model.url, ""))
         processes = list[AgentProcess]()
         environment = {
             **self._environment,
             **self._stores.environment,
             "AGENT_FOLDER": str(self._folder),
-            **self._gateway.roots,
+            **self.gateway.roots,
         }
         try:
-            for name, command, url, health in starts:
-                if command:
-                    words, variables = self._gateway.replaced(command, environment)
-                    processes.append(self._started(words, self._subject.agent.folder, variables, name))
-                    await _ready(name, url, health, processes[-1], self._box)
+            for service in services_of(self._subject):
+                words, variables = self.gateway.replaced(service.command, environment)
+                processes.append(self._started(words, self._subject.agent.folder, variables, service.name))
+                await until_ready(service, processes[-1], self._box)
             yield
         finally:
             for process in processes:
                 await process.close()
-
-    def _tidy(self, value: JsonValue) -> JsonValue:
-        """Return a value in the form in which it can be recorded: without secrets and hidden values, and with the owner's names
-        of the stores."""
-        hide = frozenset(map(str.casefold, self._subject.hide))
-        try:
-            return self._tidied(value, hide)
-        except RecursionError:
-            return "(nested too deeply)"
-
-    def _tidied(self, value: JsonValue, hide: frozenset[str]) -> JsonValue:
-        if isinstance(value, dict):
-            return {
-                self._shown(name): self._hidden(inner)
-                if name.casefold() in hide
-                else BLOT
-                if isinstance(inner, str) and self._secrets.learn(name, inner)
-                else self._tidied(inner, hide)
-                for name, inner in value.items()
-            }
-        if isinstance(value, list):
-            return [self._tidied(inner, hide) for inner in value]
-        if not isinstance(value, str):
-            return value
-        if hide and value[:1] in ("{", "["):
-            with suppress(ValueError):
-                return json.dumps(self._tidied(json.loads(value), hide), ensure_ascii=False)
-        return self._shown(value)
-
-    def _hidden(self, value: JsonValue) -> str:
-        """Return a replacement for a hidden value. Equal values have equal replacements, and only the holder of the key can
-        find out the value."""
-        content = json.dumps(value, sort_keys=True).encode()
-        return f"{HIDDEN} {hashlib.blake2b(content, digest_size=10, key=self._key).hexdigest()}"
-
-    def _shown(self, text: str) -> str:
-        for copy, owner in self._names.items():
-            text = text.replace(copy, owner)
-        return self._secrets.blot(text)
-
-
-def owners_names(replaces: Mapping[str, str], folder: Path) -> Mapping[str, str]:
-    """Return the names of the copies -> the owner's names. A path is also replaced in the form in which the agent's folder sees
-    it."""
-    names = {new: old for old, new in reversed(list(replaces.items()))}
-    return names | {os.path.relpath(new, folder.resolve()): old for new, old in names.items() if Path(new).is_absolute()}
 
 
 class _Lives:
@@ -497,89 +421,3 @@ class _Lives:
             for process in processes:
                 await process.close()
             self._left -= max((process.seconds for process in processes), default=0.0)
-
-
-def call_of(entry: JournaledCall, texts: Texts) -> GatewayCall:
-    """Return a journaled call in the form of a record. `texts` keeps its arguments and its answer."""
-    call = entry.call
-    model = call.arguments.get("model") if call.kind == "model" and isinstance(call.arguments, dict) else ""
-    return GatewayCall(
-        number=call.number,
-        name="",
-        door=call.door,
-        door_kind=call.kind,
-        tool=call.tool,
-        call_class="model" if call.kind == "model" else "unseen",
-        reads=call.reads,
-        arguments=texts.keep(entry.arguments),
-        answer=None if entry.answer is None else texts.keep(entry.answer),
-        life=call.life,
-        wire=call.wire,
-        arrived=entry.arrived,
-        passed_on=entry.passed_on,
-        answered=entry.answered,
-        given=entry.given,
-        failed=call.failed,
-        point=entry.point,
-        form=call.form if entry.point else "",
-        given_otherwise=entry.given_otherwise,
-        went=entry.went,
-        continues=call.continues,
-        tokens_in=call.kept.get("tokens_in", 0),
-        tokens_out=call.kept.get("tokens_out", 0),
-        model=model if isinstance(model, str) else "",
-        idempotent=call.idempotent,
-        key=digest_of(call.key) if call.key else "",
-    )
-
-
-def _with_ports(subject: Subject) -> Subject:
-    """Return the subject with a free port for each service, and for the model's script."""
-    services = []
-    for service in subject.services:
-        port = str(_free_port()) if "{port}" in service.url else ""
-        words = tuple(word.replace("{port}", port) for word in service.command)
-        services.append(replace(service, url=service.url.replace("{port}", port), command=words))
-    model = subject.model
-    if model and model.script:
-        port = str(_free_port())
-        script = tuple(word.replace("{port}", port) for word in model.script)
-        model = replace(model, script=script, url=f"http://127.0.0.1:{port}{model.suffix}")
-    return replace(subject, services=tuple(services), model=model)
-
-
-def _free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        port: int = listening.getsockname()[1]
-        return port
-
-
-async def _ready(name: str, url: str, health: str, process: AgentProcess, box: Box | None) -> None:
-    """Wait until a service is ready. Raises ConfigError if it is not ready in time, or has ended."""
-    until = asyncio.get_running_loop().time() + HEALTHY
-    while not await asyncio.to_thread(_answers, url, health, box):
-        late = asyncio.get_running_loop().time() > until
-        if late or process.ended.done():
-            await process.close()
-            how = f"was not ready within {HEALTHY:g} s" if late else "ended before it was ready"
-            printed = one_line(process.output.last_line or "nothing", 200)
-            raise ConfigError(f"{name} {how} at {url}; see its command and its `health`. It printed last: {printed}")
-        await asyncio.sleep(LOOK_AGAIN)
-
-
-def _answers(url: str, health: str, box: Box | None) -> bool:
-    """Return whether a service accepts connections. If it has a health path, return whether that answers with a status below
-    500."""
-    parts = urlsplit(url)
-    host, port = parts.hostname or "127.0.0.1", parts.port or 80
-    try:
-        connected = box.connected("servers", host, port, 1.0) if box else socket.create_connection((host, port), timeout=1)
-        with closing(HTTPConnection(host, port, timeout=1)) as connection:
-            connection.sock = connected
-            if not health:
-                return True
-            connection.request("GET", f"{parts.path.rstrip('/')}/{health.lstrip('/')}")
-            return connection.getresponse().status < UNHEALTHY
-    except (OSError, HTTPException):
-        return False

@@ -13,9 +13,9 @@ from bench.common.errors import OriginalChanged
 from bench.common.files import content_of, new_file
 from bench.common.paths import state_folder
 from bench.probe.run.probe import Probe
-from bench.probe.run.probe_file import ProbeSettings
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
+from bench.probe.run.settings import ProbeSettings
 from bench.probe.run.witness.place import Place
 from bench.probe.run.witness.stores import Stores
 from bench.probe.run.writing import CellRun, ProbeWriter

@@ -31,10 +31,10 @@ from bench.probe.run.gateway.http_wire import framing_of, head_of
 from bench.probe.run.gateway.journal import RowPlace
 from bench.probe.run.gateway.subject import Subject
 from bench.probe.run.gateway.tape import OTHER, PlayedTape, TapedCall, TapedStores
-from bench.probe.run.probe_file import ProbeSettings
 from bench.probe.run.runner import Worker
 from bench.probe.run.running import work_folder
 from bench.probe.run.secrets import Secrets
+from bench.probe.run.settings import ProbeSettings
 from bench.probe.run.verdict import is_half_way, judge
 from bench.probe.run.volatile import Masks, place_of
 from bench.probe.run.witness.kinds import STORE_KINDS
@@ -126,7 +126,7 @@ async def record_tapes(settings: ProbeSettings, hidden: Secrets, plan: str) -> l
             for each in plans
             if each in cells
         ]
-        handshakes = worker.handshakes
+        handshakes = worker.gateway.handshakes
     whole = tuple(replace(each, texts={}, answers=()) for each in courses)
     pieces, arguments = _in_pieces({call.arguments: each.texts[call.arguments] for each in courses for call in each.calls})
     recorded = list[tuple[CellTape, CellRun]]()

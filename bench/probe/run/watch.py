@@ -183,9 +183,9 @@ async def watch(
             if file.first != file.now
         ]
         seen = defaultdict[str, list[str]](list)
-        for kind, what in worker.seen:
+        for kind, what in worker.gateway.seen:
             seen[kind].append(secrets.blot(what))
-        servers = frozenset(name for name, known in worker.handshakes.items() if known)
+        servers = frozenset(name for name, known in worker.gateway.handshakes.items() if known)
     return WatchedRun(course, files, seen, servers, secrets.blot(stores.changed))
 
 

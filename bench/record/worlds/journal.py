@@ -85,7 +85,7 @@ INSERT = f"INSERT INTO world_journal ({', '.join(COLUMNS)}) VALUES ({', '.join('
 
 def append(connection: sqlite3.Connection, entry: JournalEntry) -> None:
     values = ((name, getattr(entry, name)) for name in COLUMNS)
-    connection.execute(INSERT, [_written(name, value) for name, value in values])
+    connection.execute(INSERT, [_whole_value(name, value) for name, value in values])
 
 
 def read(connection: sqlite3.Connection, where: str = "1", *values: Any) -> list[JournalEntry]:
@@ -94,7 +94,7 @@ def read(connection: sqlite3.Connection, where: str = "1", *values: Any) -> list
     return [JournalEntry(**{name: _read(name, row[name]) for name in COLUMNS}) for row in rows]
 
 
-def _written(name: str, value: Any) -> Any:
+def _whole_value(name: str, value: Any) -> Any:
     if isinstance(value, Moment):
         return value.total
     if name in JSON:

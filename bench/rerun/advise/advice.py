@@ -159,7 +159,7 @@ def advise(workload: WorkloadEntry, evidence: Evidence) -> Advice:
     demands = tuple(_demands(workload))
     wanted = [demand.what for demand in demands if demand.what]
     built = evidence.arms(workload.work.keys)
-    kept = _kept(wanted, [pattern for pattern in SUPPLIES if pattern in built.values()])
+    kept = _keep(wanted, [pattern for pattern in SUPPLIES if pattern in built.values()])
     measured = tuple(name for name in workload.failures if name in evidence.plans)
     failures = {name: workload.failures[name] for name in measured}
     plans = (FAULT_FREE, *measured)
@@ -192,7 +192,7 @@ def advise(workload: WorkloadEntry, evidence: Evidence) -> Advice:
         unknown=tuple(name for name in built if name not in (arm, *apart)),
         measured=measured,
         unmeasured=tuple(name for name in workload.failures if name not in evidence.plans),
-        backing=tuple(_compared(evidence, ours, theirs, measured) for ours, theirs in pairs if BARE in built),
+        backing=tuple(_compare(evidence, ours, theirs, measured) for ours, theirs in pairs if BARE in built),
     )
 
 
@@ -219,7 +219,7 @@ def _demands(workload: WorkloadEntry) -> Iterator[Demand]:
         yield Demand("control", "", "all of it can be taken back" if work.outside_effects else "it changes nothing outside")
 
 
-def _kept(wanted: list[str], patterns: list[str]) -> list[str]:
+def _keep(wanted: list[str], patterns: list[str]) -> list[str]:
     """Return the patterns that meet all demands. If no pattern does, return the patterns that meet the demand on state and most
     of the others."""
     if complete := [pattern for pattern in patterns if set(wanted) <= set(SUPPLIES[pattern])]:
@@ -241,7 +241,7 @@ def _told_apart(harm: Mapping[str, Mapping[str, float]], arm: str) -> list[str]:
     return [name for name, p in holm(tested).items() if p is not None and p < LEVEL]
 
 
-def _compared(evidence: Evidence, ours: str, theirs: str, failures: tuple[str, ...]) -> Backing:
+def _compare(evidence: Evidence, ours: str, theirs: str, failures: tuple[str, ...]) -> Backing:
     plans = (FAULT_FREE, *failures)
     return Backing(
         ours=ours,

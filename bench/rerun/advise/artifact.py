@@ -99,7 +99,7 @@ def artifact_of(workload: WorkloadEntry, advice: Advice, evidence: Evidence, jud
         f"1. **Runtime**: {advice.runtime}.",
         f"2. **Dimensions**: {dimensions}.",
         "3. **State first**: the patterns that supply the state, and then the rest: " + ", ".join(advice.kept) + ".",
-        _chosen(advice),
+        _choice_line(advice),
         "5. **Artifact**: this page.",
         "## What it rests on",
         "\n".join((HEAD, *(_row(backing) for backing in advice.backing))),
@@ -114,7 +114,7 @@ def artifact_of(workload: WorkloadEntry, advice: Advice, evidence: Evidence, jud
     return "\n\n".join(text) + "\n"
 
 
-def _chosen(advice: Advice) -> str:
+def _choice_line(advice: Advice) -> str:
     failures = ", ".join(advice.measured) or "any failure that was measured"
     chosen = f"{len(advice.harmless)} of their arms, bare and with remedies, damaged nothing in a pass or under {failures}"
     alike = f" No price tells it from {', '.join(advice.alike)}." if advice.alike else ""

@@ -166,7 +166,7 @@ def assemble(value: dict[str, Json], blocks: list[Block], schema: Schema) -> dic
         if len(nameless) != len(left):
             return Unplaced(_mismatch(len(nameless), left))
         given |= dict(zip(left, nameless, strict=True))
-    return _filled(value, given)
+    return _fill(value, given)
 
 
 def _mismatch(nameless: int, left: list[FieldPath]) -> str:
@@ -175,7 +175,7 @@ def _mismatch(nameless: int, left: list[FieldPath]) -> str:
     return f"{blocks} no known name on the line before; there must be one block each for {named}"
 
 
-def _filled(value: dict[str, Json], given: Mapping[FieldPath, str]) -> dict[str, Json]:
+def _fill(value: dict[str, Json], given: Mapping[FieldPath, str]) -> dict[str, Json]:
     if not given:
         return value
     filled = copy.deepcopy(value)

@@ -46,7 +46,7 @@ class Places:
 
 def places(schema: Schema, value: Json) -> Places:
     fields, tables = dict[FieldPath, str](), dict[FieldPath, str]()
-    for path, node, is_table in _walked(schema, {}, value, ()):
+    for path, node, is_table in _walk(schema, {}, value, ()):
         if is_table:
             language = tables[path] = code_of(node) or ""
             entries = at(value, path)
@@ -56,7 +56,7 @@ def places(schema: Schema, value: Json) -> Places:
     return Places(fields, tables)
 
 
-def _walked(schema: Schema, defs: Schema, value: Json, path: FieldPath) -> Iterator[tuple[FieldPath, Schema, bool]]:
+def _walk(schema: Schema, defs: Schema, value: Json, path: FieldPath) -> Iterator[tuple[FieldPath, Schema, bool]]:
     """Yield (path, schema of the code, whether it is a table of code)."""
     schema, defs = resolved(schema, defs)
     if code_of(schema) is not None:
@@ -64,11 +64,11 @@ def _walked(schema: Schema, defs: Schema, value: Json, path: FieldPath) -> Itera
         return
     if (entry := _table_of(schema, defs)) is not None:
         yield path, entry, True
-    for inner, item, step in _held(schema, defs, value, is_answer=not path):
-        yield from _walked(inner, defs, item, (*path, *step))
+    for inner, item, step in _contents(schema, defs, value, is_answer=not path):
+        yield from _walk(inner, defs, item, (*path, *step))
 
 
-def _held(schema: Schema, defs: Schema, value: Json, is_answer: bool) -> Iterator[tuple[Schema, Json, FieldPath]]:
+def _contents(schema: Schema, defs: Schema, value: Json, is_answer: bool) -> Iterator[tuple[Schema, Json, FieldPath]]:
     """Yield (schema, value, step to it) for what a value holds, and for what the answer itself lacks. A required object of only
     code can be missing, since no JSON is asked for it."""
     for option in schema.get("anyOf", ()):
@@ -111,10 +111,12 @@ def code_of(schema: Schema) -> str | None:
 
 def declared(schema: Schema) -> Iterator[tuple[FieldPath, str, str]]:
     """Yield (path, language, description) of each place that an answer can have: item 0 of a list, entry ANY of a table."""
-    return _declared(schema, {}, (), frozenset())
+    return _declared_places(schema, {}, (), frozenset())
 
 
-def _declared(schema: Schema, defs: Schema, path: FieldPath, within: frozenset[str]) -> Iterator[tuple[FieldPath, str, str]]:
+def _declared_places(
+    schema: Schema, defs: Schema, path: FieldPath, within: frozenset[str]
+) -> Iterator[tuple[FieldPath, str, str]]:
     if schema.get("$ref") in within:
         return  # a type that holds itself
     within |= {schema["$ref"]} if "$ref" in schema else frozenset()
@@ -123,15 +125,15 @@ def _declared(schema: Schema, defs: Schema, path: FieldPath, within: frozenset[s
         yield path, language, schema.get("description", "")
         return
     for option in schema.get("anyOf", ()):
-        yield from _declared(option, defs, path, within)
+        yield from _declared_places(option, defs, path, within)
     for name, field in schema.get("properties", {}).items():
-        yield from _declared(field, defs, (*path, name), within)
+        yield from _declared_places(field, defs, (*path, name), within)
     table, items = schema.get("additionalProperties"), schema.get("items", {})
     if isinstance(table, Mapping):
-        for place, language, text in _declared(table, defs, (*path, ANY), within):
+        for place, language, text in _declared_places(table, defs, (*path, ANY), within):
             yield place, language, text or schema.get("description", "")
     if "items" in schema and code_of(resolved(items, defs)[0]) is None:
-        yield from _declared(items, defs, (*path, 0), within)
+        yield from _declared_places(items, defs, (*path, 0), within)
 
 
 def holds_code(schema: Schema) -> bool:

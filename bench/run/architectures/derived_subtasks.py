@@ -51,7 +51,7 @@ async def derived_subtasks(task: Task, workbench: Workbench) -> None:
     splitter = splitter_of(task)
     workbench.add(splitter, reference=split_of(task).model_dump(mode="json"))
     split = await _split(workbench, splitter)
-    for wave in by_needs([_added(part) for part in split.parts], split.needs):
+    for wave in by_needs([_subtask_of(part) for part in split.parts], split.needs):
         for part in wave:
             workbench.add(part)
         await asyncio.gather(*(_until_accepted(workbench, part, planned_by=splitter) for part in wave))
@@ -76,7 +76,7 @@ async def _until_accepted(workbench: Workbench, *subtasks: Subtask, planned_by: 
     workbench.commit(proposal)
 
 
-def _added(part: PartPlan) -> Subtask:
+def _subtask_of(part: PartPlan) -> Subtask:
     return Subtask(part.name, part.instructions, tuple(dict.fromkeys(part.reads)), Notes)
 
 
@@ -135,7 +135,7 @@ def _wrong_reads(task: Task, split: Split) -> str | None:
             if name not in known:
                 return f"{reader} reads '{name}', which does not exist; it can read {', '.join(known)}"
     try:
-        by_needs([_added(part) for part in split.parts], split.needs)
+        by_needs([_subtask_of(part) for part in split.parts], split.needs)
     except ValueError as error:
         return str(error)
     return None

@@ -58,14 +58,14 @@ def _opening(reply: Reply, number: int, asked: Chat) -> Iterator[bytes]:
     yield _event("message_start", message={**opened, "usage": {**_usage(reply), "output_tokens": 0}})
     arguments = iter(reply.tool_calls)
     for index, block in enumerate(_content(reply)):
-        empty, deltas = _streamed(block, next(arguments).arguments if block["type"] == "tool_use" else "")
+        empty, deltas = _stream(block, next(arguments).arguments if block["type"] == "tool_use" else "")
         yield _event("content_block_start", index=index, content_block=empty)
         for delta in deltas:
             yield _event("content_block_delta", index=index, delta=delta)
         yield _event("content_block_stop", index=index)
 
 
-def _streamed(block: WireBlock, arguments: str) -> tuple[WireBlock, Iterator[WireBlock]]:
+def _stream(block: WireBlock, arguments: str) -> tuple[WireBlock, Iterator[WireBlock]]:
     """Return a block as it is when it begins, and the deltas that fill it."""
     match block["type"]:
         case "thinking":

@@ -19,7 +19,7 @@ WireObject = dict[str, Any]
 def whole(replies: Sequence[Reply], number: int, asked: Chat) -> bytes:
     """Return the whole answer to request `number`."""
     [reply] = replies
-    return as_json(_response(reply, number, asked, _status(reply), [_done(item) for item in items_of(reply, number)]))
+    return as_json(_response(reply, number, asked, _status(reply), [_complete(item) for item in items_of(reply, number)]))
 
 
 def begun(reply: Reply, number: int, asked: Chat) -> bytes:
@@ -36,7 +36,7 @@ def stream(replies: Sequence[Reply], number: int, asked: Chat) -> Iterator[bytes
     numbered = _Numbered()
     yield from _opening(reply, number, asked, numbered)
     status = _status(reply)
-    ended = _response(reply, number, asked, status, [_done(item) for item in items_of(reply, number)])
+    ended = _response(reply, number, asked, status, [_complete(item) for item in items_of(reply, number)])
     yield numbered.event(f"response.{status}", response=ended)
 
 
@@ -72,7 +72,7 @@ def _opening(reply: Reply, number: int, asked: Chat, numbered: _Numbered) -> Ite
             yield from _message(item, where, numbered)
         elif item["type"] == "function_call":
             yield from _call(item, where, numbered)
-        yield numbered.event("response.output_item.done", output_index=index, item=_done(item))
+        yield numbered.event("response.output_item.done", output_index=index, item=_complete(item))
 
 
 def _message(item: WireObject, where: WireObject, numbered: _Numbered) -> Iterator[bytes]:
@@ -113,7 +113,7 @@ def items_of(reply: Reply, number: int) -> list[WireObject]:
     return items
 
 
-def _done(item: WireObject) -> WireObject:
+def _complete(item: WireObject) -> WireObject:
     return {**item, "status": "completed"}
 
 

@@ -120,7 +120,7 @@ class _Reasoned(_Item):
     encrypted_content: Annotated[Carried | None, PlainValidator(lambda text: carried_in(text) if text else None)] = None
 
     @model_validator(mode="after")
-    def _given(self) -> _Reasoned:
+    def _require_what_was_given(self) -> _Reasoned:
         if self.is_reference and not self.id:
             raise ValueError("give it back as it was given here, or leave out what holds it")
         return self
@@ -202,7 +202,7 @@ def chat_of(
     if asked.previous_response_id:
         earlier = exchange_at(asked.previous_response_id, exchanges, "previous_response_id")[1].conversation
     instructions = [Message("system", asked.instructions)] if asked.instructions else []
-    items = [_meant(item, exchanges) for item in asked.input]
+    items = [_resolve_reference(item, exchanges) for item in asked.input]
     messages = conversation([*instructions, *earlier, *_messages(items)])
     if not messages:
         refuse_field("input", "there is none; give a text, or items")
@@ -212,7 +212,7 @@ def chat_of(
     return Chat(messages, bool(asked.stream), options=options, instructions=len(instructions), set_aside=hints)
 
 
-def _meant(item: InputItem, exchanges: Mapping[int, Exchange]) -> InputItem:
+def _resolve_reference(item: InputItem, exchanges: Mapping[int, Exchange]) -> InputItem:
     """Return the item that a reference stands for; any other item unchanged. Raises Problem if it was not given here."""
     if not item.is_reference or item.id is None:
         return item

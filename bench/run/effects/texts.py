@@ -15,7 +15,7 @@ from bench.scenario import Json, schema_of
 
 def missing_field(target: Target, draw: Random) -> str | None:
     """Remove one required field."""
-    paths = list(_required(target))
+    paths = list(_required_paths(target))
     if not paths:
         return None
     value = copy.deepcopy(target.value)
@@ -26,7 +26,7 @@ def missing_field(target: Target, draw: Random) -> str | None:
 
 def wrong_type(target: Target, draw: Random) -> str | None:
     """Put an object where the schema wants a scalar, or a text where it wants an object or a list, in one required field."""
-    paths = list(_required(target))
+    paths = list(_required_paths(target))
     if not paths:
         return None
     value = copy.deepcopy(target.value)
@@ -69,7 +69,7 @@ def wrong_value(target: Target, draw: Random) -> str | None:
 
 def says_no(target: Target, _: Random) -> str | None:
     """Let a validating subtask refuse what it judges: each true of its output becomes false."""
-    refused = _denied(target.value) if target.validates else target.value
+    refused = _negate(target.value) if target.validates else target.value
     return dump(refused) if refused != target.value else None
 
 
@@ -78,13 +78,13 @@ def stale(target: Target, draw: Random) -> str | None:
     if target.earlier is not None and target.earlier != target.text:
         return target.earlier
     if target.value is not None:
-        halved = _halved(target.value)
+        halved = _halve(target.value)
         return dump(halved) if halved != target.value else _one_value_off(target, draw)
     lines = target.text.splitlines(keepends=True)
     return "".join(lines[: len(lines) // 2]) if target.text else None
 
 
-def _required(target: Target) -> Iterator[FieldPath]:
+def _required_paths(target: Target) -> Iterator[FieldPath]:
     """Yield the paths of the required fields that the value has."""
     if target.schema is None or not isinstance(target.value, dict):
         return
@@ -117,20 +117,20 @@ def _one_value_off(target: Target, draw: Random) -> str | None:
     return None if other is None else dump(other)
 
 
-def _denied(value: Json) -> Json:
+def _negate(value: Json) -> Json:
     if isinstance(value, list):
-        return [_denied(item) for item in value]
+        return [_negate(item) for item in value]
     if isinstance(value, dict):
-        return {name: _denied(item) for name, item in value.items()}
+        return {name: _negate(item) for name, item in value.items()}
     return False if value is True else value
 
 
-def _halved(value: Json) -> Json:
+def _halve(value: Json) -> Json:
     """Return the value with each list cut to its first half."""
     if isinstance(value, list):
-        return [_halved(item) for item in value[: (len(value) + 1) // 2]]
+        return [_halve(item) for item in value[: (len(value) + 1) // 2]]
     if isinstance(value, dict):
-        return {name: _halved(item) for name, item in value.items()}
+        return {name: _halve(item) for name, item in value.items()}
     return value
 
 

@@ -258,15 +258,15 @@ class _Exchange:
             try:
                 replies.append(await self.session.answer(subtasks, self.asked.messages, together, self.asked.options))
             except CallFailed as failure:
-                return await self._failed(failure, number)
+                return await self._respond_to_failure(failure, number)
             except GaveUp as reached:
                 self.session.received -= 1  # it was not taken after all
                 raise Problem(403, f"{reached}; hand in what you have, or give up", code="attempts_used_up") from reached
         asked = self.asked
         self.session.exchanges[number] = Exchange(asked.messages, asked.instructions, asked.options, replies[-1])
-        return await self._given(replies, number)
+        return await self._respond(replies, number)
 
-    async def _given(self, replies: Sequence[Reply], number: int) -> web.StreamResponse:
+    async def _respond(self, replies: Sequence[Reply], number: int) -> web.StreamResponse:
         if not self.asked.stream:
             return web.Response(body=self.dialect.whole(replies, number, self.asked), content_type="application/json")
         response = await self._event_stream()
@@ -279,7 +279,7 @@ class _Exchange:
         await response.prepare(self.request)
         return response
 
-    async def _failed(self, failure: CallFailed, number: int) -> web.StreamResponse:
+    async def _respond_to_failure(self, failure: CallFailed, number: int) -> web.StreamResponse:
         if isinstance(failure, CutOff):
             begun = failure.begun if isinstance(failure, CutReply) else Reply(failure.partial)
             response = await (self._cut_stream if self.asked.stream else self._cut_body)(begun, number)
@@ -288,7 +288,7 @@ class _Exchange:
             return response
         if isinstance(failure, TimedOut) and failure.injected:
             return hung_up(self.request, web.Response())
-        return _refused(failure)
+        return _failure_response(failure)
 
     async def _cut_body(self, begun: Reply, number: int) -> web.StreamResponse:
         sent = self.dialect.begun(begun, number, self.asked)
@@ -311,7 +311,7 @@ def hung_up(request: web.Request, response: web.StreamResponse) -> web.StreamRes
     return response
 
 
-def _refused(failure: CallFailed) -> web.StreamResponse:
+def _failure_response(failure: CallFailed) -> web.StreamResponse:
     """Return the response for a failure."""
     headers = {} if failure.retry_after is None else {"Retry-After": f"{failure.retry_after:g}"}
     if not failure.passing:

@@ -42,7 +42,7 @@ class Spending:
         if self.budget.cost is not None:
             subtasks = response.request.context.subtasks
             answered = self._parameters[response.model].answering(response.outcome.by, subtasks)
-            self.cost += (answered.cost(*_billed(response, tokens)) if answered else None) or 0.0
+            self.cost += (answered.cost(*_billed_tokens(response, tokens)) if answered else None) or 0.0
 
     @property
     def reached(self) -> str:
@@ -75,7 +75,7 @@ def _tokens_of(response: Response) -> tuple[int, int]:
     return tokens_read(response.request), written
 
 
-def _billed(response: Response, tokens: tuple[int, int]) -> tuple[int, int, int | None]:
+def _billed_tokens(response: Response, tokens: tuple[int, int]) -> tuple[int, int, int | None]:
     """Return the tokens read and written, by the provider's count if it sent one, and those of its prompt cache."""
     outcome = response.outcome
     if isinstance(outcome, CallFailed):

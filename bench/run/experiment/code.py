@@ -113,14 +113,14 @@ class Codebase:
 
     def of(self, *modules: str) -> str:
         """Return the digest of what these modules reach and the core does not; "" if that is nothing."""
-        reached = self._reached(modules)
+        reached = self._reach(modules)
         files = {path: name for path, name in reached.files.items() if path not in self._core.files}
         versions = _versions(reached.packages - self._core.packages)
         return self._digest_of(files, versions) if files or versions else ""
 
     @cached_property
     def _core(self) -> Reached:
-        return self._reached([ENTRY])
+        return self._reach([ENTRY])
 
     @cached_property
     def _ours(self) -> Mapping[str, Path]:
@@ -133,7 +133,7 @@ class Codebase:
                 files[".".join(("bench", *(parts[:-1] if parts[-1] == "__init__" else parts)))] = path
         return files
 
-    def _reached(self, modules: Iterable[str]) -> Reached:
+    def _reach(self, modules: Iterable[str]) -> Reached:
         """Return what these modules reach. Cached for our modules."""
         if known := self._reaches.get(named := tuple(modules)):
             return known
@@ -144,7 +144,7 @@ class Codebase:
             home = queue.pop()
             if home.path not in files:
                 files[home.path] = home.path.relative_to(home.root).as_posix()
-                used, outside = self._used(home, names)
+                used, outside = self._used_files(home, names)
                 queue += used
                 packages |= outside
         reached = Reached(files, frozenset(packages - sys.stdlib_module_names - {""}))
@@ -152,7 +152,7 @@ class Codebase:
             self._reaches[named] = reached
         return reached
 
-    def _used(self, home: Home, names: NamesIn) -> tuple[Sequence[Home], frozenset[str]]:
+    def _used_files(self, home: Home, names: NamesIn) -> tuple[Sequence[Home], frozenset[str]]:
         """Return the files that a file's imports run, and the imported modules of other packages. Cached for our files."""
         if home.path in self._uses:
             return self._uses[home.path]
@@ -173,7 +173,7 @@ class Codebase:
 
     def _imports(self, path: Path) -> Sequence[Imported]:
         """Return the imports of a file of ours, and keep the digest of its syntax: a file is parsed once for both."""
-        syntax, imports = _parsed(path.read_bytes())
+        syntax, imports = _parse(path.read_bytes())
         if path.relative_to(self.package).parts[: len(BY_BYTES)] != BY_BYTES:
             self._syntax[path] = syntax
         return imports
@@ -211,7 +211,7 @@ def our_codebase() -> Codebase:
 
 
 @lru_cache(maxsize=1024)
-def _parsed(source: bytes) -> tuple[bytes, Sequence[Imported]]:
+def _parse(source: bytes) -> tuple[bytes, Sequence[Imported]]:
     """Return the digest of the syntax of a file of ours, and its imports. The same source is parsed once in a process."""
     tree = ast.parse(source)
     return hashlib.sha256(syntax_of(tree).encode()).digest(), tuple(_run_imports(tree))

@@ -36,7 +36,7 @@ class Config(StoredConfig):
     """Fault plans, by name."""
 
     @model_validator(mode="after")
-    def _resolved(self) -> Config:
+    def _require_known_names(self) -> Config:
         for what in ("scenarios", "architectures", "models", "plans"):
             names = getattr(self, what)
             for name in names:

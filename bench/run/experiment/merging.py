@@ -78,7 +78,7 @@ def merge_parts(folders: Sequence[Path], target: Path) -> tuple[int, int]:
     """
     if target.exists() or archive_path(target).exists():
         raise ResultsError(f"{target}: exists already; give another --name")
-    parts = [_checked(folder) for folder in folders]
+    parts = [_check(folder) for folder in folders]
     for first, second in itertools.combinations(parts, 2):
         _refuse(first, second)
     manifest = _manifest(parts, target.name)
@@ -112,7 +112,7 @@ def _rename(half: Path, target: Path) -> None:
         raise ResultsError(f"{target}: {problem}") from error
 
 
-def _checked(folder: Path) -> RunPart:
+def _check(folder: Path) -> RunPart:
     """Check a part. Raises ResultsError if the part is damaged, was graded anew, has no end, or two versions of the code ran
     its trials."""
     manifest, check = read_manifest(folder), RunCheck(folder)
@@ -178,9 +178,9 @@ def _manifest(parts: Sequence[RunPart], name: str) -> Manifest:
         key: tuple(dict.fromkeys(itertools.chain.from_iterable(getattr(config, key) for config in configs)))
         for key in ("scenarios", "architectures", "models", "plans")
     }
-    config |= {key: _united(getattr(config, key) for config in configs) for key in ("architecture", "plan")}
+    config |= {key: _unite(getattr(config, key) for config in configs) for key in ("architecture", "plan")}
     tables = ("models", "concurrency", "recordings", "architectures", "parts", "packages", "prepared")
-    changed: dict[str, Any] = {key: _united(getattr(manifest, key) for manifest in manifests) for key in tables}
+    changed: dict[str, Any] = {key: _unite(getattr(manifest, key) for manifest in manifests) for key in tables}
     packs = dict.fromkeys(itertools.chain.from_iterable(manifest.scenarios for manifest in manifests))
     return manifests[0].model_copy(
         update=changed
@@ -199,13 +199,13 @@ def _manifest(parts: Sequence[RunPart], name: str) -> Manifest:
     )
 
 
-def _united(tables: Iterable[Mapping[str, Entry]]) -> dict[str, Entry]:
+def _unite(tables: Iterable[Mapping[str, Entry]]) -> dict[str, Entry]:
     return {name: entry for table in tables for name, entry in table.items()}
 
 
 def _weakest(sandboxes: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """Return each guard's state: missing if it was missing for any part."""
-    return _united([*sandboxes, *({name: how for name, how in sandbox.items() if how != "in force"} for sandbox in sandboxes)])
+    return _unite([*sandboxes, *({name: how for name, how in sandbox.items() if how != "in force"} for sandbox in sandboxes)])
 
 
 def _pack(packs: Sequence[ManifestPack]) -> ManifestPack:
@@ -226,7 +226,7 @@ def _pack(packs: Sequence[ManifestPack]) -> ManifestPack:
         "reference": joint_digest(list(reference.values())) if all(reference.values()) else None,
         "reference_by_instance": reference if all(reference.values()) else {},
         "document_tokens": round(tokens),
-        "baseline": _summed(baselines) if is_known else None,
+        "baseline": _sum(baselines) if is_known else None,
     }
     return apart[0].model_copy(update=changed)
 
@@ -235,7 +235,7 @@ def _by_instance(packs: Sequence[ManifestPack], what: str) -> dict[str, str]:
     return {instance: pack.digests(instance)[what] for pack in packs for instance in pack.instances}
 
 
-def _summed(baselines: Sequence[BaselineGrades]) -> BaselineGrades:
+def _sum(baselines: Sequence[BaselineGrades]) -> BaselineGrades:
     every = sum(baseline.of for baseline in baselines)
     score = sum(baseline.score * baseline.of for baseline in baselines) / every
     return BaselineGrades(solved=sum(baseline.solved for baseline in baselines), of=every, score=score)

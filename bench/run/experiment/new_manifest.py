@@ -43,7 +43,7 @@ def manifest_of(
         concurrency={name: model.concurrency for name, model in matrix.models.items()},
         recordings=_recordings(matrix.models.values()),
         architectures={name: architecture.digest for name, architecture in matrix.architectures.items()},
-        described=_described(matrix),
+        described=_descriptions(matrix),
         policies={name: architecture.policy for name, architecture in matrix.architectures.items() if architecture.policy},
         parts={
             **{f"effect {name} at {point}": digest for (name, point), digest in matrix.effects.items()},
@@ -63,7 +63,7 @@ def manifest_of(
     )
 
 
-def _described(matrix: Matrix) -> Described:
+def _descriptions(matrix: Matrix) -> Described:
     """Return what a reader must know of the run's architectures and effects."""
     bases = dict.fromkeys(map(matrix.config.base, matrix.config.architectures))
     effects = {(name, point): EFFECTS[name, point] for name, point in matrix.effects}

@@ -13,7 +13,7 @@ class WrittenFault(FaultEntry):
     __doc__ = FaultEntry.__doc__
 
     @model_validator(mode="after")
-    def _known(self) -> WrittenFault:
+    def _require_known(self) -> WrittenFault:
         points = points_of(self.effect)
         if not points:
             raise ValueError(EFFECTS.unknown(self.effect))

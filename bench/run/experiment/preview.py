@@ -70,13 +70,13 @@ def starts(matrix: Matrix) -> float | None:
         return None
     sample = commands[:: math.ceil(len(commands) / REHEARSED)]
     rehearsal = replace(matrix, models={name: _stand_in(name, matrix) for name in matrix.models})
-    records = run(_rehearsed(sample, rehearsal.worked_by(load_architecture(ARCHITECTURES.named(STAND_IN)))))
+    records = run(_rehearse(sample, rehearsal.worked_by(load_architecture(ARCHITECTURES.named(STAND_IN)))))
     if any(record.outcome == "error" for record in records):
         return None
     return 1 + sum(isinstance(event, ProcessDied) for record in records for event in record.events) / len(records)
 
 
-async def _rehearsed(specs: Sequence[TrialSpec], matrix: Matrix) -> list[TrialRecord]:
+async def _rehearse(specs: Sequence[TrialSpec], matrix: Matrix) -> list[TrialRecord]:
     graders = Graders()
     return [(await run_trial(spec, matrix, Slots(), graders)).record for spec in specs]
 
@@ -91,7 +91,7 @@ def _stand_in(name: str, matrix: Matrix) -> Model:
 
 async def _first_repetition(matrix: Matrix) -> list[TrialRecord]:
     specs = [spec for spec in matrix.specs if spec.repetition == 1 and not _is_command(spec, matrix)]
-    return sorted(await _rehearsed(specs, matrix), key=_arm)
+    return sorted(await _rehearse(specs, matrix), key=_arm)
 
 
 def unanswered(matrix: Matrix, graders: Mapping[str, Graders]) -> Iterator[str]:

@@ -43,7 +43,7 @@ def regrade(folder: Path, packs: Sequence[Path], unguarded: bool = False) -> lis
             without = lacking if chosen and scenarios[0].grader_runs_code else ()
             if without and not unguarded:
                 raise Unguarded(refusal(name, without))
-            grades = [(trial, _graded(trial, known[scenario_key(name, trial.instance)], texts, folder)) for trial in chosen]
+            grades = [(trial, _grade(trial, known[scenario_key(name, trial.instance)], texts, folder)) for trial in chosen]
             changed = [NewGrade(trial.id, outcome_of(grade), grade) for trial, grade in grades if grade != trial.grade]
             digest = joint_digest([scenario.graded_by for scenario in scenarios])
             done.append(Regrade(now(), name, digest, len(grades), len(changed), without))
@@ -51,8 +51,8 @@ def regrade(folder: Path, packs: Sequence[Path], unguarded: bool = False) -> lis
     return done
 
 
-def _graded(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], folder: Path) -> Grade:
-    given = _given(trial, scenario, texts, folder)
+def _grade(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], folder: Path) -> Grade:
+    given = _answer_to_grade(trial, scenario, texts, folder)
     if given is None:
         return UNFIT
     try:
@@ -62,14 +62,14 @@ def _graded(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], fo
         raise ResultsError(" ".join(problem.split())) from error
 
 
-def _given(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], folder: Path) -> Any:
+def _answer_to_grade(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], folder: Path) -> Any:
     """Return what to grade: the trial's environment, or its answer; None if that does not fit."""
     if scenario.environment is None:
         return answer_of(trial, scenario, texts, folder)
-    return _ended(scenario.environment, trial, texts, folder)
+    return _environment_at_end(scenario.environment, trial, texts, folder)
 
 
-def _ended(environment: TaskEnvironment, trial: TrialRecord, texts: Mapping[str, str], folder: Path) -> Any:
+def _environment_at_end(environment: TaskEnvironment, trial: TrialRecord, texts: Mapping[str, str], folder: Path) -> Any:
     """Return the trial's environment at its end, as it was kept."""
     kept = attribute_at(ENVIRONMENTS[environment.part].trial).kept(trial.events)
     if kept not in texts:

@@ -141,7 +141,7 @@ async def run_all(
     session.begin(gate for _, through in at_work for gate in through.values())
     try:
         async with asyncio.TaskGroup() as group:
-            tending = [group.create_task(tend(*watched, matrix.back_off, session)) for watched in _watched(models, gates)]
+            tending = [group.create_task(tend(*watched, matrix.back_off, session)) for watched in _live_gates(models, gates)]
             workers = [group.create_task(work(queue, through)) for queue, through in at_work]
             await asyncio.gather(*workers)
             for task in tending:
@@ -155,7 +155,7 @@ def _asking(models: Container[str], specs: Iterable[TrialSpec]) -> Iterator[Tria
     return (spec for spec in specs if spec.model in models)
 
 
-def _watched(models: Mapping[str, Model], gates: Mapping[str, Gate]) -> Iterable[tuple[Gate, Model]]:
+def _live_gates(models: Mapping[str, Model], gates: Mapping[str, Gate]) -> Iterable[tuple[Gate, Model]]:
     """Return the gates of live endpoints, each with one of its models."""
     live = (part for model in models.values() for part in answerers(model) if part.timing == "live")
     return {part.endpoint: (gates[part.endpoint], part) for part in live}.values()

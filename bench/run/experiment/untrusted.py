@@ -63,7 +63,7 @@ def permission(matrix: Matrix, unguarded: bool = False) -> Permission:
             [run, *_] = _recordings(spec.model, matrix)
             raise Unguarded(f"{refusal(spec.scenario, lacking)}; or see what was stored: bench report {run.name}")
     replayed = {spec.model: _recordings(spec.model, matrix) for spec in foreign}
-    graders = {name: Graders(_stored(folders, matrix), refusal("", lacking)) for name, folders in replayed.items()}
+    graders = {name: Graders(_stored_grades(folders, matrix), refusal("", lacking)) for name, folders in replayed.items()}
     scenarios = sorted({spec.scenario for spec in foreign})
     runs = {folder.name: _graded_by(folder, scenarios) for folders in replayed.values() for folder in folders}
     notice = (
@@ -96,7 +96,7 @@ def _recordings(model: str, matrix: Matrix) -> list[Path]:
     return [entry.replays for entry in entries if entry and entry.replays]
 
 
-def _stored(folders: Iterable[Path], matrix: Matrix) -> dict[GradeKey, Grade]:
+def _stored_grades(folders: Iterable[Path], matrix: Matrix) -> dict[GradeKey, Grade]:
     """Return the grades in these runs, of answers to what is asked here."""
     return {key: grade for folder in folders for key, grade in _stored_in(folder, matrix)}
 

@@ -109,7 +109,7 @@ async def _with_edges_back(task: Task, workbench: Workbench, words: MakeMessages
         graph: StateGraph[Any, Any, Any, Any] = StateGraph(Rejection)
         for subtask, following in _in_a_chain(graph, task.subtasks):
             graph.add_node(subtask.name, _verifying(subtask, workbench, line, words))
-            graph.add_conditional_edges(subtask.name, _rejected, {True: subtask.name, False: following})
+            graph.add_conditional_edges(subtask.name, _is_rejected, {True: subtask.name, False: following})
         await graph.compile().ainvoke(NONE, {"recursion_limit": len(task.subtasks) * workbench.max_attempts + 1})
 
 
@@ -150,7 +150,7 @@ def _raising(subtask: Subtask, workbench: Workbench, line: GraphClient) -> Node:
     return node
 
 
-def _rejected(state: Rejection) -> bool:
+def _is_rejected(state: Rejection) -> bool:
     return state["rejected"] is not None
 
 

@@ -54,7 +54,7 @@ async def _investigation(client: AsyncOpenAI, prompt: Prompt) -> str:
         {"role": "system", "content": f"{prompt.role}\n{prompt.rule}"},
         {"role": "user", "content": user},
     ]
-    tools: Mapping[str, Any] = {"tools": _offered()} if prompt.inputs else {}
+    tools: Mapping[str, Any] = {"tools": _tools_offered()} if prompt.inputs else {}
     failures, text = 0, ""
     for _ in range(MOST_TURNS):
         message = (await client.chat.completions.create(model="bench", messages=conversation, **tools)).choices[0].message
@@ -64,7 +64,7 @@ async def _investigation(client: AsyncOpenAI, prompt: Prompt) -> str:
         conversation.append(message.model_dump(exclude_none=True))
         for call in message.tool_calls:
             name, arguments = (call.function.name, call.function.arguments) if call.type == "function" else ("", "")
-            answer, went_well = _called(prompt.inputs, name, arguments)
+            answer, went_well = _call(prompt.inputs, name, arguments)
             conversation.append({"role": "tool", "tool_call_id": call.id, "content": answer})
             failures = 0 if went_well else failures + 1
         if failures >= MOST_FAILURES:
@@ -72,7 +72,7 @@ async def _investigation(client: AsyncOpenAI, prompt: Prompt) -> str:
     return text
 
 
-def _offered() -> list[dict[str, Any]]:
+def _tools_offered() -> list[dict[str, Any]]:
     """Return the tools as a chat completion declares them."""
     name = {"type": "object", "properties": {NAME: {"type": "string"}}, "required": [NAME]}
     return [
@@ -81,7 +81,7 @@ def _offered() -> list[dict[str, Any]]:
     ]
 
 
-def _called(documents: Mapping[str, str], tool: str, arguments: str) -> tuple[str, bool]:
+def _call(documents: Mapping[str, str], tool: str, arguments: str) -> tuple[str, bool]:
     """Return the result of a tool call, and whether it succeeded. The result of a call that cannot be made says why."""
     if tool == LIST:
         return "\n".join(documents), True

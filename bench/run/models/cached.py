@@ -91,9 +91,9 @@ class CachedModel:
         key = self._key(request)
         while earlier := self._asked.get(key):
             await earlier.wait()
-        return self._known.get(key) or await self._sent(key, request, sleep)
+        return self._known.get(key) or await self._send(key, request, sleep)
 
-    async def _sent(self, key: CacheKey, request: Request, sleep: Sleep) -> Reply:
+    async def _send(self, key: CacheKey, request: Request, sleep: Sleep) -> Reply:
         """Send the request; whoever makes it meanwhile waits. If this call fails, the next of them sends it."""
         ended = self._asked[key] = asyncio.Event()
         began = perf_counter_ns()

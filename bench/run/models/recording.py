@@ -30,7 +30,7 @@ class Recording:
         self._of_arm: dict[tuple[str, Sent], Response] = {}
         self._of_any: dict[Sent, Response] = {}
         for response in responses:
-            sent = _sent(response.request)
+            sent = _sent_content(response.request)
             self._of_arm[response.request.context.arm, sent] = response
             self._of_any.setdefault(sent, response)
 
@@ -38,9 +38,9 @@ class Recording:
         return len(self._of_arm)
 
     def find(self, request: Request) -> Response | None:
-        sent = _sent(request)
+        sent = _sent_content(request)
         return self._of_arm.get((request.context.arm, sent)) or self._of_any.get(sent)
 
 
-def _sent(request: Request) -> Sent:
+def _sent_content(request: Request) -> Sent:
     return request.asked, request.occurrence

@@ -146,17 +146,17 @@ class SimulatedModel:
         scenario, choice = self._scenario(request), options.get("tool_choice", "auto")
         if options.get("tools") and choice != "none":
             if isinstance(choice, dict) or (choice == "required" and scenario.environment is None):
-                return calling([self._forced(request, draw, options)], request)
+                return calling([self._forced_call(request, draw, options)], request)
             if scenario.environment is not None:
                 working = attribute_at(ENVIRONMENTS[scenario.environment.part].simulated).working
-                forced = functools.partial(self._forced, request, draw)
+                forced = functools.partial(self._forced_call, request, draw)
                 reply: Reply = working(scenario, request, draw, options, self._settings.failure_rate, self.bank, forced)
                 return reply
             if look := next_look(scenario.task, request.context.subtasks, request.messages, options["tools"]):
                 return calling([look], request)
         return within(Reply(self._text(request, draw)), options)
 
-    def _forced(self, request: Request, draw: Random, options: Mapping[str, Any]) -> Call:
+    def _forced_call(self, request: Request, draw: Random, options: Mapping[str, Any]) -> Call:
         """Return a call of the tool that must be called. Its arguments are the subtask's output if that fits, else the
         smallest."""
         choice = options["tool_choice"]
@@ -179,7 +179,7 @@ class SimulatedModel:
         if request.context.answer_format == "fenced" and holds_code(schema := self._schema(scenario, request)):
             answer = written(value, schema)
             value, blocks = answer.value, "".join(answer.blocks.values())
-        return (_wrapped(value, draw) if self._settings.wrapping else json.dumps(value, ensure_ascii=False)) + blocks
+        return (_wrap(value, draw) if self._settings.wrapping else json.dumps(value, ensure_ascii=False)) + blocks
 
     def _schema(self, scenario: Scenario, request: Request) -> Schema:
         """Return the schema of the answer: the request's, or the pack's if a framework asked without a schema."""
@@ -221,7 +221,7 @@ class SimulatedModel:
             value = self._erring.output(value, form, heard(request.messages), _of_state(request, name, *[draws] * bool(draws)))
         if isinstance(value, str) or draw.random() >= self._settings.failure_rate:
             return value
-        forgotten = draw.choice(_required(scenario, name, value))
+        forgotten = draw.choice(_required_fields(scenario, name, value))
         return {field: content for field, content in value.items() if field != forgotten}
 
     async def prepare(self, patient: bool = True) -> None:
@@ -237,7 +237,7 @@ def _of_state(request: Request, judgment: str, *draws: int) -> Random:
     return draw_for("bank", request.seed, request.context.instance, judgment, request.context.state, *draws)
 
 
-def _required(scenario: Scenario, name: str, value: Mapping[str, Json]) -> list[str]:
+def _required_fields(scenario: Scenario, name: str, value: Mapping[str, Json]) -> list[str]:
     """Return the fields that can be left out: the required ones, or all fields of an output that was made at run time."""
     if name not in scenario.reference:
         return list(value)
@@ -255,7 +255,7 @@ def _fits(schema: type[Output], text: str) -> bool:
     return True
 
 
-def _wrapped(value: Json, draw: Random) -> str:
+def _wrap(value: Json, draw: Random) -> str:
     """Return the JSON as models write it: bare or indented, alone, in a code fence, or behind a sentence."""
     text = json.dumps(value, ensure_ascii=False, indent=draw.choice((None, 2)))
     return draw.choice(("{}", "```json\n{}\n```", "Here is the answer:\n\n{}")).replace("{}", text, 1)

@@ -90,7 +90,7 @@ def _advice_on(error: Exception, failure: CallFailed, settings: OpenAISettings) 
 def _on_status(error: ErrorStatus, failure: CallFailed, settings: OpenAISettings) -> str:
     status = error.status
     if 300 <= status < 400:
-        return f"set base_url to the address that answers itself{_suggested(error.headers.get('Location', ''))}"
+        return f"set base_url to the address that answers itself{_suggestion(error.headers.get('Location', ''))}"
     if status in OF_A_KEY:
         return OF_A_KEY[status].format(settings=settings)
     if status == 404:
@@ -102,7 +102,7 @@ def _on_refusal(error: ErrorStatus, settings: OpenAISettings) -> str:
     """Return what to do about a request that the endpoint refuses, by the field that its error names."""
     if NO_SYSTEM.search(error.body):
         return "prompts begin with a system message: take a model, or give its server a chat template, that has one"
-    field = _named(error.body, settings)
+    field = _field_named(error.body, settings)
     if field == "max_tokens":
         return (
             "take max_tokens out of the model's table, and give extra_body = { max_completion_tokens = N } if it asks for that"
@@ -116,7 +116,7 @@ def _on_refusal(error: ErrorStatus, settings: OpenAISettings) -> str:
     return f"{PARAMETERS}{also}"
 
 
-def _named(text: str, settings: OpenAISettings) -> str:
+def _field_named(text: str, settings: OpenAISettings) -> str:
     """Return the first of the sent fields that an error names; "" for none."""
     sent = ["seed", *(name for name in OPTIONS if name not in ("tools", "response_format")), *(settings.extra_body or ())]
     sent += [name for name in ("temperature", "top_p", "max_tokens") if getattr(settings, name) is not None]
@@ -127,7 +127,7 @@ def _named(text: str, settings: OpenAISettings) -> str:
     return of_a_message["field"] if of_a_message and of_a_message["field"] not in NEEDED else ""
 
 
-def _suggested(location: str) -> str:
+def _suggestion(location: str) -> str:
     """Return ": " and the base_url that fits a redirect's address, or "" if the redirect points elsewhere."""
     if not location.endswith(ANSWERS) or "?" in location:
         return ""

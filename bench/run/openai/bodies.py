@@ -39,12 +39,12 @@ def text_in(content: bytes) -> str:
 async def whole(pieces: AsyncIterator[bytes], packing: str, *, is_error: bool) -> bytes:
     """Return the whole unpacked body, or the beginning of an error's body. Raises TooLarge, NotUnpacked or BrokeOff."""
     try:
-        return b"".join([piece async for piece in _unpacked(pieces, packing.strip().lower() or "identity", is_error=is_error)])
+        return b"".join([piece async for piece in _unpack(pieces, packing.strip().lower() or "identity", is_error=is_error)])
     except aiohttp.ClientError as error:
         raise BrokeOff(type(error).__name__) from None
 
 
-async def _unpacked(pieces: AsyncIterator[bytes], packing: str, *, is_error: bool) -> AsyncIterator[bytes]:
+async def _unpack(pieces: AsyncIterator[bytes], packing: str, *, is_error: bool) -> AsyncIterator[bytes]:
     unpack, left = _unpacker(packing), LARGEST_ERROR if is_error else LARGEST
     async for piece in pieces:
         unpacked = unpack(piece, left + 1)

@@ -46,7 +46,7 @@ def document_of(body: str) -> dict[str, Any]:
     if values > MOST_VALUES:
         raise UnreadableDocument("too_many")
     try:
-        document = _decoded(text, *_DECODERS[values > MANY])
+        document = _decode(text, *_DECODERS[values > MANY])
     except json.JSONDecodeError as error:
         raise UnreadableDocument("broke_off" if _breaks_off(text, error) else "none") from None
     except RecursionError:
@@ -58,7 +58,7 @@ def document_of(body: str) -> dict[str, Any]:
     return document
 
 
-def _decoded(text: str, decoder: json.JSONDecoder, of_long_numbers: json.JSONDecoder) -> Any:
+def _decode(text: str, decoder: json.JSONDecoder, of_long_numbers: json.JSONDecoder) -> Any:
     try:
         return decoder.raw_decode(text)[0]
     except json.JSONDecodeError:

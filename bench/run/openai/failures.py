@@ -41,7 +41,7 @@ def failure_of(error: Exception, key: str = "") -> CallFailed:
     if isinstance(error, TimeoutError):
         return TimedOut("no whole reply in time")
     if isinstance(error, OSError):
-        return _unconnected(error, type(error).__name__)
+        return _no_connection(error, type(error).__name__)
     if isinstance(error, TooLarge):
         return TooLong(f"the reply is larger than {LARGEST / 2**20:g} MiB; set max_tokens, or see what the server sends")
     if isinstance(error, BrokeOff):
@@ -73,7 +73,7 @@ def _connection_failure(error: aiohttp.ClientError) -> CallFailed:
         return _no_way(error)
     reason = type(error).__name__  # the text can quote a header, and so the key
     if isinstance(error, NEVER_SENT):
-        return _unconnected(error, reason)
+        return _no_connection(error, reason)
     if isinstance(error, TimeoutError):
         return TimedOut(f"no reply in time ({reason})")
     if isinstance(error, NEVER_USABLE):
@@ -91,7 +91,7 @@ def _no_way(error: aiohttp.ClientHttpProxyError) -> CallFailed:
     return kind(f"the proxy refuses the way to the endpoint: HTTP {error.status}")
 
 
-def _unconnected(error: Exception, reason: str) -> CallFailed:
+def _no_connection(error: Exception, reason: str) -> CallFailed:
     if has_no_files(error):
         return Unreachable("no connection: too many open files on this machine")
     if refused := tls_of(error):

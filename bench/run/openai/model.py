@@ -105,7 +105,7 @@ class OpenAIModel:
         """Send `body` and read the reply within `seconds`; raises one of EXPECTED."""
         try:
             async with asyncio.timeout(seconds):  # a slow trickle would never reach a limit per read
-                answer = await self._connected().post(body)
+                answer = await self._connect().post(body)
         except ErrorStatus as refused:
             if declined := reply_in_error(refused.body, self._key):
                 return replace(declined, flight=refused.flight)
@@ -118,7 +118,7 @@ class OpenAIModel:
             failure.flight = answer.flight
             raise
 
-    def _connected(self) -> Client:
+    def _connect(self) -> Client:
         """Return the client, made at its first use without I/O; raises EndpointError."""
         if self._client is None:
             self._key = key_of(self.settings)

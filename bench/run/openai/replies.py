@@ -73,7 +73,7 @@ def reply_of(body: str, key: str = "") -> Reply:
         document = completion_in(body) if is_stream(body) else document_of(body)
     except UnreadableDocument as unreadable:
         raise _no_document(body, unreadable.why, key) from None
-    document = _unwrapped(document)
+    document = _unwrap(document)
     choice = _choice(document.get("choices"))
     if choice is None:
         return _without_choice(document, body, key)
@@ -89,17 +89,17 @@ def reply_of(body: str, key: str = "") -> Reply:
         return _in_place_of_an_answer(error, message, usage, key)
     if not word and "message" not in choice and isinstance(choice.get("delta"), dict):
         raise CutOff(
-            f"a piece of a stream without its end: {excerpt(body, key)}", partial=message.partial, counted=_counted(usage)
+            f"a piece of a stream without its end: {excerpt(body, key)}", partial=message.partial, counted=_token_counts(usage)
         )
     if not word and message.is_missing:
-        raise NoText(f"a completion without a message: {excerpt(body, key)}", counted=_counted(usage))
+        raise NoText(f"a completion without a message: {excerpt(body, key)}", counted=_token_counts(usage))
     if event in ("answer", "own", "cut_off"):
         finish = "length" if kept.is_cut else _finish(event, word, message.calls)
         return Reply(message.text, finish, usage, tool_calls=message.calls, extra=message.extra)
     name = excerpt(word, key)
     if event is None:
-        raise UnknownFinish(f'finish_reason "{name}" is not known', partial=message.partial, counted=_counted(usage))
-    raise ServerFailed(f'HTTP 200, and finish_reason "{name}"', partial=message.partial, counted=_counted(usage))
+        raise UnknownFinish(f'finish_reason "{name}" is not known', partial=message.partial, counted=_token_counts(usage))
+    raise ServerFailed(f'HTTP 200, and finish_reason "{name}"', partial=message.partial, counted=_token_counts(usage))
 
 
 class _Kept:
@@ -180,7 +180,7 @@ def _no_document(body: str, why: str, key: str) -> CallFailed:
     return NoCompletion(f"{'an HTML page' if is_page else 'no chat completion'}: {excerpt(body, key)}")
 
 
-def _unwrapped(document: dict[str, Any]) -> dict[str, Any]:
+def _unwrap(document: dict[str, Any]) -> dict[str, Any]:
     if "choices" in document:
         return document
     inner = (document.get(name) for name in WRAPPERS)
@@ -205,7 +205,7 @@ def _without_choice(document: Mapping[str, Any], body: str, key: str) -> Reply:
     if error := error_beside(document) or (at_the_top if at_the_top and at_the_top.words else None):
         return _in_place_of_an_answer(error, _ChoiceText(), usage, key)
     if usage:
-        raise NoText(f"a completion without a choice: {excerpt(body, key)}", counted=_counted(usage))
+        raise NoText(f"a completion without a choice: {excerpt(body, key)}", counted=_token_counts(usage))
     raise NoCompletion(f"no chat completion: {excerpt(body, key)}")
 
 
@@ -220,7 +220,7 @@ def _in_place_of_an_answer(error: ErrorSaid, message: _ChoiceText, usage: Usage 
         text = message.text or kept(error.generation or "")
         return Reply(text, "length" if kept.is_cut else "stop", usage, extra=message.extra)
     detail = f"{USED_UP if event == 'used_up' else ''}HTTP 200, and an error in it: {excerpt(error.message, key)}"
-    raise FAILURES[event](detail, partial=message.partial, counted=_counted(usage))
+    raise FAILURES[event](detail, partial=message.partial, counted=_token_counts(usage))
 
 
 def _finish(event: WordMeaning, word: str, calls: tuple[ToolCall, ...]) -> str:
@@ -230,7 +230,7 @@ def _finish(event: WordMeaning, word: str, calls: tuple[ToolCall, ...]) -> str:
     return "tool_calls" if calls and re.search("tool|function", word, re.IGNORECASE) else "stop"
 
 
-def _counted(usage: Usage | None) -> tuple[int, int] | None:
+def _token_counts(usage: Usage | None) -> tuple[int, int] | None:
     return (usage.tokens_in, usage.tokens_out) if usage else None
 
 

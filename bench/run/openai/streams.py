@@ -74,7 +74,7 @@ class _Message:
     def add(self, piece: Mapping[str, Any]) -> None:
         for name, value in piece.items():
             if name == "tool_calls" and isinstance(value, list):
-                for call in map(_nested, filter(_is_object, value)):
+                for call in map(_nest, filter(_is_object, value)):
                     self._call_of(call).add(call)
             elif name == "function_call" and isinstance(value, dict):
                 self._call_of(legacy := {"index": name, "function": value}).add(legacy)
@@ -129,7 +129,7 @@ class _CallPieces:
         return {**self._beside, "id": self.id, "function": {**self._of_function, "name": self._name, **arguments}}
 
 
-def _nested(call: Mapping[str, Any]) -> Mapping[str, Any]:
+def _nest(call: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a call's piece with its function's fields under `function`, if a server leaves that level out."""
     if "function" in call:
         return call

@@ -140,10 +140,10 @@ class _Response(aiohttp.ClientResponse):
     async def start(self, connection: Any) -> aiohttp.ClientResponse:
         used = self.sockets.get(connection.transport.get_extra_info("socket").fileno())
         await super().start(connection)
-        self.content.on_eof(lambda: self._ended(used))
+        self.content.on_eof(lambda: self._note_flight(used))
         return self
 
-    def _ended(self, used: TimedSocket | None) -> None:
+    def _note_flight(self, used: TimedSocket | None) -> None:
         self.flight = used.flight() if used else None
 
 

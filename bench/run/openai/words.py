@@ -137,12 +137,12 @@ STATUSES: Mapping[WordMeaning, Callable[[int], bool]] = {
 when the server did not get the whole request, and 409, when something is locked; 425 is too early."""
 
 
-def _squeezed(word: str) -> str:
+def _squeeze(word: str) -> str:
     return re.sub(r"[\W_]+", "", word).lower().removeprefix("finishreason")
 
 
 def _words(place: WordPlace) -> Mapping[str, WordMeaning]:
-    return {_squeezed(word): row.event for row in ROWS if row.place == place for word in row.words}
+    return {_squeeze(word): row.event for row in ROWS if row.place == place for word in row.words}
 
 
 _FINISHES, _ERRORS = _words("finish_reason"), _words("error")
@@ -182,4 +182,4 @@ def _spelt(word: str) -> Iterable[str]:
         return ()
     start = word.partition(":")[0]
     spellings = (word, start, start.rpartition(".")[2], start.partition(".")[0])
-    return dict.fromkeys(map(_squeezed, spellings))
+    return dict.fromkeys(map(_squeeze, spellings))

@@ -44,8 +44,8 @@ def code_of(folder: Path, scenario: Scenario, entry: str = ENTRY) -> PackCode:
     left_out = _homes(scenario.grade, scenario.baseline, *filter(None, [scenario.made_by]))
 
     root = folder.resolve()
-    asked = _reached([root / entry], root, left_out)
-    grading = _reached(graders, root, {}, asked)
+    asked = _reach([root / entry], root, left_out)
+    grading = _reach(graders, root, {}, asked)
     return PackCode(tuple(sorted(asked)), tuple(sorted(grading)))
 
 
@@ -75,7 +75,7 @@ def home_of(function: Callable[..., Any]) -> Path | None:
         return None
 
 
-def _reached(start: Iterable[Path], root: Path, homes: Mapping[Path, set[str]], without: Container[Path] = ()) -> set[Path]:
+def _reach(start: Iterable[Path], root: Path, homes: Mapping[Path, set[str]], without: Container[Path] = ()) -> set[Path]:
     """Return the files that these import, directly or not, and these files.
 
     The search skips the files in `without`, and imports of only those names that `homes` gives for the file.

@@ -40,20 +40,20 @@ def retold(scenario: Scenario, folder: PackFolder) -> Scenario:
     level, task = level_of(folder.variant), scenario.task
     subtasks = task.subtasks
     if level >= REORDERED:
-        subtasks = tuple(_reordered(subtask, folder) for subtask in subtasks)
+        subtasks = tuple(_reorder(subtask, folder) for subtask in subtasks)
     if level < REWORDED:
         return replace(scenario, task=replace(task, subtasks=subtasks))
-    worded = tuple(replace(subtask, instructions=_reworded(subtask.name, subtask.instructions, folder)) for subtask in subtasks)
-    return replace(scenario, task=replace(task, role=_reworded("role", task.role, folder), subtasks=worded))
+    worded = tuple(replace(subtask, instructions=_reword(subtask.name, subtask.instructions, folder)) for subtask in subtasks)
+    return replace(scenario, task=replace(task, role=_reword("role", task.role, folder), subtasks=worded))
 
 
-def _reordered(subtask: Subtask, folder: PackFolder) -> Subtask:
+def _reorder(subtask: Subtask, folder: PackFolder) -> Subtask:
     if len(subtask.reads) < 2:
         return subtask
     return replace(subtask, reads=another(permutations(subtask.reads), subtask.reads, folder.instance, "reads", subtask.name))
 
 
-def _reworded(name: str, text: str, folder: PackFolder) -> str:
+def _reword(name: str, text: str, folder: PackFolder) -> str:
     place = folder.path / "prompts" / "equivalents"
     names = sorted(path.stem for path in place.glob(f"{name}_[0-9]*.md"))
     if not names:

@@ -26,7 +26,7 @@ def refuse(scenario: Scenario) -> None:
     for subtask in task.subtasks:
         _refuse_output(subtask, where)
         _refuse_functions(subtask, f"{where}: subtask '{subtask.name}'")
-    given = _given(scenario, where)
+    given = _given_documents(scenario, where)
     refuse_reads(task, where, given)
     for subtask in task.subtasks:
         refuse_prompt(subtask, task, where, given)
@@ -44,7 +44,7 @@ def refuse(scenario: Scenario) -> None:
         _refuse_outputs(wrong.outputs, task, f"{where}: the wrong answer '{wrong.name}'")
 
 
-def _given(scenario: Scenario, where: str) -> tuple[str, ...]:
+def _given_documents(scenario: Scenario, where: str) -> tuple[str, ...]:
     """Return the names of the documents that are given with each call: the state of the world."""
     names = scenario.environment.given if scenario.environment else ()
     for name in names:

@@ -42,12 +42,12 @@ def around(interpreter: str, library: Path, room: Path, folder: Path) -> list[st
     """Return the words before the launcher's command. `room` holds the launcher's code, `folder` its jobs."""
     shown = [*SHARED, str(Path(interpreter).parents[1] / "lib"), interpreter, str(library), str(room), str(folder)]
     binds = [word for path in dict.fromkeys(shown) for word in ("--ro-bind-try", path, path)]
-    masks = [word for path in _installed(library) for word in ("--tmpfs", str(path))]
+    masks = [word for path in _package_folders(library) for word in ("--tmpfs", str(path))]
     read_only = ("--proc", "/proc", "--remount-ro", "/proc", "--remount-ro", "/")
     return [shutil.which(PROGRAM) or PROGRAM, *ALONE, *binds, *masks, *read_only, "--"]
 
 
-def _installed(library: Path) -> list[Path]:
+def _package_folders(library: Path) -> list[Path]:
     """Return the folders of packages beside and in the library, and the system's: they can hold data that grades."""
     homes = (library, library.parent / "python3", Path("/usr/lib/python3"))
     return [home / name for home in dict.fromkeys(homes) for name in INSTALLED if (home / name).is_dir()]

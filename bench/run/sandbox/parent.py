@@ -129,7 +129,7 @@ def run_in(
         "installed": tuple(f"{library}/{name}/" for name in INSTALLED),
         "tripwire": "trip-wire" not in without,
     }
-    cell.give((_compiled(CHILD), job))
+    cell.give((_compile(CHILD), job))
     meanwhile()
     started, code, why = _end(cell.end())
     if not started:
@@ -138,7 +138,7 @@ def run_in(
 
 
 @cache
-def _compiled(path: Path) -> CodeType:
+def _compile(path: Path) -> CodeType:
     return compile(path.read_text(encoding="utf-8"), "sandbox", "exec", dont_inherit=True)
 
 

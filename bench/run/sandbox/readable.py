@@ -26,7 +26,7 @@ def rules_of(library: str) -> list[tuple[int, int]]:
         rules.append((name, READ_FILE | (EXECUTE if os.path.basename(name).startswith("ld") else 0)))
     for folder in dict.fromkeys(map(os.path.dirname, mapped())):
         if folder != f"{library}/lib-dynload":
-            rules += _shared(folder)
+            rules += _shared_libraries(folder)
     return [(os.open(name, os.O_PATH), rights) for name, rights in rules if os.path.exists(name)]
 
 
@@ -49,7 +49,7 @@ def _library(library: str) -> list[tuple[str, int]]:
     return rules
 
 
-def _shared(folder: str) -> list[tuple[str, int]]:
+def _shared_libraries(folder: str) -> list[tuple[str, int]]:
     """Return a folder of shared libraries as a whole, or only its libraries if Python's packages lie beside them."""
     names = os.listdir(folder)
     if not any(name.startswith("python") for name in names):

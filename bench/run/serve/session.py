@@ -74,9 +74,9 @@ def one_more(config: Config, folder: Path) -> Config:
 
     A recording answers the n-th trial with its own n-th. Raises ConfigError if it has none, or no more.
     """
-    done = _counted(folder)
+    done = _count_unscored(folder)
     for run in filter(None, (config.model[name].replays for name in config.models)):
-        held = _counted(run)
+        held = _count_unscored(run)
         if not held:
             raise ConfigError(f"recording {run}: holds no calls without a task; give --scenario, one that it was recorded with")
         if done >= held:
@@ -85,7 +85,7 @@ def one_more(config: Config, folder: Path) -> Config:
     return config.model_copy(update={"repetitions": done + 1})
 
 
-def _counted(folder: Path) -> int:
+def _count_unscored(folder: Path) -> int:
     """Return the number of recorded trials whose calls were only counted."""
     records = read_trials(folder) if folder.exists() else ()
     return max((record.repetition for record in records if record.outcome == "ungraded"), default=0)

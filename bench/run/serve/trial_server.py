@@ -98,7 +98,7 @@ class TrialServer:
         await self._changes.until(lambda: self._queue[0] is trial)
 
         def server(session: EndpointSession) -> Any:
-            return self._opened(trial, session)
+            return self._open_trial(trial, session)
 
         limit: CallLimit = "attempts" if self._graded else "none"
         async with workbench.endpoint(*task.subtasks, server=server, limit=limit, judged=self._graded) as session:
@@ -124,7 +124,7 @@ class TrialServer:
         trial = self._open
         if trial is None or trial.state != "begun":
             return False
-        trial.submit(Submission(ending=Stopped("the server was closed") if self._graded else self._ungraded(trial)))
+        trial.submit(Submission(ending=Stopped("the server was closed") if self._graded else self._ungraded_answer(trial)))
         return True
 
     async def watch(self, patience: float) -> None:
@@ -150,7 +150,7 @@ class TrialServer:
         return self._queue[0] if self._queue and self._queue[0].state != "waiting" else None
 
     @asynccontextmanager
-    async def _opened(self, trial: ServedTrial, session: EndpointSession) -> AsyncIterator[str]:
+    async def _open_trial(self, trial: ServedTrial, session: EndpointSession) -> AsyncIterator[str]:
         """Open a trial; it begins with its first request, and ends when its last call is accounted for."""
         session.root = self.root
         trial.open(session)
@@ -168,12 +168,12 @@ class TrialServer:
             return patience
         return self._asked_at + patience - asyncio.get_running_loop().time()
 
-    def _ungraded(self, trial: ServedTrial) -> Ungraded:
+    def _ungraded_answer(self, trial: ServedTrial) -> Ungraded:
         return Ungraded(f"{trial.session.received} requests counted")
 
     def _giving_up(self, trial: ServedTrial, reason: str) -> Submission:
         names = [subtask.name for subtask in trial.task.subtasks]
-        return Submission(ending=GaveUp(names, reason) if self._graded else self._ungraded(trial))
+        return Submission(ending=GaveUp(names, reason) if self._graded else self._ungraded_answer(trial))
 
     def _at_work(self) -> ServedTrial:
         trial = self._open
@@ -195,14 +195,14 @@ class TrialServer:
     async def _take(self, request: web.Request) -> web.StreamResponse:
         trial, body = self._at_work(), await request.read()
         if not self._graded:
-            return await self._ended(trial, Submission(ending=self._ungraded(trial)))
-        return await self._ended(trial, Submission(outputs_of(body, trial.task, trial.session)))
+            return await self._end_response(trial, Submission(ending=self._ungraded_answer(trial)))
+        return await self._end_response(trial, Submission(outputs_of(body, trial.task, trial.session)))
 
     async def _give_up(self, request: web.Request) -> web.StreamResponse:
         trial, body = self._at_work(), await request.read()
-        return await self._ended(trial, self._giving_up(trial, reason_of(body)))
+        return await self._end_response(trial, self._giving_up(trial, reason_of(body)))
 
-    async def _ended(self, trial: ServedTrial, submission: Submission) -> web.StreamResponse:
+    async def _end_response(self, trial: ServedTrial, submission: Submission) -> web.StreamResponse:
         if trial.state != "begun":
             raise Problem(409, "this trial has ended already")
         trial.submit(submission)

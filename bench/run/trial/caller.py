@@ -148,7 +148,7 @@ class Caller:
                 await self._make(attempt, faults)
             finally:
                 slot.leave()
-            if long := uncounted(_received(attempt)):
+            if long := uncounted(_received_texts(attempt)):
                 await self._seen_to_its_end(lambda: [count_tokens(text) for text in long])
             if attempt.reply and len(attempt.reply.text) > LONG:
                 await self._seen_to_its_end(functools.partial(self._read_ahead, attempt.reply.text))
@@ -257,13 +257,13 @@ class Caller:
         persistent."""
         send: Send = functools.partial(self._ask_model, attempt)
         for dues in reversed(_striking(faults)):
-            send = self._disturbed(send, dues, attempt, faults)
+            send = self._disturb(send, dues, attempt, faults)
         try:
             attempt.reply = await send()
         except CallFailed as failure:
             attempt.failure = failure
 
-    def _disturbed(self, send: Send, dues: list[Due], attempt: CallAttempt, faults: list[Due]) -> Send:
+    def _disturb(self, send: Send, dues: list[Due], attempt: CallAttempt, faults: list[Due]) -> Send:
         """Return the call with one fault around it, planned and delivered when the call gets there; several subtasks' faults if
         they act as one."""
         fault = dues[0].fault
@@ -367,7 +367,7 @@ def _effect(due: Due) -> CallEffect:
     return effect_at(due.fault.effect, due.fault.point, CallEffect)
 
 
-def _received(attempt: CallAttempt) -> Sequence[str]:
+def _received_texts(attempt: CallAttempt) -> Sequence[str]:
     """Return the texts of a reply that arrived, whole or broken off."""
     whole = texts_written(attempt.reply) if attempt.reply else ()
     return (*whole, attempt.failure.partial) if attempt.failure else whole

@@ -46,7 +46,7 @@ class Checks:
     async def foresee(self, judge: Callable[[AskCheck], object]) -> None:
         """Ask in a thread what `judge` asks, unless all results are known."""
         try:
-            judge(self._known)
+            judge(self._known_verdict)
         except _NotAsked:
             if self._apart:
                 self._keep = True
@@ -62,10 +62,10 @@ class Checks:
         Raises the check's exception if it also fails on the reference, and SandboxBroken if the sandbox cannot run here.
         """
         if not self._keep:
-            return self._asked(subtask, check, output, context)
+            return self._ask(subtask, check, output, context)
         key = _key(check, output, context)
         if key not in self._verdicts:
-            self._verdicts[key] = self._asked(subtask, check, output, context)
+            self._verdicts[key] = self._ask(subtask, check, output, context)
         return self._verdicts[key]
 
     def needless(self, subtask: Subtask, outputs: Mapping[str, Output]) -> Output | None:
@@ -78,14 +78,14 @@ class Checks:
                 raise
             return None
 
-    def _known(self, subtask: Subtask, check: Check, output: Any, context: Context) -> str | None:
+    def _known_verdict(self, subtask: Subtask, check: Check, output: Any, context: Context) -> str | None:
         del subtask
         key = _key(check, output, context)
         if key not in self._verdicts:
             raise _NotAsked
         return self._verdicts[key]
 
-    def _asked(self, subtask: Subtask, check: Check, output: Any, context: Context) -> str | None:
+    def _ask(self, subtask: Subtask, check: Check, output: Any, context: Context) -> str | None:
         try:
             objection = check(output, context)
         except SandboxBroken:

@@ -234,7 +234,7 @@ class EndpointSession:
             raise outcome.failure
         self._failure = None
         for event in pending.losses:
-            self._recovered(event)
+            self._note_recovered(event)
         if pending.ask.cause != "judge":
             self._keep(question, subtasks, pending.ask, self._with_inputs(question[0], outcome))
             await self._foresee(subtasks)
@@ -463,17 +463,17 @@ class EndpointSession:
             pending.ask = after(lost, pending.ask)
             if failure.paid:
                 pending.losses.append(lost.event)
-                self._lost(pending.ask, lost.event)
+                self._note_lost(pending.ask, lost.event)
         pending.pause = self._caller.pause()
         self._failed.setdefault(question, []).append(pending)
         gave_up = GaveUp(question[0], f"the framework gave up: {failure.detail}")
         self._failure = gave_up if failure.injected else failure
 
-    def _lost(self, ask: CallPurpose, event: int) -> None:
+    def _note_lost(self, ask: CallPurpose, event: int) -> None:
         """Note that a paid reply was lost, by the number of the event that lost it."""
         self._trial.causes.failed(ask.context.subtasks, event)
 
-    def _recovered(self, event: int) -> None:
+    def _note_recovered(self, event: int) -> None:
         """Note that a reply has come after all. The event of this number had counted it as lost."""
         self._trial.causes.recovered(event)
 

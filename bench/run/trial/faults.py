@@ -144,7 +144,7 @@ class FaultSchedule:
         """
         if point not in self._points:
             return []
-        drawn = [due for subtask in subtasks for due in self._drawn(point, subtask, attempt, sample)]
+        drawn = [due for subtask in subtasks for due in self._draw_due(point, subtask, attempt, sample)]
         if point == "call":
             return drawn
         first: dict[str, Due] = {}
@@ -152,7 +152,7 @@ class FaultSchedule:
             first.setdefault(due.subtask, due)
         return list(first.values())
 
-    def _drawn(self, point: Point, subtask: str, attempt: int, sample: int) -> Iterator[Due]:
+    def _draw_due(self, point: Point, subtask: str, attempt: int, sample: int) -> Iterator[Due]:
         sampled = ("sample", sample) if sample > 1 else ()
         for number, fault in enumerate(self._plan.faults):
             if fault.point == point and fault.subtask in (EVERY, subtask):

@@ -57,15 +57,15 @@ class Verifier:
         for parts in filter(None, (proposal.parts, proposal.undamaged)):
             values = {name: part.value for name, part in parts.items()}
             earlier, documents = self._around(proposal.subtasks, values, proposal.documents)
-            undamaged = self._undamaged(proposal.subtasks)
+            undamaged = self._undamaged_inputs(proposal.subtasks)
             for outputs in (earlier, {**earlier, **undamaged}) if undamaged else (earlier,):
                 judging = functools.partial(verification.judge, proposal.subtasks, values, documents, outputs, ())
                 await self._checks.foresee(judging)
 
-    def _undamaged(self, subtasks: Sequence[Subtask]) -> dict[str, Output]:
+    def _undamaged_inputs(self, subtasks: Sequence[Subtask]) -> dict[str, Output]:
         """Return the inputs of these subtasks without the faults that struck them, if a checkpoint will judge that."""
         read = {name for subtask in subtasks for name in subtask.reads}
-        struck = {receipt.due.subtask for name in read for receipt in self._struck(self.carried.get(name, ()))} & read
+        struck = {receipt.due.subtask for name in read for receipt in self._struck_receipts(self.carried.get(name, ()))} & read
         parts = {name: version.undamaged for name in struck if (version := self._state.current(name))}
         values = {name: part.value for name, part in parts.items() if part}
         verdicts = {name: verification.validate(self._state.subtask(name), value) for name, value in values.items()}
@@ -156,14 +156,16 @@ class Verifier:
 
     def _judge_undamaged(self, proposal: Proposal, sufficiency: bool) -> None:
         """Judge what a struck reply had said: would it have been rejected anyway?"""
-        if proposal.undamaged and (struck := self._struck(proposal.receipts)):
+        if proposal.undamaged and (struck := self._struck_receipts(proposal.receipts)):
             verdicts = self._of_reply(proposal, proposal.undamaged, sufficiency)
             self._leave_undamaged(struck, verdicts, proposal.calls, as_a_whole=True)
 
     def _judge_stage_undamaged(self, stage: Sequence[Subtask], versions: Mapping[str, Version]) -> None:
         """Judge the undamaged outputs at a checkpoint. A later subtask's finding on a damaged output says nothing about the
         undamaged one."""
-        carried = {receipt.number: receipt for name in versions for receipt in self._struck(self.carried.get(name, ()))}
+        carried = {
+            receipt.number: receipt for name in versions for receipt in self._struck_receipts(self.carried.get(name, ()))
+        }
         struck = [
             commit for commit in carried.values() if commit.due.subtask in versions and versions[commit.due.subtask].undamaged
         ]
@@ -179,7 +181,7 @@ class Verifier:
         for receipt in struck:
             self._leave_undamaged([receipt], verdicts, versions[receipt.due.subtask].calls, as_a_whole=False)
 
-    def _struck(self, receipts: Sequence[OpenReceipt]) -> list[OpenReceipt]:
+    def _struck_receipts(self, receipts: Sequence[OpenReceipt]) -> list[OpenReceipt]:
         """Return the delivered output faults among these whose undamaged reply has had no verdict."""
         at_output = (receipt for receipt in receipts if receipt.due.fault.point == "output" and receipt.is_delivered)
         return [receipt for receipt in at_output if receipt.number not in self._judged_undamaged]

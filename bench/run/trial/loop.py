@@ -97,7 +97,7 @@ class Loop(asyncio.SelectorEventLoop):
         super().__init__(selector)
         self.sleepers = selector.sleepers
         self._thread = threading.get_ident()
-        self.set_task_factory(_observed)
+        self.set_task_factory(_observe)
 
     def run_in_executor(self, executor: Executor | None, func: Callable[[*Ts], Result], *args: *Ts) -> asyncio.Future[Result]:
         """Run a job as on any loop. Its trial knows of the job until the result is there, or nobody waits for it."""
@@ -117,7 +117,7 @@ class Loop(asyncio.SelectorEventLoop):
         return super().call_soon_threadsafe(callback, *args, context=context)
 
 
-def _observed(loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> asyncio.Task[Any]:
+def _observe(loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> asyncio.Task[Any]:
     """Make a task whose work counts for the trial that began it."""
     whose = observer.get()
     task = asyncio.Task(whose.follow(work) if whose and asyncio.iscoroutine(work) else work, loop=loop, **options)

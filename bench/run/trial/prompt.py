@@ -133,7 +133,7 @@ def form(subtasks: Sequence[Subtask], without: bool = False) -> str:
         return form_of(subtasks[0].output, without)
     shown = [subtask for subtask in subtasks if not (without and is_all_code(schema_of(subtask.output)))]
     fields = [f'"{subtask.name}": {form_of(subtask.output, without)}' for subtask in shown]
-    return _braced(",\n".join(fields))
+    return _in_braces(",\n".join(fields))
 
 
 def fenced_form(subtasks: Sequence[Subtask]) -> str:
@@ -171,7 +171,7 @@ def _object(schema: Mapping[str, Json], defs: Mapping[str, Json]) -> str:
         comma = "," if number < len(fields) else ""
         text = "; ".join(filter(None, (field.get("description", ""), _choices(field, defs))))
         lines.append(f'"{name}": {_form(field, defs)}{comma}{f"  // {text}" if text else ""}')
-    return _braced("\n".join(lines))
+    return _in_braces("\n".join(lines))
 
 
 def _choices(schema: Mapping[str, Json], defs: Mapping[str, Json]) -> str:
@@ -194,5 +194,5 @@ def _scalar(schema: Mapping[str, Json]) -> str:
     return f"{schema.get('type', 'any value')}{bounds}"
 
 
-def _braced(fields: str) -> str:
+def _in_braces(fields: str) -> str:
     return "{}" if not fields else "{\n  " + fields.replace("\n", "\n  ") + "\n}"

@@ -45,7 +45,7 @@ def read(
     if text.count(FENCE) > MOST_FENCES:
         return Unreadable("code_blocks", f"the reply has more than {MOST_FENCES:,} lines of backticks")
     draft = draft_of(text, tags, in_blocks=True)
-    return _fenced(text, finish, answer_schema(subtasks), draft)
+    return _read_fenced(text, finish, answer_schema(subtasks), draft)
 
 
 def read_ahead(text: str, answer_format: AnswerFormat, tags: Tags) -> None:
@@ -70,7 +70,7 @@ def is_fenced(subtasks: Sequence[Subtask], answer_format: AnswerFormat) -> bool:
     return answer_format == "fenced" and holds_code(answer_schema(subtasks))
 
 
-def _fenced(text: str, finish: str, schema: Schema, draft: Draft) -> Extracted | Unreadable:
+def _read_fenced(text: str, finish: str, schema: Schema, draft: Draft) -> Extracted | Unreadable:
     before = fenced.before_json(text, draft.end)
     extracted = extract(text, finish, before.code, draft)
     if isinstance(extracted, Extracted):

@@ -70,9 +70,11 @@ class Turns:
 
     def to_foresee(self, subtasks: Sequence[Subtask]) -> Iterator[Proposal]:
         """Return the unjudged proposals whose checks can take long."""
-        return self._unjudged(subtasks, self._verifier.takes_long)
+        return self._unjudged_proposals(subtasks, self._verifier.takes_long)
 
-    def _unjudged(self, subtasks: Sequence[Subtask], wanted: Callable[[str], bool] = lambda _: True) -> Iterator[Proposal]:
+    def _unjudged_proposals(
+        self, subtasks: Sequence[Subtask], wanted: Callable[[str], bool] = lambda _: True
+    ) -> Iterator[Proposal]:
         """Yield the proposals of the replies for these subtasks that give an output, are not judged, and whose text is
         wanted."""
         turns = {turn.received.call: turn for subtask in subtasks for turn in self._of.get(subtask.name, [])}
@@ -93,7 +95,7 @@ class Turns:
     def judge_rest(self, subtask: Subtask, kept: Mapping[str, ReplyPart]) -> None:
         """Verify in shadow each reply for this subtask that gives an output and is not judged. `kept` is the proposer's answer,
         by subtask: it has detected no fault in an output that it hands in unchanged."""
-        for proposal in self._unjudged([subtask]):
+        for proposal in self._unjudged_proposals([subtask]):
             unchanged = {name for name, part in proposal.parts.items() if name in kept and kept[name].value == part.value}
             self._verifier.verify(proposal, sufficiency=False, view="shadow", kept=unchanged)
 
@@ -110,7 +112,7 @@ class Turns:
         missing = [subtask.name for subtask in subtasks if not self.answered(subtask.name)]
         if missing:
             raise RuntimeError(f"no reply ever came for {' + '.join(missing)}")
-        taken = {turn.received.call: turn for subtask in subtasks for turn in [self._taken(text, subtask, subtasks, call)]}
+        taken = {turn.received.call: turn for subtask in subtasks for turn in [self._turn_of(text, subtask, subtasks, call)]}
         self._offered.update(taken)
         return self._proposal([turn for _, turn in sorted(taken.items())], text, tuple(subtasks), made_from)
 
@@ -118,7 +120,7 @@ class Turns:
         turns = [self._of[subtask.name][-1] for subtask in subtasks if subtask.name in self._of]
         return max(turns, key=lambda turn: turn.received.call, default=None)
 
-    def _taken(self, text: str, subtask: Subtask, subtasks: Sequence[Subtask], call: int | None) -> Turn:
+    def _turn_of(self, text: str, subtask: Subtask, subtasks: Sequence[Subtask], call: int | None) -> Turn:
         """Return the turn of this call. If the call is unknown: the last turn whose reply is this text, or says the same of the
         subtask; else the last turn."""
         if call is not None:

@@ -133,7 +133,7 @@ class Workbench:
             RuntimeError: Something that the subtasks read has no output yet.
             ValueError: The environment declares no document with such a name.
         """
-        given = self._given(documents)
+        given = self._given_texts(documents)
         sources = self._trial.sources(subtasks, given)
         plan = [self._state.source(planned_by.name)] if planned_by else []
         asked = self._next(subtasks, sources, repair, given)
@@ -166,7 +166,7 @@ class Workbench:
             RuntimeError: Something that the subtasks read has no output yet.
             ValueError: The environment declares no document with such a name.
         """
-        given = self._given(documents)
+        given = self._given_texts(documents)
         sources = self._trial.sources(subtasks, given)
         first = self._next(subtasks, sources, repair, given)
         further = self._cases.of(case_of(given)).further_samples(names_of(subtasks), first, count - 1)
@@ -391,7 +391,7 @@ class Workbench:
         self._trial.verifier.leave(rejected.subtask, version.calls, rejected, receipts)
         self._state.withdraw(rejected.subtask)
 
-    def _given(self, documents: Mapping[str, Document] | None) -> Mapping[str, str]:
+    def _given_texts(self, documents: Mapping[str, Document] | None) -> Mapping[str, str]:
         """Return the documents of a call as texts. Raises ValueError for a name that the environment does not declare."""
         if not documents:
             return NOTHING

@@ -114,7 +114,7 @@ class AgentProcess:
         """Return the process of the agent that made a TCP connection on loopback from the port `theirs` to `ours`, on Linux;
         else 0."""
         socket = _socket(theirs, ours)
-        holders = (pid for pid in _marked(self._mark) if socket and _holds(pid, socket))
+        holders = (pid for pid in _marked_processes(self._mark) if socket and _holds(pid, socket))
         return max(holders, default=0)  # whoever inherited the connection last
 
     def _signal(self, number: signal.Signals) -> None:
@@ -168,7 +168,7 @@ class AgentProcess:
             if what == "started":
                 self._group = int(number)
         if not more:
-            self._end(_ended(self._status_text.decode()))
+            self._end(_end_of(self._status_text.decode()))
 
     def _end_without_word(self) -> None:
         self._process.kill()
@@ -209,7 +209,7 @@ def _runs(process: int) -> bool:
     return False
 
 
-def _ended(text: str) -> Ended:
+def _end_of(text: str) -> Ended:
     what, _, number = text.strip().rpartition("\n")[2].partition(" ")
     if what == "exit":
         return Ended(code=int(number))
@@ -220,11 +220,11 @@ def _ended(text: str) -> Ended:
 
 def _kill_marked(mark: bytes) -> None:
     """Kill the agent's processes that have no supervisor any more."""
-    for process in _marked(mark):
+    for process in _marked_processes(mark):
         kill_part(process)
 
 
-def _marked(mark: bytes) -> Iterator[int]:
+def _marked_processes(mark: bytes) -> Iterator[int]:
     """Yield the agent's processes. Their environment identifies them (Linux only)."""
     for path in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):

@@ -42,7 +42,7 @@ def main() -> None:
     signal.set_wakeup_fd(wake)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     try:
-        init = _entered(namespaces) if namespaces else 0
+        init = _enter(namespaces) if namespaces else 0
     except OSError as error:
         os.write(status, b"failed %d\n" % (error.errno or 0))
         return
@@ -63,13 +63,13 @@ def main() -> None:
     os.write(status, b"failed %s\n" % number if number else ended.encode())
 
 
-def _entered(namespaces: list[int]) -> int:
+def _enter(namespaces: list[int]) -> int:
     """Enter a box, and return the process that is the first of all that begin there from now on. Raises OSError."""
     folder, libc, last = os.getcwd(), ctypes.CDLL(None, use_errno=True), b"%d" % os.getpid()  # noqa: PTH109  as below
     for namespace in namespaces:
-        _checked(libc.setns(namespace, 0))
+        _check(libc.setns(namespace, 0))
         os.close(namespace)
-    _checked(libc.unshare(NEW_MOUNTS | NEW_PROCESSES))
+    _check(libc.unshare(NEW_MOUNTS | NEW_PROCESSES))
     os.chdir(folder)
     ready, tell = os.pipe()
     if init := os.fork():
@@ -97,7 +97,7 @@ def _entered(namespaces: list[int]) -> int:
         os._exit(1)
 
 
-def _checked(done: int) -> None:
+def _check(done: int) -> None:
     if done:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 

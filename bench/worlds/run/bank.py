@@ -43,7 +43,7 @@ def load_bank(folder: Path, scenarios: Iterable[Scenario]) -> Bank:
 
 def banked(folder: Path) -> Iterator[tuple[str, BankedReply]]:
     """Yield (model, reply) in recorded order. Raise ResultsError if a record names a text that the run does not hold."""
-    return _kept(folder, ASKED, _reply)
+    return _kept_entries(folder, ASKED, _reply)
 
 
 def load_learning(folder: Path) -> Learning:
@@ -62,10 +62,10 @@ def load_learning(folder: Path) -> Learning:
 
 def repairs(folder: Path) -> Iterator[tuple[str, ErringRepair]]:
     """Yield (model, reply to a rejection) in recorded order. Raise ResultsError as `banked` does."""
-    return _kept(folder, REPAIRED, _repair)
+    return _kept_entries(folder, REPAIRED, _repair)
 
 
-def _kept(folder: Path, log: str, read: Callable[[TrialRecord, dict[str, Any]], Kept]) -> Iterator[tuple[str, Kept]]:
+def _kept_entries(folder: Path, log: str, read: Callable[[TrialRecord, dict[str, Any]], Kept]) -> Iterator[tuple[str, Kept]]:
     """Yield (model, entry) for each entry of this log that a run's trials stored."""
     texts = read_texts(folder)
     trials = latest(trial for trial in read_records(folder) if isinstance(trial, TrialRecord) and trial.outcome != "error")

@@ -17,8 +17,8 @@ from till import HERE, desk, worker_of
 from bench.common.errors import ConfigError
 from bench.probe.run.gateway.subject import ProbedAgent, Subject
 from bench.probe.run.probe import Probe
-from bench.probe.run.probe_file import ProbeSettings
 from bench.probe.run.secrets import Secrets
+from bench.probe.run.settings import ProbeSettings
 from bench.probe.run.tape import play, record_tapes
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind

@@ -13,7 +13,8 @@ import pytest
 
 from bench.common.errors import ConfigError
 from bench.probe.run.init import draft_of, static_tables, write_probe_file
-from bench.probe.run.probe_file import ProbeFile, ProbeSettings
+from bench.probe.run.probe_file import ProbeFile
+from bench.probe.run.settings import ProbeSettings
 
 CONFIG = {"mcpServers": {"shop": {"command": "python", "args": ["shop.py", "data/orders.db"]}}}
 

@@ -46,6 +46,7 @@ def test_an_agent_that_asks_again_pays_twice_and_a_key_keeps_it_from_that(tmp_pa
     struck = next(run for run in bare if run.plan == plan)
     first, again = (call for call in of_kind(struck.events, GatewayCall) if call.arguments == call_of(struck).arguments)
     assert (first.point, first.given_otherwise, again.repeats, again.cause) == ("lost", True, first.number, "client")
+    assert struck.judged and struck.texts[struck.judged.on_stdout or ""] == "all done\n"
 
 
 def call_of(run: CellRun) -> GatewayCall:

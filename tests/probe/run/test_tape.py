@@ -16,8 +16,8 @@ from made_probe import cell
 
 from bench.common.errors import ConfigError
 from bench.probe.run.gateway.http_wire import chunk
-from bench.probe.run.probe_file import ProbeSettings
 from bench.probe.run.secrets import Secrets
+from bench.probe.run.settings import ProbeSettings
 from bench.probe.run.tape import CellTape, _answer, _without_secrets, play, read_tape, record_tapes, write_tape
 from bench.record.events import of_kind
 from bench.record.probe.events import GatewayCall

@@ -49,7 +49,7 @@ from bench.probe.run.gateway.journal import Journal
 from bench.probe.run.gateway.striker import CellStrike, Striker
 from bench.probe.run.gateway.subject import ProbedAgent, Subject
 from bench.probe.run.meanwhile import step_before
-from bench.probe.run.runner import call_of
+from bench.probe.run.recorded_form import call_of
 from bench.probe.run.varying import ValueChange, ValueJudge, ValuePlace
 from bench.probe.run.verdict import judge
 from bench.probe.run.volatile import Masks

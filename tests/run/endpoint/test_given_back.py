@@ -19,7 +19,7 @@ from bench.record.events import Called
 from bench.record.messages import Message
 from bench.record.record import RESPONSE
 from bench.record.tool_calls import ToolCall
-from bench.record.verify import _named
+from bench.record.verify import _digests_named
 from bench.run.endpoint.server import serve_session
 from bench.run.experiment.recording import record_of, response_of
 from bench.run.models.base import Reply, Request, RequestContext, Response, Usage
@@ -216,7 +216,7 @@ def test_a_recording_gives_it_to_the_agent_again_and_finds_the_turn_that_came_wi
 def test_a_text_of_it_that_is_gone_is_told_as_lost() -> None:
     request = Request((Message("assistant", "x", extra=THOUGHT),), 7, RequestContext("tiny", ("gather",), 1, 1))
     record = record_of(Response("m", request, GIVEN, 1.0), "settings", Texts())
-    assert {digest_of(THOUGHT)} == {record.extra, record.messages[0].extra} <= set(_named(record))
+    assert {digest_of(THOUGHT)} == {record.extra, record.messages[0].extra} <= set(_digests_named(record))
 
 
 @pytest.mark.parametrize("path", ["chat/completions", "responses", "messages"])

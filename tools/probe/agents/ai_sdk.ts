@@ -24,7 +24,8 @@ const graphql = tool({
   inputSchema: jsonSchema<{ query: string }>({ type: "object", properties: { query: { type: "string" } }, required: ["query"] }),
   execute: async (asked) => {
     const headers = { "Content-Type": "application/json" };
-    const answer = await fetch(`${SHOP_URL}/graphql`, { method: "POST", headers, body: JSON.stringify(asked) });
+    const signal = AbortSignal.timeout(20_000);
+    const answer = await fetch(`${SHOP_URL}/graphql`, { method: "POST", headers, body: JSON.stringify(asked), signal });
     if (!answer.ok) throw new Error(`status ${answer.status}`);
     return await answer.text();
   },

@@ -27,7 +27,11 @@ async def main() -> str:
     async with AsyncExitStack() as stack:
         entered = [
             await stack.enter_async_context(
-                MCPServerStdio({**server, "env": {**os.environ, **server.get("env", {})}}, name=name)
+                MCPServerStdio(
+                    {**server, "env": {**os.environ, **server.get("env", {})}},
+                    name=name,
+                    client_session_timeout_seconds=60,  # a busy machine starts a server in more than the five by default
+                )
             )
             for name, server in SERVERS.items()
         ]

@@ -86,6 +86,8 @@ NOT_FOR_AGENTS = (
     "an agent may not run COPY ... PROGRAM, or CREATE, ALTER or DROP a DATABASE, ROLE, USER, GROUP, SYSTEM or TABLESPACE: they "
     "act on the whole server, and not on the copy"
 )
+MOST_PREPARED = 1_000
+"""The prepared statements of a session that are remembered."""
 LONGEST_NAME = 120
 _FLUSH, _SYNC = b"H", b"S"
 _ANSWERS = {b"P": b"1", b"B": b"2"}
@@ -307,7 +309,7 @@ class DatabaseSession:
         self._described = deque[list[str]]()
         """The columns of statements whose descriptions are awaited."""
         self._executed, self._transaction = list[ExecutedStatement](), list[ExecutedStatement]()
-        self._has_written = False
+        self._has_written = self._has_forgotten = False
         self._unreadable = b"refused_" + token_hex(8).encode()
         """What is sent in the place of a statement that is refused; the server's error names it."""
         self._server: asyncio.StreamWriter
@@ -462,8 +464,7 @@ class DatabaseSession:
         elif kind == b"F":
             self._executed.append(ExecutedStatement(SqlStatement("", "CALL")))
         elif kind == b"P":
-            name, sql = texts_of(message, 2)
-            self._prepared[name] = Prepared(statements_of(sql))
+            self._prepare(*texts_of(message, 2))
         elif kind == b"B":
             bound = bound_by(message)
             prepared = self._prepared.get(bound.statement, Prepared([]))
@@ -479,6 +480,15 @@ class DatabaseSession:
                 self._described.append(next((each.columns for each in self._portals.get(name, ())), []))
             else:
                 self._described.append(self._prepared.get(name, Prepared([])).columns)
+
+    def _prepare(self, name: str, sql: str) -> None:
+        self._prepared.pop(name, None)
+        self._prepared[name] = Prepared(statements_of(sql))
+        if len(self._prepared) > MOST_PREPARED:
+            del self._prepared[next(iter(self._prepared))]
+            if not self._has_forgotten:
+                self._notice(f"an agent holds more than {MOST_PREPARED:,} prepared statements; the oldest are no calls")
+            self._has_forgotten = True
 
     async def _take_answers(self, reader: asyncio.StreamReader) -> None:
         """Take what the server sends until it ends. What belongs to no call is passed back as it comes."""

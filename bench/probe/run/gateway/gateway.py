@@ -40,8 +40,10 @@ from bench.probe.run.gateway.outbox_doors import MailDoor, WebhookDoor
 from bench.probe.run.gateway.server_errors import ServerErrors
 from bench.probe.run.gateway.stdio import StdioRelay
 from bench.probe.run.gateway.subject import CommandWords, McpServer, Service, Subject
+from bench.probe.run.gateway.tools_list import list_tools
 from bench.probe.run.witness.outbox import OutboxStore
 from bench.probe.run.witness.store import DatabaseServer, OnServer
+from bench.record.probe.events import GatewayCall
 from bench.wire.json_rpc import Pipe
 from bench.wire.processes.agent_process import CANNOT_START, AgentProcess
 
@@ -103,6 +105,8 @@ class Gateway:
         self._serving: set[asyncio.Task[None]] = set()
         self._running: dict[StdioRelay, tuple[AgentProcess, asyncio.Task[None]]] = {}
         self._failed: BaseException | None = None
+        self._headers: dict[KnownServer, dict[str, Any]] = {}
+        """How each server over stdio was started last."""
         self.networks: Sequence[ClosedNetwork] = ()
         self._authority: Authority | None = None
         self.roots: Mapping[str, str] = {}
@@ -248,6 +252,16 @@ class Gateway:
         """The answers of each MCP server over stdio to messages that are no calls, by method."""
         return {name: server.handshake for doors in self._doors for name, server in doors.items()}
 
+    async def ask_for_tools(self, calls: Sequence[GatewayCall]) -> tuple[GatewayCall, ...]:
+        """Return an agent's calls with what their tools claim. A server over stdio that got one of these calls, and was never
+        asked for its tools, is started once more as the agent started it, asked for them, and ended."""
+        reached, told = {call.door for call in calls if call.door_kind == "mcp_stdio"}, dict[str, KnownServer]()
+        for known, header in self._headers.items():
+            if known.door in reached and not known.was_asked:
+                known.was_asked, told[known.door] = True, known
+                await list_tools(partial(self._started, header), known)
+        return tuple(told[call.door].claimed(call) if call.door in told and call.reads is None else call for call in calls)
+
     def number(self) -> int:
         """Return the number of the next call."""
         self.calls += 1
@@ -374,18 +388,13 @@ class Gateway:
 
     async def _relay(self, connection: socket.socket, files: list[int], header: dict[str, Any], door: KnownServer) -> int:
         """Return the exit code of the server."""
-        (program, *words), environment = self._around(*self.replaced(header["words"], header["environment"]))
-        environment |= {**self.roots, **(OFFLINE if self.box and loader_of([program]) else {})}
-        cwd = Path(self._replaces(header["cwd"]))
-        located = shutil.which(program, path=environment.get("PATH")) if os.sep not in program else str(cwd / program)
         their_input, our_output = os.pipe()
         our_input, their_output = os.pipe()
         errors = ServerErrors(files[2])
         streams = (their_input, their_output, errors.input)
+        self._headers[door] = header
         try:
-            largest = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
-            inside = self.box.namespaces if self.box else ()
-            process = AgentProcess([located or program, *words], cwd, environment, largest, streams=streams, namespaces=inside)
+            process = self._started(header, streams)
         except OSError as error:
             for file in (our_input, our_output):
                 os.close(file)
@@ -437,6 +446,16 @@ class Gateway:
             left_open = f" and left {plural(waits, 'call')} unanswered" if waits else ""
             self.gate.noticed(door.door, f"it ended with exit code {code}{left_open}: {line or 'it printed no error'}")
         return 1 if relay.is_stopped else code
+
+    def _started(self, header: dict[str, Any], streams: tuple[int, int, int]) -> AgentProcess:
+        """Start a server as a shim's header says that its agent would. Raises OSError."""
+        (program, *words), environment = self._around(*self.replaced(header["words"], header["environment"]))
+        environment |= {**self.roots, **(OFFLINE if self.box and loader_of([program]) else {})}
+        cwd = Path(self._replaces(header["cwd"]))
+        located = shutil.which(program, path=environment.get("PATH")) if os.sep not in program else str(cwd / program)
+        largest = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+        inside = self.box.namespaces if self.box else ()
+        return AgentProcess([located or program, *words], cwd, environment, largest, streams=streams, namespaces=inside)
 
     def _not_started(self, errors: int, door: KnownServer, why: str) -> int:
         line = f"the server '{door.door}' cannot be started ({why}); correct its command in the agent's config"

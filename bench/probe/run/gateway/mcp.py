@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from bench.probe.points import JSON_RPC, AnswerFate
 from bench.probe.run.gateway.damaged import GARBAGE
 from bench.probe.run.gateway.gate import LiveCall
+from bench.record.probe.events import GatewayCall
 from bench.wire.json_rpc import Object, RpcMessage, key_of, messages_of, object_in, text_of
 
 MOST_KEPT = 10_000
@@ -27,10 +29,10 @@ _NO_TOOL = "", None, False
 
 class KnownServer:
     """What is known about one server: its tools, and the call to which each task or request for input belongs. It survives a
-    connection."""
+    connection. `was_asked`: whether anybody has asked the server for its tools."""
 
     def __init__(self, door: str, kind: Literal["mcp_stdio", "mcp_http"]):
-        self.door, self.kind = door, kind
+        self.door, self.kind, self.was_asked = door, kind, False
         self._tools: dict[str, tuple[str, bool | None, bool]] = {}
         self.handshake: dict[str, Any] = {}
         """The last answer to each method that is no call, which a tape keeps."""
@@ -65,6 +67,11 @@ class KnownServer:
             kept={"request": message},
         )
 
+    def claimed(self, call: GatewayCall) -> GatewayCall:
+        """Return a call with what its tool claims."""
+        _, reads, idempotent = self._tools.get(call.tool, _NO_TOOL)
+        return replace(call, reads=reads, idempotent=idempotent)
+
     def answer(self, call: LiveCall, message: RpcMessage) -> None:
         """Record the server's answer with the call, and what will continue the call."""
         result, belongs = message.result, call.continues or call.number
@@ -82,6 +89,7 @@ class KnownServer:
         _remember(self.handshake, request.method, message.body)
         if request.method != "tools/list":
             return []
+        self.was_asked = True
         tools = message.result.get("tools")
         listed = {
             str(tool.get("name")): (

@@ -155,11 +155,11 @@ class CommandSession(AgentBody):
         process.step()
         self._acting.left()
         if ended.failed is not None:
-            raise Unmeasured(f"{Path(self._command.words[0]).name} {_failed(ended.failed)}; {hint(ended.failed)}")
+            raise Unmeasured(f"{Path(self._command.words[0]).name} {_start_failure(ended.failed)}; {hint(ended.failed)}")
         self.check()
         if ended.code != 0:
             raise self._gave_up(f"{_end_said(ended)}: {life.output.last_line or 'it wrote nothing'}")
-        if why := self._unmeasured(ended_well=True):
+        if why := self._why_unmeasured(ended_well=True):
             raise Unmeasured(f"the agent: ended with code 0; {why}")
 
     def check(self) -> None:
@@ -172,10 +172,10 @@ class CommandSession(AgentBody):
 
     def _gave_up(self, how: str) -> Exception:
         """Return what ends the trial of an agent that ended so."""
-        why = self._unmeasured()
+        why = self._why_unmeasured()
         return Unmeasured(f"the agent: {how}; {why}") if why else GaveUp(AGENT, how)
 
-    def _unmeasured(self, ended_well: bool = False) -> str:
+    def _why_unmeasured(self, ended_well: bool = False) -> str:
         """Return why nothing can be said of an agent that has ended; "" if something can. It may end well after a request for
         what is served nowhere."""
         refused, asked = self._refused, self._asked or self._tools.asked
@@ -194,10 +194,10 @@ class CommandSession(AgentBody):
             self._acting.heard()
             self._count(request)
             if not self._in_turn(request):
-                return await self._taken(request, handler)
+                return await self._take(request, handler)
             async with self._turn:
                 self._acting.process.step()
-                return await self._taken(request, handler)
+                return await self._take(request, handler)
         except Crashed:
             self._part_died()
             return hung_up(request, web.Response())
@@ -214,7 +214,7 @@ class CommandSession(AgentBody):
             self._part_crash = crash
             self._session.crashed(crash)
 
-    async def _taken(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def _take(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Handle a request. If it is taken, no earlier refusal ends the trial."""
         response = await handler(request)
         if request.method == "POST":
@@ -288,7 +288,7 @@ class CommandSession(AgentBody):
         if ended is None:
             return "cancelled"
         if ended.failed is not None:
-            return _failed(ended.failed)
+            return _start_failure(ended.failed)
         return "broken: the process that watched over it was killed" if ended == Ended() else ""
 
     def _environment(self) -> Mapping[str, str]:
@@ -325,7 +325,7 @@ def _is_call(request: web.Request) -> bool:
     return request.method == "POST" and bool(_asked.match(request.path))
 
 
-def _failed(number: int) -> str:
+def _start_failure(number: int) -> str:
     return f"cannot be started: {os.strerror(number)}"
 
 

@@ -64,9 +64,9 @@ def in_tables(standings: Sequence[Standing]) -> Damage:
     return Damage(
         lost=sum(standing.owed is True and standing.times < 1 for standing in standings),
         doubled=sum(_too_often(standing.times) for standing in standings),
-        unauthorised=_told([standing.unauthorised for standing in standings]),
+        unauthorised=_total([standing.unauthorised for standing in standings]),
         uncompensated=sum(standing.owed is False and standing.compensable and standing.times > 0 for standing in standings),
-        late=_told([standing.late for standing in standings]),
+        late=_total([standing.late for standing in standings]),
     )
 
 
@@ -83,7 +83,7 @@ def _too_often(times: int) -> int:
     return times - 1 if times > 1 else max(0, -times)
 
 
-def _told(counts: Sequence[int | None]) -> int | None:
+def _total(counts: Sequence[int | None]) -> int | None:
     return sum(count for count in counts if count is not None) if None not in counts else None
 
 

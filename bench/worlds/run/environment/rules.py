@@ -63,9 +63,9 @@ class Rules:
         for quota in self._environment.quotas:
             if quota.concerns(tool, role) and self._calls_since(quota.tool, quota.role, quota.since(now)) >= quota.most:
                 return quota.refusal(now)
-        return self._throttled(now)
+        return self._throttle(now)
 
-    def _throttled(self, now: Moment) -> Refusal | None:
+    def _throttle(self, now: Moment) -> Refusal | None:
         if now != self._minute:
             self._minute, self._calls = now, 0
         most = self._environment.throttle

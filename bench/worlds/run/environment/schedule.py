@@ -126,7 +126,7 @@ class Schedule:
             raise
 
     def _tell(self, pending: Pending, payload: Payload, versions: Versions) -> None:
-        for notice in self._told(pending, payload):
+        for notice in self._notices_of(pending, payload):
             if notice.held:
                 self.add("notice", pending.kind, notice.at, payload, pending.name, versions)
             else:
@@ -136,7 +136,7 @@ class Schedule:
         values = (self.now.total, kind, name, dump(payload), dump(versions))
         self._connection.execute(f"INSERT INTO world_arrival (at, {COLUMNS}) VALUES (?, ?, ?, ?, ?)", values)
 
-    def _told(self, pending: Pending, payload: Payload) -> Sequence[NoticeTime]:
+    def _notices_of(self, pending: Pending, payload: Payload) -> Sequence[NoticeTime]:
         if pending.what == "notice":
             return (NoticeTime(self.now),)
         following = self.next()

@@ -174,13 +174,13 @@ class World:
         with self._lock:
             last = len(self._schedule.arrivals())
             self._schedule.pass_to(moment, self._happen)
-            return self._told(self._schedule.arrivals(last))
+            return self._tell(self._schedule.arrivals(last))
 
     def next_event(self, after: int = 0, until: Moment | None = None) -> Arrival | None:
         """Wait for the first notice whose number is above `after`, up to a moment. Return None if none comes."""
         with self._lock:
             arrival = self._schedule.pass_to_arrival(after, until, self._happen)
-            return self._told((arrival,))[0] if arrival else None
+            return self._tell((arrival,))[0] if arrival else None
 
     def catch_up(self) -> tuple[Arrival, ...]:
         """Send and return notices for events that happened without a notice. A notice that is late still comes as well."""
@@ -190,12 +190,12 @@ class World:
             for event in self._book.entries("what = 'event' AND kind != ?", SECOND_WRITER):
                 if event.name not in told:
                     self._schedule.tell(event.kind, event.name, event.arguments, event.versions)
-            return self._told(self._schedule.arrivals(len(last)))
+            return self._tell(self._schedule.arrivals(len(last)))
 
     def arrivals(self, after: int = 0) -> tuple[Arrival, ...]:
         """Return the notices that have come after this number. Reading does not remove them."""
         with self._lock:
-            return self._told(self._schedule.arrivals(after))
+            return self._tell(self._schedule.arrivals(after))
 
     @property
     def now(self) -> Moment:
@@ -437,7 +437,7 @@ class World:
         self._book.write(event)
         return pending.payload, versions
 
-    def _told(self, arrivals: Iterable[Arrival]) -> tuple[Arrival, ...]:
+    def _tell(self, arrivals: Iterable[Arrival]) -> tuple[Arrival, ...]:
         notices = tuple(arrivals)
         for arrival in notices:
             self._book.knowledge.told(arrival.versions)

@@ -80,12 +80,12 @@ class ModelLead:
 
     async def delegate(self, ready: Sequence[ProcedureStep]) -> None:
         """Have one step worked on until the model accepts it, puts it behind the others or hands it to a person."""
-        step = await self._assigned(sorted(ready, key=lambda each: each.name in self._later))
+        step = await self._assign(sorted(ready, key=lambda each: each.name in self._later))
         others = [each.name for each in ready if each is not step and each.name not in self._later]
         decision: LeadDecision = "retry"
         while decision == "retry":
             self._tries[step.name] = tries = self._tries.get(step.name, 0) + 1
-            report = await self._worked(step)
+            report = await self._work(step)
             decision = await self._decision(step, report, tries, others)
             if decision in ("retry", "replan") and tries >= TRIES:
                 decision = "escalate"
@@ -96,7 +96,7 @@ class ModelLead:
             leave_for_a_person(self._world, step.name, "report", report.why or "done")
         await self._office.settle(step, "" if decision == "accept" else report.why or "failed")
 
-    async def _worked(self, step: ProcedureStep) -> StepReport:
+    async def _work(self, step: ProcedureStep) -> StepReport:
         """Send the message to a worker. Return the report that is believed."""
         befalls = await self._world.claim(step)
         if befalls == "dies":
@@ -106,7 +106,7 @@ class ModelLead:
             why = await self._office.attempt(step)
         return self._office.report(step, why)
 
-    async def _assigned(self, ready: Sequence[ProcedureStep]) -> ProcedureStep:
+    async def _assign(self, ready: Sequence[ProcedureStep]) -> ProcedureStep:
         names = tuple(step.name for step in ready)
         steps: Any = Literal[names]
         form = create_model("Assignment", __base__=Assignment, step=(steps, ...))
@@ -118,7 +118,7 @@ class ModelLead:
             "criterion": ACCEPTED if first.judgment else EFFECTS if first.until is None else IN_TIME,
         }
         instructions = ASSIGN.format(name=self._task.name, ready=listed)
-        assigned = await self._asked("assign", instructions, form, reference)
+        assigned = await self._ask_model("assign", instructions, form, reference)
         if assigned is None:
             return first
         self._world.store.append(TASKS, assigned.model_dump(mode="json"))
@@ -134,10 +134,10 @@ class ModelLead:
             name=self._task.name, step=step.name, tries=tries, report=report, others=", ".join(others) or "none"
         )
         checks = (agrees,) if self._form.remedies else ()
-        evaluated = await self._asked("evaluate", instructions, Evaluation, {"decision": rule}, checks)
+        evaluated = await self._ask_model("evaluate", instructions, Evaluation, {"decision": rule}, checks)
         return rule if evaluated is None else evaluated.decision
 
-    async def _asked(
+    async def _ask_model(
         self, what: str, instructions: str, form: type[Asked], reference: Json, checks: tuple[Check, ...] = ()
     ) -> Asked | None:
         """Ask the model until an output is accepted. None if none is, with remedies; bare, the work is then given up."""

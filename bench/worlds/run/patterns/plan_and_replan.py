@@ -87,7 +87,7 @@ class KeptPlan:
         """
         if not self._versions:
             self._lay_out("the work begins")
-        elif compares_makers and (reason := self._exchanged(self._versions[-1])):
+        elif compares_makers and (reason := self._exchange_since(self._versions[-1])):
             self._lay_out(reason)
 
     def first_of(self, ready: Sequence[ProcedureStep]) -> ProcedureStep:
@@ -117,7 +117,7 @@ class KeptPlan:
         made_by = {"planner": self._planner.version, "tools": self._tools}
         self._write({**made_by, "steps": steps, "reason": reason, "again": ""})
 
-    def _exchanged(self, kept: Any) -> str:
+    def _exchange_since(self, kept: Any) -> str:
         """Return how this process's planner or tools differ from the plan's, or ""."""
         if kept["planner"] != self._planner.version:
             return f"the planner was exchanged: {kept['planner']} by {self._planner.version}"

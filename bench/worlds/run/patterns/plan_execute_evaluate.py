@@ -20,10 +20,10 @@ GOES = 2
 async def plan_execute_evaluate(task: Task, workbench: Workbench, form: Form = BARE) -> None:
     office = ProcedureRunner(task, workbench, form, keeps="steps")
     async for plan in office.rounds():
-        await office.settle(plan[0], await _executed(office, plan[0]))
+        await office.settle(plan[0], await _execute(office, plan[0]))
 
 
-async def _executed(office: ProcedureRunner, step: ProcedureStep) -> str:
+async def _execute(office: ProcedureRunner, step: ProcedureStep) -> str:
     for _ in range(GOES):
         why = await office.attempt(step)
         if why not in ("", "failed") or not (why or office.wanting(step)):

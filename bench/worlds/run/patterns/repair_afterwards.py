@@ -125,9 +125,9 @@ class JudgingAgain(Judging):
 
     rejected: Rejected | None = None
 
-    async def _proposed(self, subtask: Subtask, repair: Rejected | None, documents: Mapping[str, Any]) -> Proposal:
+    async def _propose_output(self, subtask: Subtask, repair: Rejected | None, documents: Mapping[str, Any]) -> Proposal:
         repair, self.rejected = repair or self.rejected, None
-        return await super()._proposed(subtask, repair, documents)
+        return await super()._propose_output(subtask, repair, documents)
 
 
 class MonitoredRunner(ProcedureRunner):
@@ -150,8 +150,8 @@ class MonitoredRunner(ProcedureRunner):
         while True:
             why = await super().attempt(step)
             proposal = self._passed.passed(self._task.subtask(step.judgment)) if step.judgment else None
-            rejected = self._rejected(step, proposal) if proposal else None
-            against = "rejected" if rejected else self._denied(step) or await self._refused(step)
+            rejected = self._rejection(step, proposal) if proposal else None
+            against = "rejected" if rejected else self._denial(step) or await self._refusal(step)
             if not against:
                 return why
             await take_back([step.name], self._calling, self.memory, self._world)
@@ -170,14 +170,14 @@ class MonitoredRunner(ProcedureRunner):
     def _effects(self, step: ProcedureStep) -> list[StepEffect]:
         return [effect for effect in self.memory.effects(step.name) if effect.state in STANDING]
 
-    def _rejected(self, step: ProcedureStep, proposal: Proposal) -> Rejected | None:
+    def _rejection(self, step: ProcedureStep, proposal: Proposal) -> Rejected | None:
         """Return why the proposal behind a step is rejected: by its schema, the pack's checks, or the policy on its effects."""
-        if (rejected := self._passed.verdict(proposal)) or not (why := self._denied(step)):
+        if (rejected := self._passed.verdict(proposal)) or not (why := self._denial(step)):
             return rejected
         self._workbench.reject(proposal, why)
         return Rejected(step.judgment, "check", why, proposal.text)
 
-    def _denied(self, step: ProcedureStep) -> str:
+    def _denial(self, step: ProcedureStep) -> str:
         """Return why the policy denied an effect of a step when it was made, or ""."""
         if not self._form.holds("policy") and self._form.approval is None:
             return ""
@@ -185,7 +185,7 @@ class MonitoredRunner(ProcedureRunner):
         denied = (each for each in verdicts if each.decision == "deny" and each.rule != KILL_SWITCH)
         return next((each.why or each.rule or "denied" for each in denied), "")
 
-    async def _refused(self, step: ProcedureStep) -> str:
+    async def _refusal(self, step: ProcedureStep) -> str:
         """Ask a person about each effect of a step that needed one. Return `denied` or `late` if it is not approved, or ""."""
         for effect in self._effects(step) if self._asks else ():
             verdict = self._watched.verdicts.get(effect.number, PolicyVerdict())

@@ -101,8 +101,8 @@ class Acting:
         tries: Counter[Try] | None = None,
     ):
         self.world, self._schedule, self.clock, self.log = world, schedule, clock, log
-        self.process = process(self._died)
-        self.store = store(self.process, self._stored)
+        self.process = process(self._die)
+        self.store = store(self.process, self._store_text)
         self.last_crash = 0
         self.calls = 0
         self._tries: Counter[Try] = Counter() if tries is None else tries
@@ -139,7 +139,7 @@ class Acting:
         receipt = self._schedule.plan(due, None)
         effect = EFFECTS[due.fault.effect, due.fault.point]
         if isinstance(effect, ToolEffect):
-            return self._struck(call, receipt, effect)
+            return self._strike_call(call, receipt, effect)
         assert isinstance(effect, ProcessEffect)
         return self._dying(call, receipt, effect)
 
@@ -153,7 +153,7 @@ class Acting:
             ("tool", "process"), call.tool, call.effect, try_, lambda fault: EFFECTS[fault.effect, fault.point].on in on
         )
 
-    def _struck(self, call: _CallInHand, receipt: OpenReceipt, effect: ToolEffect) -> Acted:
+    def _strike_call(self, call: _CallInHand, receipt: OpenReceipt, effect: ToolEffect) -> Acted:
         answer = effect.strike(call, receipt.due.fault.minutes)
         if answer is None:
             receipt.enter("not_applicable", f"{call.tool} could not carry it")
@@ -181,16 +181,16 @@ class Acting:
 
     async def wait(self, until: Moment) -> tuple[Arrival, ...]:
         await self._step()
-        return self._arrived(self.world.wait_until(until))
+        return self._arrivals(self.world.wait_until(until))
 
     async def next_event(self, after: int, until: Moment | None) -> Arrival | None:
         await self._step()
         arrival = self.world.next_event(after, until)
-        return self._arrived((arrival,))[0] if arrival else None
+        return self._arrivals((arrival,))[0] if arrival else None
 
     async def catch_up(self) -> tuple[Arrival, ...]:
         await self._step()
-        return self._arrived(self.world.catch_up())
+        return self._arrivals(self.world.catch_up())
 
     async def ask(self, kind: str, about: str, question: Mapping[str, Any], key: str | None, shown: str = "") -> str:
         """Ask a person and return the ticket. Raise KeyError if there is no such person, Crashed if the agent dies after
@@ -365,7 +365,7 @@ class Acting:
         asked = [self._asked[judgment] for judgment in self._behind[STEP_IN_HAND.get()] if judgment in self._asked]
         return {"request": max(asked, default=None), "plan_version": self.plan_version}
 
-    def _arrived(self, arrivals: Sequence[Arrival]) -> tuple[Arrival, ...]:
+    def _arrivals(self, arrivals: Sequence[Arrival]) -> tuple[Arrival, ...]:
         for arrival in arrivals:
             payload = self.log.store_text(dump(dict(arrival.payload)))
             self.log.emit(Arrived(arrival.number, arrival.name, arrival.kind, payload, self.world.life, *arrival.at))
@@ -391,11 +391,11 @@ class Acting:
         receipt.enter("delivered", event.name)
         return notices
 
-    def _stored(self, name: str, text: str) -> None:
+    def _store_text(self, name: str, text: str) -> None:
         self.world.record()
         self.log.emit(Stored(name, self.log.store_text(text), self.world.life, **self._in_step()))
 
-    def _died(self, point: str) -> None:
+    def _die(self, point: str) -> None:
         self.last_crash = self.log.emit(ProcessDied(point, self.world.life, *self.world.now, **self._in_step()))
         STEP_IN_HAND.set("")
         self.world.died(point)

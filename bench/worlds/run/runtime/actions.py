@@ -195,10 +195,12 @@ class WorldActions:
             read = arrival.number
             is_answer = arrival.kind == ANSWER and arrival.payload["ticket"] == ticket
             if is_answer and not (of_people and arrival.payload["who"] == MODEL):
-                return self._decided(kind, Decision("approved" if arrival.payload["approved"] else "denied", ticket, arrival))
-        return self._decided(kind, Decision("late", ticket))
+                return self._record_decision(
+                    kind, Decision("approved" if arrival.payload["approved"] else "denied", ticket, arrival)
+                )
+        return self._record_decision(kind, Decision("late", ticket))
 
-    def _decided(self, kind: str, decision: Decision) -> Decision:
+    def _record_decision(self, kind: str, decision: Decision) -> Decision:
         self.acting.decided(kind, decision.ticket, decision.answer)
         return decision
 

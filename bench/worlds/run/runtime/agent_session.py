@@ -101,11 +101,11 @@ class AgentSession(EndpointSession):
         super()._keep(question, subtasks, ask, received)
         self._answered_calls.append(_Answered(self.life, question[1], ask, received))
 
-    def _lost(self, ask: CallPurpose, event: int) -> None:
+    def _note_lost(self, ask: CallPurpose, event: int) -> None:
         del ask
         self._agent_causes.lost(event)
 
-    def _recovered(self, event: int) -> None:
+    def _note_recovered(self, event: int) -> None:
         self._agent_causes.recovered(event)
 
 

@@ -147,14 +147,14 @@ class Store:
         text = json.dumps(value)
         self._process.step()
         self._values[name] = text
-        self._written(name, text)
+        self._write(name, text)
 
     def append(self, log: str, value: Json) -> None:
         """Append to a log. Raise TypeError if the value is no JSON."""
         text = json.dumps(value)
         self._process.step()
         self._logs.setdefault(log, []).append(text)
-        self._written(log, text)
+        self._write(log, text)
 
     def log(self, name: str) -> list[Json]:
         return [json.loads(text) for text in self._logs.get(name, ())]
@@ -162,6 +162,6 @@ class Store:
     def names(self) -> list[str]:
         return sorted(self._values)
 
-    def _written(self, name: str, text: str) -> None:
+    def _write(self, name: str, text: str) -> None:
         self._on_write(name, text)
         self._process.recorded()

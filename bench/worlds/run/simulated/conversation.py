@@ -59,7 +59,7 @@ def offered(tools: Sequence[Mapping[str, Any]], wanted: Iterable[str]) -> dict[s
 
 def told_in(content: str) -> ToolResult:
     """Read a tool's result: JSON, a Python literal, or an error text."""
-    value = _unpacked(_read(content))
+    value = _unpack(_read(content))
     if value is _UNREADABLE:
         return ToolResult(code=NOTHING_TOLD)
     if isinstance(value, dict) and isinstance(error := value.get("error"), dict | str):
@@ -90,7 +90,7 @@ def _read(text: str) -> Any:
         return _UNREADABLE
 
 
-def _unpacked(value: Any) -> Any:
+def _unpack(value: Any) -> Any:
     """Read the text of one or several parts, as MCP's results have them."""
     parts = value if isinstance(value, list) and value else [value]
     if all(isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str) for part in parts):

@@ -71,15 +71,15 @@ class ProcedureCourse:
         event = self.world.next_event(self._last, until)
         if event is None or event.at >= self.world.now:
             self._looked = self.world.now
-        return self._heard(event)
+        return self._hear(event)
 
     def _look(self) -> None:
         """Read all that came while time passed."""
         while self._looked < self.world.now:
-            if not self._heard(self.world.next_event(self._last, self.world.now)):
+            if not self._hear(self.world.next_event(self._last, self.world.now)):
                 self._looked = self.world.now
 
-    def _heard(self, event: Arrival | None) -> Arrival | None:
+    def _hear(self, event: Arrival | None) -> Arrival | None:
         if event:
             self._last = event.number
             self._facts = replace(self._facts, events={event.kind: event.payload, **self._facts.events})
@@ -93,13 +93,13 @@ class ProcedureCourse:
     def _attempt(self, step: ProcedureStep) -> str:
         """Read, judge and act. Return why the step failed, or "". A step that needs a failed step's facts fails too."""
         try:
-            return self._attempted(step)
+            return self._try_step(step)
         except NotKnown:
             if not self._came_to_nothing:
                 raise
             return "failed"
 
-    def _attempted(self, step: ProcedureStep) -> str:
+    def _try_step(self, step: ProcedureStep) -> str:
         if step.saga and step.saga in self._fallen:
             return "fallen"
         if not step.needed(self._facts):

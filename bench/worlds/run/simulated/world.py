@@ -56,7 +56,7 @@ class RememberedWorld:
         answers = [self._conversation.next_answer(call) for call in calls]
         if missing := [call for call, answer in zip(calls, answers, strict=True) if answer is None]:
             raise NotYet(*missing)
-        return [self._acted(call, answer) for call, answer in zip(calls, answers, strict=True) if answer]
+        return [self._act(call, answer) for call, answer in zip(calls, answers, strict=True) if answer]
 
     def verdict(self, tool: str, arguments: ToolArguments) -> PolicyVerdict:
         return self._policy_world.verdict(tool, arguments)
@@ -68,7 +68,7 @@ class RememberedWorld:
         self.wait()
 
     def wait(self, days: int = 0, minutes: int = 0) -> tuple[Arrival, ...]:
-        result = self._told(Call("wait", {"days": days, "minutes": minutes}))
+        result = self._result_of(Call("wait", {"days": days, "minutes": minutes}))
         content = result.value if isinstance(result.value, dict) else {}
         if result.code or "day" not in content:
             self._pass_to(self.now.after(days, minutes))
@@ -84,7 +84,7 @@ class RememberedWorld:
         asked: dict[str, int] = {"after": after}
         if until is not None:
             asked["days"], asked["minutes"] = _duration(max(0, until.total - self.now.total))
-        result = self._told(Call("next_event", asked))
+        result = self._result_of(Call("next_event", asked))
         if not result.code and isinstance(result.value, dict):
             arrival = _arrival(result.value)
             self._pass_to(arrival.at)
@@ -100,7 +100,7 @@ class RememberedWorld:
         return f"{kind}: {about}"
 
     def decision(self, kind: str, about: str, question: Mapping[str, Any]) -> PersonAnswer:
-        result = self._told(Call("ask_person", {"kind": kind, "about": about, "question": dict(question)}))
+        result = self._result_of(Call("ask_person", {"kind": kind, "about": about, "question": dict(question)}))
         content = result.value if isinstance(result.value, dict) else {}
         if isinstance(event := content.get("event"), dict):
             self._pass_to(_moment(event))
@@ -109,7 +109,7 @@ class RememberedWorld:
         answer = content.get("answer")
         return answer if answer in ("approved", "denied") else "late"
 
-    def _acted(self, call: Call, answer: ToolResult) -> Acted:
+    def _act(self, call: Call, answer: ToolResult) -> Acted:
         tool, tries = self.environment.by_name[call.tool], 1
         while answer.code in PASSING and tries < TRIES:
             self.wait(minutes=1)
@@ -124,7 +124,7 @@ class RememberedWorld:
         self._pass_to(self.now.after(minutes=tool.minutes))
         return Acted(call.tool, effect, "done", result)
 
-    def _told(self, call: Call) -> ToolResult:
+    def _result_of(self, call: Call) -> ToolResult:
         """Return the result of a call of a tool that every world offers."""
         answer = self._answer(call)
         for _ in range(TRIES - 1):

@@ -36,25 +36,25 @@ class ToolServer:
     def routes(self) -> list[web.RouteDef]:
         return [
             web.get("/openapi.json", self._openapi),
-            web.get("/tools", self._listed),
-            web.post("/tools/{name}", self._called),
+            web.get("/tools", self._list_tools),
+            web.post("/tools/{name}", self._call_tool),
             web.post("/mcp", self._mcp),
         ]
 
     async def _openapi(self, request: web.Request) -> web.StreamResponse:
         return web.json_response(openapi(self._tools.offers, f"http://{request.host}"))
 
-    async def _listed(self, _: web.Request) -> web.StreamResponse:
+    async def _list_tools(self, _: web.Request) -> web.StreamResponse:
         return web.json_response([offer.function for offer in self._tools.offers])
 
-    async def _called(self, request: web.Request) -> web.StreamResponse:
+    async def _call_tool(self, request: web.Request) -> web.StreamResponse:
         arguments = arguments_of(await request.read())
         key, expect = key_of(request.headers.get("Idempotency-Key")), versions_of(request.headers.get("If-Match"))
         async with self._turn:
             answer = await self._tools.call(request.match_info["name"], arguments, key, expect)
             if answer.lost:
                 return hung_up(request, web.Response())
-            return await self._sent(request, web.json_response(dict(answer.body), status=answer.status))
+            return await self._send(request, web.json_response(dict(answer.body), status=answer.status))
 
     async def _mcp(self, request: web.Request) -> web.StreamResponse:
         try:
@@ -70,9 +70,9 @@ class ToolServer:
             async with manager.run():
                 response = await answer_by(manager.handle_request, request)
             exchange.check()
-            return hung_up(request, web.Response()) if exchange.lost else await self._sent(request, response)
+            return hung_up(request, web.Response()) if exchange.lost else await self._send(request, response)
 
-    async def _sent(self, request: web.Request, response: web.Response) -> web.StreamResponse:
+    async def _send(self, request: web.Request, response: web.Response) -> web.StreamResponse:
         """Send an answer. Raise Crashed if the agent dies before it writes down the content."""
         with self._acting.process.telling():
             await response.prepare(request)

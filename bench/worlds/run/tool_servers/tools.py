@@ -48,7 +48,7 @@ class Tools:
         self._common = {
             tool.name: tool for tool in common_tools(tuple(environment.people)) if tool.name not in environment.by_name
         }
-        offers = [Offer(tool.name, _described(tool), tool.arguments, tool.result) for tool in environment.tools]
+        offers = [Offer(tool.name, _description(tool), tool.arguments, tool.result) for tool in environment.tools]
         self.offers = (*offers, *(Offer(tool.name, tool.description, tool.arguments) for tool in self._common.values()))
 
     async def call(
@@ -72,6 +72,6 @@ class Tools:
         return done(await tool.work(self._world, asked, key))
 
 
-def _described(tool: Tool) -> str:
+def _description(tool: Tool) -> str:
     text = tool.description or f"{tool.name.replace('_', ' ').capitalize()}."
     return f"{text} It is taken back by {tool.undo}." if tool.undo else text

@@ -20,6 +20,7 @@ from gates import ScriptedGate
 
 from bench.common.errors import ConfigError
 from bench.probe.points import AnswerFate, CallFate
+from bench.probe.run.gateway import database
 from bench.probe.run.gateway.database import DatabaseDoor, DatabaseSession, connected
 from bench.probe.run.gateway.database_answer import ServerAnswer
 from bench.probe.run.gateway.http import Desk
@@ -514,6 +515,20 @@ def test_what_acts_on_the_whole_server_is_refused_and_noticed(shop: Shop, tmp_pa
     assert (shop.refunds, made.exists()) == (1, False)
     assert shop.asked("SELECT count(*) FROM pg_roles WHERE rolname = 'mallory'") == [(0,)]
     assert shop.asked("SELECT count(*) FROM pg_database WHERE datname = 'till'") == [(1,)]
+
+
+def test_of_prepared_statements_the_oldest_are_forgotten_with_one_notice(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "MOST_PREPARED", 2)
+    gate = ScriptedGate()
+
+    def act(address: str) -> None:
+        with psycopg.connect(address, autocommit=True) as session:
+            for cents in (1, 2, 3, 4, 4, 1):
+                session.execute(f"INSERT INTO refunds (order_id, cents) VALUES ('o-17', {cents})", prepare=True)
+
+    ran(shop, gate, act)
+    assert len(gate.calls) == 5 and shop.refunds == 6
+    assert [what for _, what in gate.notes if "more than 2 prepared statements" in what] != [] and len(gate.notes) == 1
 
 
 def test_a_statement_that_comes_before_the_server_is_ready_is_looked_at_too(shop: Shop) -> None:

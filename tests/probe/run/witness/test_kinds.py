@@ -16,8 +16,8 @@ from plugged import install, plugged
 
 from bench.common.errors import ConfigError
 from bench.probe.run.preview import plan_lines
-from bench.probe.run.probe_file import ProbeSettings
 from bench.probe.run.secrets import Secrets
+from bench.probe.run.settings import ProbeSettings
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings
 from bench.probe.run.witness.stores import Stores
 

@@ -28,10 +28,10 @@ def read_rows(folder: Path) -> tuple[Row, ...]:
 
 def document(row: Row) -> str:
     """The input fields, and nothing that is expected."""
-    return "\n".join(f"{name}: {_shown(value)}" for name, value in row["input"].items())
+    return "\n".join(f"{name}: {_show(value)}" for name, value in row["input"].items())
 
 
-def _shown(value: Json) -> str:
+def _show(value: Json) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
 

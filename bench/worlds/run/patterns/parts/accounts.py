@@ -52,13 +52,13 @@ class Accounts:
         for thing, version in event.versions.items():
             if any(arrival.versions.get(thing, FIRST) > version for arrival in earlier):
                 self._note("out of order", event=event.name, thing=thing, version=version)
-            elif any(note["thing"] == thing and note["version"] >= version for note in self._noted("unheard")):
+            elif any(note["thing"] == thing and note["version"] >= version for note in self._notes_of("unheard")):
                 self._note("late", event=event.name, thing=thing, version=version)
 
     def worked(self) -> None:
         """Note the changes without a notice that a step has read."""
         for thing, version, changes in self._unheard():
-            if not any((note["thing"], note["changes"]) == (thing, changes) for note in self._noted("unheard")):
+            if not any((note["thing"], note["changes"]) == (thing, changes) for note in self._notes_of("unheard")):
                 self._note("unheard", thing=thing, version=version, changes=changes)
 
     def ended(self) -> None:
@@ -96,7 +96,7 @@ class Accounts:
         except ValidationError:
             return ()
 
-    def _noted(self, what: str) -> list[Any]:
+    def _notes_of(self, what: str) -> list[Any]:
         return [note for note in self._store.log(IRREGULAR) if note["what"] == what]
 
     def _note(self, what: str, **fields: Any) -> None:

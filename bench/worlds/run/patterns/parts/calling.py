@@ -38,7 +38,7 @@ class Calling:
             return Acted(call.tool, meant.effect, "replayed", tool.result.model_validate(meant.result))
         if meant is None:
             effect = self._world.effect_of(call.tool, call.arguments)
-            meant = self._memory.intend(step.name, call.tool, call.arguments, effect, self._expected(step.name, call))
+            meant = self._memory.intend(step.name, call.tool, call.arguments, effect, self._expected_versions(step.name, call))
         acted = await self._until_answered(call, self._commit.key(meant), self._commit.expected(meant), step.role)
         self._note(meant, acted)
         return acted
@@ -65,7 +65,7 @@ class Calling:
         moved = acted.versions or {thing: version + 1 for thing, version in meant.versions.items()}
         self._memory.keep(meant.step, versions={**work.versions, **moved})
 
-    def _expected(self, step: str, call: Call) -> Mapping[str, int]:
+    def _expected_versions(self, step: str, call: Call) -> Mapping[str, int]:
         """Return the versions of the things that this call is about, as the step has read them."""
         seen = self._memory.of(step).versions
         try:

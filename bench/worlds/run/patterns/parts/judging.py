@@ -79,7 +79,7 @@ class Judging:
         repair: Rejected | None = None
         while True:
             try:
-                proposal = await self._proposed(subtask, repair, self._documents(step, subtask))
+                proposal = await self._propose_output(subtask, repair, self._documents(step, subtask))
             except GaveUp:
                 if not self._form.remedies:
                     raise
@@ -106,7 +106,7 @@ class Judging:
     def _state_of(self, step: ProcedureStep, subtask: Subtask) -> str:
         return digest_of(dump(dict(self._documents(step, subtask))))
 
-    async def _proposed(self, subtask: Subtask, repair: Rejected | None, documents: Mapping[str, Any]) -> Proposal:
+    async def _propose_output(self, subtask: Subtask, repair: Rejected | None, documents: Mapping[str, Any]) -> Proposal:
         """Return the proposal. With several children it is the last child's, or with remedies the first's, who has priority."""
         if not self._form.children:
             return await self._workbench.propose(subtask, repair=repair, documents=documents)

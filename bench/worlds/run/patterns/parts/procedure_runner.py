@@ -103,11 +103,11 @@ class ProcedureRunner:
     async def attempt(self, step: ProcedureStep) -> str:
         """Read, judge and act. Return why the step failed, or "". A step that needs a failed step's facts fails too."""
         try:
-            return await self._attempted(step)
+            return await self._attempt(step)
         except NotKnown:
             return self._boundary.signal.told("failed")
 
-    async def _attempted(self, step: ProcedureStep) -> str:
+    async def _attempt(self, step: ProcedureStep) -> str:
         self._world.begin_step(step)
         if self._compensates and any(self.memory.of(peer).why for peer in self._peers(step)):
             return "fallen"
@@ -118,7 +118,7 @@ class ProcedureRunner:
         if step.box and self.memory.of(step.name).begun is None:
             self.memory.keep(step.name, begun=self._world.now.total)
         for _ in range(MOST_READS):
-            why = await self._decided(step) or await self._acted(step)
+            why = await self._decide_step(step) or await self._act_step(step)
             if why != "stale":
                 return self._boundary.signal.told(why)
             self.memory.keep(step.name, read={}, versions={})
@@ -178,7 +178,7 @@ class ProcedureRunner:
         for name in dependents(self.steps, step):
             self.memory.forget(name)
 
-    async def _decided(self, step: ProcedureStep) -> str:
+    async def _decide_step(self, step: ProcedureStep) -> str:
         work = self.memory.of(step.name)
         if not (work.read and self._boundary.commit.remembers and work.judged == bool(step.judgment)) and (
             why := await self._judging.read(step)
@@ -188,7 +188,7 @@ class ProcedureRunner:
             return await self._judging.decide(step)
         return ""
 
-    async def _acted(self, step: ProcedureStep) -> str:
+    async def _act_step(self, step: ProcedureStep) -> str:
         calls = self._judging.effects(step)
         if self._compensates:
             await self._drop(step, calls)

@@ -1,10 +1,10 @@
-"""How the probe names what the agent works on."""
+"""The form in which what a run showed is recorded."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from bench.probe.run.runner import owners_names
+from bench.probe.run.recorded_form import owners_names
 
 
 def test_a_copy_has_its_owners_name_however_its_path_is_seen_and_an_address_has_one_name(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.common.errors import ConfigError
-from bench.probe.run.probe_file import ProbeSettings
+from bench.probe.run.settings import ProbeSettings
 from bench.probe.run.witness.ignored import Ignored
 
 BASE = 'agent = "python agent.py --db data/orders.db"\n[[store]]\nsqlite = "data/orders.db"\n'

@@ -1,0 +1,69 @@
+"""The tools of an MCP server over stdio whose agent calls them without a list: the server is started once more, and asked."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from collections.abc import Callable
+
+from bench.probe.run.box.loading import HELLO
+from bench.probe.run.gateway.mcp import KnownServer
+from bench.wire.json_rpc import Object, Pipe, PipeClosed, RpcMessage, messages_of, text_of
+from bench.wire.processes.agent_process import AgentProcess
+
+LONGEST = 10.0
+"""Seconds in which a server must have listed its tools."""
+MOST_PAGES = 100
+GREETED: Object = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+async def list_tools(start: Callable[[tuple[int, int, int]], AgentProcess], known: KnownServer) -> None:
+    """Start a server, have `known` learn its tools, and end it. From a server that does not answer in time nothing is learnt.
+
+    Args:
+        start: Starts the server, with its stdin, stdout and stderr. Raises OSError if it cannot.
+        known: What is known about the server.
+    """
+    their_input, our_output = os.pipe()
+    our_input, their_output = os.pipe()
+    to_server, from_server, process = Pipe(our_output), Pipe(our_input), None
+    try:
+        try:
+            process = start((their_input, their_output, subprocess.DEVNULL))
+        finally:
+            for file in (their_input, their_output):
+                os.close(file)
+        async with asyncio.timeout(LONGEST):
+            await _ask(to_server, from_server, known)
+    except (OSError, PipeClosed):
+        pass  # TimeoutError is an OSError
+    finally:
+        for pipe in (to_server, from_server):
+            pipe.close()
+        if process:
+            await process.close()
+
+
+async def _ask(to_server: Pipe, from_server: Pipe, known: KnownServer) -> None:
+    """Greet a server, and ask for each page of its tools. Raises PipeClosed if it ends."""
+    answers = (message async for line, is_whole in from_server.lines() if is_whole for message in messages_of(line))
+
+    async def answer_to(request: RpcMessage) -> RpcMessage:
+        await to_server.write(text_of(request.body) + b"\n")
+        async for message in answers:
+            if message.kind == "answer" and message.key == request.key:
+                return message
+        raise PipeClosed
+
+    [hello] = messages_of(text_of(HELLO))
+    await answer_to(hello)
+    await to_server.write(text_of(GREETED) + b"\n")
+    params: Object = {}
+    for page in range(MOST_PAGES):
+        [request] = messages_of(text_of({"jsonrpc": "2.0", "id": page + 2, "method": "tools/list", "params": params}))
+        answer = await answer_to(request)
+        known.learn(request, answer)
+        if not isinstance(cursor := answer.result.get("nextCursor"), str):
+            return
+        params = {"cursor": cursor}

@@ -1,0 +1,125 @@
+"""The form in which what a run showed can be recorded: with the owner's names, and without secrets and hidden values."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from bench.common.digests import Texts, digest_of
+from bench.probe.run.gateway.journal import JournaledCall
+from bench.probe.run.gateway.subject import Subject
+from bench.probe.run.secrets import Secrets
+from bench.record.probe.events import GatewayCall
+from bench.wire.blotting import BLOT
+
+HIDDEN = "(hidden)"
+
+
+class RecordedForm:
+    """Makes texts, values, paths and calls fit for a record.
+
+    Args:
+        subject: What is probed.
+        secrets: What no record may contain.
+        replaces: The owner's names of the stores -> the names of the copies.
+        key: Keys the digests that stand for hidden values; at most 64 bytes.
+    """
+
+    def __init__(self, subject: Subject, secrets: Secrets, replaces: Mapping[str, str], key: bytes):
+        self._subject, self._secrets, self._key = subject, secrets, key
+        self._names = owners_names(replaces, subject.agent.folder)
+        self._hide = frozenset(map(str.casefold, subject.hide))
+
+    def text(self, text: str) -> str:
+        """Return a text with the owner's names, and without secrets."""
+        for copy, owner in self._names.items():
+            text = text.replace(copy, owner)
+        return self._secrets.blot(text)
+
+    def value(self, value: JsonValue) -> JsonValue:
+        """Return a value with the owner's names, and without secrets and hidden values."""
+        try:
+            return self._value(value)
+        except RecursionError:
+            return "(nested too deeply)"
+
+    def path(self, path: str) -> str:
+        """Return a path as its owner would write it: from the agent's folder, or from the home."""
+        for folder, begins in ((self._subject.agent.folder.resolve(), ""), (Path.home(), "~/")):
+            if Path(path).is_relative_to(folder):
+                return self.text(f"{begins}{Path(path).relative_to(folder)}")
+        return self.text(path)
+
+    def call(self, entry: JournaledCall, texts: Texts) -> GatewayCall:
+        """Return a journaled call: a service's path can hold a secret. What the owner says about a tool overrides what the tool
+        claims. `texts` keeps its arguments and its answer."""
+        call = call_of(entry, texts)
+        is_read = any(fnmatchcase(f"{call.door}.{call.tool}", known) for known in self._subject.reads)
+        return replace(call, tool=self.text(call.tool), reads=is_read or call.reads)
+
+    def _value(self, value: JsonValue) -> JsonValue:
+        if isinstance(value, dict):
+            return {self.text(name): self._field(name, inner) for name, inner in value.items()}
+        if isinstance(value, list):
+            return [self._value(inner) for inner in value]
+        if not isinstance(value, str):
+            return value
+        if self._hide and value[:1] in ("{", "["):
+            with suppress(ValueError):
+                return json.dumps(self._value(json.loads(value)), ensure_ascii=False)
+        return self.text(value)
+
+    def _field(self, name: str, value: JsonValue) -> JsonValue:
+        if name.casefold() in self._hide:  # equal values have equal digests, which only the key's holder can undo
+            content = json.dumps(value, sort_keys=True).encode()
+            return f"{HIDDEN} {hashlib.blake2b(content, digest_size=10, key=self._key).hexdigest()}"
+        return BLOT if isinstance(value, str) and self._secrets.learn(name, value) else self._value(value)
+
+
+def owners_names(replaces: Mapping[str, str], folder: Path) -> Mapping[str, str]:
+    """Return the names of the copies -> the owner's names. A path is also replaced in the form in which the agent's folder sees
+    it."""
+    names = {new: old for old, new in reversed(list(replaces.items()))}
+    return names | {os.path.relpath(new, folder.resolve()): old for new, old in names.items() if Path(new).is_absolute()}
+
+
+def call_of(entry: JournaledCall, texts: Texts) -> GatewayCall:
+    """Return a journaled call in the form of a record. `texts` keeps its arguments and its answer."""
+    call = entry.call
+    model = call.arguments.get("model") if call.kind == "model" and isinstance(call.arguments, dict) else ""
+    return GatewayCall(
+        number=call.number,
+        name="",
+        door=call.door,
+        door_kind=call.kind,
+        tool=call.tool,
+        call_class="model" if call.kind == "model" else "unseen",
+        reads=call.reads,
+        arguments=texts.keep(entry.arguments),
+        answer=None if entry.answer is None else texts.keep(entry.answer),
+        life=call.life,
+        wire=call.wire,
+        arrived=entry.arrived,
+        passed_on=entry.passed_on,
+        answered=entry.answered,
+        given=entry.given,
+        failed=call.failed,
+        point=entry.point,
+        form=call.form if entry.point else "",
+        given_otherwise=entry.given_otherwise,
+        went=entry.went,
+        continues=call.continues,
+        tokens_in=call.kept.get("tokens_in", 0),
+        tokens_out=call.kept.get("tokens_out", 0),
+        model=model if isinstance(model, str) else "",
+        idempotent=call.idempotent,
+        key=digest_of(call.key) if call.key else "",
+    )

@@ -1,0 +1,445 @@
+"""The settings of a probe: what a `probe.toml` and the owner's variables give together, once they are checked."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from glob import escape
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from bench.common.digests import digest_of, digest_of_file
+from bench.common.errors import ConfigError, one_line
+from bench.common.files import opened
+from bench.common.paths import expanded_path
+from bench.probe.run.addresses import Address, host_of, is_here, place_of, places_of
+from bench.probe.run.agent_code import CODE, StartedProgram, code_in, places_in
+from bench.probe.run.box.authority import ends_tls
+from bench.probe.run.box.box import outside_by
+from bench.probe.run.gateway.agent_config import expanded, read_config
+from bench.probe.run.gateway.copied_paths import NOT_HANDED, with_copy
+from bench.probe.run.gateway.functions import FUNCTION
+from bench.probe.run.gateway.subject import (
+    CommandWords,
+    McpConfig,
+    ModelSource,
+    OthersStep,
+    OwnersCheck,
+    ProbedAgent,
+    Service,
+    Subject,
+)
+from bench.probe.run.probe_file import OURS, REFERENCE, CommandText, StoreEntry, read_probe_file
+from bench.probe.run.unboxed import copies_of, fixed_names, unheard
+from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings, is_address
+from bench.probe.run.witness.originals import content_of
+from bench.record.model_parameters import ModelParameters
+from bench.record.probe.probed import Probed, ProbedStore
+
+LONGEST_NAME = 90
+PROVIDERS = {
+    "chat": "https://api.openai.com/v1",
+    "responses": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com",
+}
+NOT_IN_PLACE = (
+    "the probe works on copies alone: in a box the copy stands at the path of the store; without one, let your code take the "
+    "path from its command or a `variable`"
+)
+MODEL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+OUTBOXES = {"mail": "mail", "webhook": "http"}
+"""The kinds of stores of what the agent sends -> the doors before them."""
+
+
+class ProbeSettings:
+    """The settings that a `probe.toml` and the owner's variables give together. Raises ConfigError if a file, folder or
+    variable that they name does not exist.
+
+    subject      what is probed
+    stores       its stores; if it `is_taped`, only what the agent knows, since a tape stands for the others
+    is_boxed     whether it runs in a box, where the copies stand at the paths of the owner's own
+    addresses    where its servers, services, databases and its model are; none if it `is_taped`
+    parameters   the model's name and prices; None without a model
+    """
+
+    def __init__(self, path: Path, environment: Mapping[str, str] = os.environ, *, is_taped: bool = False, boxed: bool = False):
+        self._path, self._environment, self._is_taped = path, environment, is_taped
+        self._file = file = read_probe_file(path)
+        self.is_boxed = boxed and not self.unboxable
+        agent = self._agent()
+        configs = tuple(self._configs(agent))
+        self.subject = Subject(
+            name=file.name or _name_of(Path.cwd()),
+            agent=agent,
+            configs=configs,
+            services=tuple(
+                Service(entry.name, entry.variable, self._filled("service.url", entry.url), words, entry.health)
+                for entry in file.service
+                for words in [self._words("service.command", entry.command)]
+            ),
+            model=self._model(),
+            settle=file.settle,
+            patience=file.patience,
+            hide=frozenset(file.hide),
+            reads=file.reads,
+            meant=file.meant,
+            remembers=any(entry.memory for entry in file.store),
+            meanwhile=tuple(
+                OthersStep(entry.store or self._name_of(file.store[0]), entry.sql, entry.call) for entry in file.meanwhile
+            ),
+            takes_sql=frozenset(self._name_of(entry) for entry in file.store if STORE_KINDS[entry.kind].takes_sql),
+            hosts=self._hosts(configs),
+            passes=self._passes(configs),
+            functions=file.functions if file.mcp or file.service else file.functions or (),
+            checks=tuple(
+                OwnersCheck(entry.store or self._name_of(file.store[0]), entry.sql, self._words("check.command", entry.command))
+                for entry in file.check
+            ),
+        )
+        self.stores = tuple(self._stores())
+        self.addresses = () if is_taped else tuple(self._addresses())
+        self._check_doors()
+        self._check_copies_are_named()
+        self._check_programs()
+        self._check_hosts()
+        self.parameters: ModelParameters | None = None
+        if model := file.model:
+            self.parameters = ModelParameters(model=model.name, price_in=model.price_in, price_out=model.price_out)
+
+    @property
+    def secret_addresses(self) -> list[str]:
+        """The addresses of its stores, which can hold passwords."""
+        return [store.where for store in self.stores if is_address(store)]
+
+    @property
+    def absent(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
+        """Names and variables of the stores for which a tape stands, with what an agent finds there: no file that can be."""
+        names, variables = dict[str, str](), dict[str, str]()
+        for entry in self._file.store if self._is_taped else ():
+            nowhere, path = f"{os.devnull}/{entry.kind}", Path(entry.place)
+            if entry.kind != "memory" and not STORE_KINDS[entry.kind].is_address:
+                names |= dict.fromkeys((entry.place, str(path.absolute()), str(path.resolve())), nowhere)
+            variables |= {entry.variable: nowhere} if entry.variable and entry.kind != "memory" else {}
+        return names, variables
+
+    def probed(self, all_forms: bool, only: Sequence[str]) -> Probed:
+        """Return what the manifest says of the subject."""
+        subject = self.subject
+        servers = [server for config in subject.configs for server in config.servers]
+        doors = {server.name: "mcp_http" if server.url else "mcp_stdio" for server in servers}
+        doors |= dict.fromkeys((service.name for service in subject.services), "http")
+        doors |= {store.name: "database" for store in self.stores if store.is_door}
+        doors |= {name: "http" for host in subject.hosts for name in (host, f"{host}:80")}
+        doors |= {store.name: OUTBOXES[store.kind] for store in self.stores if store.kind in OUTBOXES}
+        doors |= {FUNCTION: "function"} if subject.functions is not None else {}
+        doors |= {"model": "model"} if subject.model else {}
+        return Probed(
+            subject=self._digest(),
+            doors=doors,
+            stores={store.name: ProbedStore(kind=store.kind) for store in self.stores},
+            settle=subject.settle,
+            patience=subject.patience,
+            limit=subject.agent.limit,
+            resumes=subject.agent.resume != subject.agent.start,
+            all_forms=all_forms,
+            only=tuple(only),
+            hide=tuple(sorted(subject.hide)),
+            reads=tuple(subject.reads),
+            boxed=self.is_boxed,
+            unsaid_fails=self._file.unsaid_fails,
+        )
+
+    @property
+    def unboxable(self) -> str:
+        """Why no box can hold its stores, in words; "" if one can."""
+        kinds = [entry.kind for entry in self._file.store if entry.kind not in OURS and not STORE_KINDS[entry.kind].is_address]
+        return f"nobody knows how a box holds a store of kind {kinds[0]}" if kinds and not self._is_taped else ""
+
+    def programs(self) -> list[StartedProgram]:
+        """Return each program that the probe runs, the agent first."""
+        agent, model = self.subject.agent, self.subject.model
+        stores = [name for store in self.stores for name in store.variables]
+        given = {name: text for name, text in self._environment.items() if name not in ("PWD", "OLDPWD")}
+        doors = [*(service.variable for service in self.subject.services), *(model.variables if model else ())]
+        doors += [config.variable for config in self.subject.configs if config.variable]
+
+        def program(who: str, words: CommandWords, sets: Mapping[str, str], more: Sequence[str] = ()) -> StartedProgram:
+            return StartedProgram(who, words, {**given, **sets}, agent.folder, tuple(sorted({*sets, *stores, *more})))
+
+        programs = [program("the agent", agent.start, agent.environment, doors)]
+        if agent.resume != agent.start:
+            programs.append(program("the agent, after a death", agent.resume, agent.environment, doors))
+        for who, words in (("whether it is done", agent.done), ("whether it says so", agent.said_done)):
+            if words and not isinstance(words, str):
+                programs.append(program(who, words, agent.environment))
+        programs += [program("a check", check.command, agent.environment) for check in self.subject.checks if check.command]
+        for server in (server for config in self.subject.configs for server in config.servers if server.command):
+            sets = {**agent.environment, **server.environment}
+            programs.append(replace(program(f"the MCP server {server.name}", server.command, sets), is_server=True))
+        for service in (service for service in self.subject.services if service.command):
+            programs.append(program(f"the service {service.name}", service.command, {}))
+        if model and model.script:
+            programs.append(program("the model", model.script, {}))
+        return programs
+
+    def _agent(self) -> ProbedAgent:
+        file = self._file
+        start = self._words("agent", file.agent)
+        if not start:
+            raise ConfigError(f"{self._path}: agent: is empty; write the command that starts the agent")
+        claim = file.said_done
+        return ProbedAgent(
+            start=start,
+            resume=self._words("resume", file.resume) or start,
+            folder=self._existing("folder", file.folder, is_folder=True),
+            environment={name: self._filled(f"environment.{name}", value) for name, value in file.environment.items()},
+            done=self._words("done", file.done) or None,
+            said_done=(claim if isinstance(claim, str) else tuple(claim)) or None,
+            answers=file.answers.encode(),
+            limit=file.limit,
+        )
+
+    def _configs(self, agent: ProbedAgent) -> Iterator[McpConfig]:
+        given = (self._file.mcp,) if isinstance(self._file.mcp, str) else self._file.mcp
+        for entry in given:
+            path, variable = (entry, "") if isinstance(entry, str) else (entry.path, entry.variable)
+            self._existing("mcp", path)
+            config = read_config(Path(path), variable)
+            for words in (agent.start, agent.resume):
+                if any("{mcp}" in word for word in words):
+                    raise ConfigError(f"{self._path}: agent: {{mcp}} is gone; write the path of the config there: {path}")
+                handed = variable or any(with_copy(word, config, agent.folder, Path()) != word for word in words)
+                if not handed and not self.is_boxed:
+                    raise ConfigError(f"{path}: {NOT_HANDED}")
+            yield config
+
+    def _model(self) -> ModelSource | None:
+        if (entry := self._file.model) is None:
+            return None
+        now = next((self._environment[name] for name in entry.variables if self._environment.get(name)), "")
+        url = self._filled("model.url", entry.url) or ("" if entry.script else now or PROVIDERS[entry.dialect])
+        script = self._words("model.script", entry.script)
+        family = "ANTHROPIC" if entry.dialect == "anthropic" else "OPENAI"
+        owners = [PROVIDERS[entry.dialect], *(self._environment.get(f"{family}_{end}", "") for end in ("BASE_URL", "API_BASE"))]
+        trusted = bool(url) and _origin(url) in map(_origin, owners)
+        stands_for = PROVIDERS[entry.dialect] if script else ""
+        return ModelSource(entry.variables, entry.suffix, url, script, entry.dialect, trusted, stands_for)
+
+    def _name_of(self, entry: StoreEntry) -> str:
+        """Return the name of a store, whether or not it is there."""
+        where = REFERENCE.sub(lambda name: self._environment.get(name[1] or name[2], ""), entry.place)
+        return entry.name or _store_name(entry.kind, where)
+
+    def _stores(self) -> Iterator[StoreSettings]:
+        names = set[str]()
+        for entry in self._file.store:
+            if self._is_taped and entry.kind != "memory":
+                continue
+            kind = STORE_KINDS[entry.kind]
+            where = self._filled(f"store.{kind.name}", entry.place) if kind.is_address else entry.place
+            if kind.must_be:
+                self._existing(f"store.{kind.name}", where, is_folder=kind.must_be == "folder")
+            name = entry.name or _store_name(entry.kind, where)
+            if name in names:
+                raise ConfigError(f"{self._path}: store: two are called '{name}'; give each a name")
+            names.add(name)
+            if entry.in_place and not self.is_boxed:
+                raise ConfigError(f"{self._path}: store {name}: in_place: {NOT_IN_PLACE}")
+            if kind.needs_box and not self.is_boxed:
+                raise ConfigError(f"{self._path}: store {name}: {kind.name} is caught in a box alone; leave --unboxed out")
+            if kind.needs_box and not ends_tls():
+                raise ConfigError(
+                    f"{self._path}: store {name}: TLS is ended by cryptography: pip install 'recovery-bench[probe]'"
+                )
+            variables = {entry.variable: "{store}"} if entry.variable else {}
+            ignored = list(entry.ignore)
+            for config in self.subject.configs if self.is_boxed and entry.kind == "folder" else ():
+                with suppress(ValueError):  # the agent's copy of a config that lies in the folder is the probe's doing
+                    ignored.append(escape(str(config.path.resolve().relative_to(Path(where).expanduser().resolve()))))
+            opens = not (self._file.mcp or self._file.service) if entry.door is None else entry.door
+            is_door = opens and "door" in kind.takes
+            yield StoreSettings(name, entry.kind, where, variables, tuple(ignored), is_door)
+
+    def _addresses(self) -> Iterator[Address]:
+        """Yield where servers, services, databases and the model are."""
+        variables = {**self._environment, **self.subject.agent.environment}
+        for config in self.subject.configs:
+            for server in config.servers:
+                for url in (server.url, *(word for word in server.command if re.match(r"https?://", word))):
+                    if url:
+                        yield Address(f"the MCP server {server.name}", url, (host_of(expanded(url, variables)),), is_real=True)
+        for entry, service in zip(self._file.service, self.subject.services, strict=True):
+            yield Address(f"the service {entry.name}", entry.url, (host_of(service.url),), is_real=not service.command)
+        for store in self.stores:
+            if is_address(store):
+                hosts = STORE_KINDS[store.kind].hosts(store.where, self._environment)
+                yield Address(f"the database of store {store.name}", "", hosts)
+        if (model := self.subject.model) and model.url:
+            url = self._file.model.url if self._file.model else ""
+            yield Address("the model", url, (host_of(model.url),), is_struck=False)
+
+    def _hosts(self, configs: Sequence[McpConfig]) -> tuple[str, ...]:
+        """Return the hosts that the file allows without a port, and that nothing else declares, if TLS can be ended."""
+        if not (self.is_boxed and ends_tls()):
+            return ()
+        urls = [server.url for config in configs for server in config.servers if server.url]
+        urls += [*_urls_in(configs), *(entry.url for entry in self._file.service)]
+        urls += [self._file.model.url] if self._file.model else []
+        known = {host_of(expanded(REFERENCE.sub(r"${\1\2}", url), self._environment)) for url in urls}
+        for entry in self._file.store:
+            if STORE_KINDS[entry.kind].is_address and not self._is_taped:
+                where = self._filled(f"store.{entry.kind}", entry.place)
+                known |= {*STORE_KINDS[entry.kind].hosts(where, self._environment)}
+        return tuple(dict.fromkeys(host for host in self._file.remote if ":" not in host and host not in known))
+
+    def _passes(self, configs: Sequence[McpConfig]) -> tuple[tuple[str, int], ...]:
+        """Return the hosts and ports to which bytes are passed on: those that the file allows, if no call is seen there, and
+        those in commands of MCP servers."""
+        remote = [host for host in self._file.remote if ":" in host or not (self.is_boxed and ends_tls())]
+        places = [*places_of(remote), *map(place_of, _urls_in(configs))]
+        return () if self._is_taped else tuple(dict.fromkeys(place for place in places if all(place)))
+
+    def _check_hosts(self) -> None:
+        """Raise ConfigError for a host that is not this machine, and that the file does not allow."""
+        allowed = {host for host, _ in places_of(self._file.remote)}
+        for address in self.addresses:
+            for host in address.hosts if address.is_struck else ():
+                if not is_here(host) and host not in allowed:
+                    raise ConfigError(
+                        f"{self._path}: {address.what} is at {one_line(host, LONGEST_NAME)}, not on this machine, and each run "
+                        f"would call it for real; name a stand-in, or allow it by: remote = {json.dumps([host])}"
+                    )
+
+    def _check_copies_are_named(self) -> None:
+        """Raise ConfigError for a copy of a file or folder of which the agent cannot hear: it would work on the owner's own."""
+        if copied := None if self.is_boxed else unheard(self.programs(), copies_of(self.subject, self.stores)):
+            raise ConfigError(
+                f"{self._path}: store {copied.store}: no command, MCP config or variable has the path {copied.path}, so the "
+                f"agent would work on the store itself; write the path there, or name a `variable`"
+            )
+
+    def _check_doors(self) -> None:
+        """Raise ConfigError for a server or a service whose name is another's: their calls could not be told apart."""
+        servers = {server.name for config in self.subject.configs for server in config.servers}
+        services = [service.name for service in self.subject.services]
+        services += [store.name for store in self.stores if store.kind in OUTBOXES]
+        databases = [store.name for store in self.stores if store.is_door]
+        if nameless := [service.name for service in self.subject.services if not (service.variable or self.is_boxed)]:
+            raise ConfigError(
+                f"{self._path}: service {nameless[0]}: without a box a variable hands its address over; name it by: variable"
+            )
+        for name in dict.fromkeys((*servers, *services, *databases)):
+            if name in (FUNCTION, "model"):
+                raise ConfigError(f"{self._path}: {name!r} is the probe's own name; rename this server or service")
+            if services.count(name) + (name in servers) + (name in databases) > 1:
+                raise ConfigError(f"{self._path}: two servers or services are named {name!r}; rename one")
+
+    def _check_programs(self) -> None:
+        """Raise ConfigError for a program that no box holds: a server starts its work outside."""
+        for program in self.programs() if self.is_boxed else ():
+            if name := outside_by(program.words):
+                raise ConfigError(
+                    f"{self._path}: {program.who} is started by {name}, whose server runs it outside of the box, on your "
+                    f"own files; name the command that runs in the image, or give --unboxed"
+                )
+
+    @cached_property
+    def fixed_names(self) -> Sequence[str]:
+        """A line for each file of code that has the name of a config or store whose copy nothing hands over to it."""
+        if self._file.takes_copies or self.is_boxed:
+            return []
+        places = fixed_names(self.programs(), list(copies_of(self.subject, self.stores)))
+        return [f"{_shown(file)} names {path}, and nothing hands the copy over to it" for file, path in places]
+
+    def check_unasked(self) -> None:
+        """Raise ConfigError if a person should be asked first, since the agent may open the owner's own by its name."""
+        if lines := self.fixed_names:
+            more = f", and {len(lines) - 1} more" if len(lines) > 1 else ""
+            raise ConfigError(
+                f"{self._path}: {lines[0]}{more}: it may open yours, and not the copy; let it take the path from its "
+                f"command or a variable, and write takes_copies = true, or run it without --yes"
+            )
+
+    def _digest(self) -> str:
+        """Return the digest of everything that determines what the cells do, as far as files show it: the settings, the MCP
+        configs, the files that commands name, and the code beside these files."""
+        parts = [json.dumps(self._file.model_dump(mode="json"), sort_keys=True)]
+        folder = self.subject.agent.folder
+        words = [place for each in self.programs() for place in places_in(each.words)]
+        beside = {(folder / place).parent.resolve() for place in words if place.suffix in CODE and (folder / place).is_file()}
+        code = [path for each in sorted({folder.resolve(), *beside}) for path in code_in(each)]
+        stores = {Path(store.where).resolve(): store.kind for store in self.stores if not is_address(store)}
+        for path in dict.fromkeys((*(config.path for config in self.subject.configs), *words, *code)):
+            with suppress(OSError, ValueError, sqlite3.Error):
+                if kind := stores.get((folder / path).resolve()):  # its content: a restored database has other bytes
+                    parts.append(content_of(kind, (folder / path).resolve()))
+                    continue
+                with opened(folder / path) as file:
+                    parts.append(digest_of_file(file))
+        return digest_of("\0".join(parts))
+
+    def _filled(self, key: str, text: str) -> str:
+        """Return a text in which the owner's variables replace `$NAME`. Raises ConfigError for a variable that is not set."""
+
+        def value(reference: re.Match[str]) -> str:
+            name = reference[1] or reference[2]
+            if name not in self._environment:
+                raise ConfigError(f"{self._path}: {key}: the variable {name} is not set; set it, or write the value")
+            if key in ("model.url", "service.url") and name in MODEL_KEYS:
+                raise ConfigError(f"{self._path}: {key}: would send {name}, a model's key, with the address; leave it out")
+            return self._environment[name]
+
+        return REFERENCE.sub(value, text)
+
+    def _words(self, key: str, command: CommandText) -> CommandWords:
+        """Return the words of a command. Raises ConfigError for a text that no shell could split."""
+        if not isinstance(command, str):
+            return tuple(command)
+        try:
+            return tuple(shlex.split(command))
+        except ValueError as error:
+            raise ConfigError(f"{self._path}: {key}: {error}; close the quotation, or give a list of words") from error
+
+    def _existing(self, key: str, written: str, *, is_folder: bool = False) -> Path:
+        path = expanded_path(written)
+        if not (path.is_dir() if is_folder else path.is_file()):
+            raise ConfigError(f"{self._path}: {key}: {path} is no {'folder' if is_folder else 'file'} here; name another")
+        return path
+
+
+def _urls_in(configs: Sequence[McpConfig]) -> list[str]:
+    """Return the URLs in commands of MCP servers."""
+    words = (word for config in configs for server in config.servers for word in server.command)
+    return [word for word in words if re.match(r"https?://", word)]
+
+
+def _origin(url: str) -> tuple[str, str]:
+    """Return an address's scheme and place, without a login."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc.rpartition("@")[2].lower()
+
+
+def _name_of(folder: Path) -> str:
+    made = re.sub(r"[^A-Za-z0-9._+-]+", "-", folder.name).strip("-._+")
+    return made[:LONGEST_NAME] or "agent"
+
+
+def _store_name(kind: str, where: str) -> str:
+    """Return the name of the file, the folder or the database. An address can hold a password, and is never a name."""
+    if STORE_KINDS[kind].needs_box:
+        return kind
+    if not STORE_KINDS[kind].is_address:
+        return Path(where).resolve().stem if kind == "sqlite" else Path(where).resolve().name
+    path = re.sub(r"[?#].*", "", where).rpartition("/")[2] if "://" in where else ""
+    return path if re.fullmatch(r"[\w-]+", path) else kind
+
+
+def _shown(path: Path) -> str:
+    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
