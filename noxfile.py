@@ -145,7 +145,7 @@ def functions(session: nox.Session) -> None:
 
 @nox.session
 def exports(session: nox.Session) -> None:
-    """The forms of export, with the packages of all, each read back by the tool that it is for."""
+    """The forms of export, with the packages of all."""
     install(session, "exports", extra="export")
     session.run("pytest", "tests/read/export", *session.posargs, env=COMPILED_ONCE)
 
@@ -182,19 +182,6 @@ def browser(session: nox.Session) -> None:
     pages = ("tests/read/report/test_page_in_browser.py", "tests/read/overview/test_runs_in_browser.py")
     driven = (*pages, "tests/run/serve/test_web_page_in_browser.py", "tests/probe/read/test_page_of_probe_in_browser.py")
     session.run("pytest", "-n", "0", "-m", "slow or not slow", *driven, *session.posargs)
-
-
-@nox.session
-def latex(session: nox.Session) -> None:
-    """Every table of every report in one PDF each, and the paper's beside ours, by pdflatex with booktabs (Debian:
-    texlive-latex-recommended)."""
-    tables = sorted(Path("reports").glob("*/tables"))
-    for document in (each for folder in tables for each in (*folder.glob("all.tex"), *folder.glob("table[0-9]*.tex"))):
-        to = Path(session.create_tmp()).resolve() / document.parent.parent.name
-        to.mkdir(exist_ok=True)
-        options = ("-interaction=nonstopmode", "-halt-on-error", f"-output-directory={to}")
-        session.run("pdflatex", *options, str(document), external=True, silent=True)
-        session.log(f"{to / document.stem}.pdf")
 
 
 @nox.session

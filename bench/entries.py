@@ -24,7 +24,6 @@ ENTRIES = {
     "figures": (
         "bench.read.tables.arm_figures:PARTS",
         "bench.read.claims.beside_paper:FIGURES",
-        "bench.read.claims.break_even_table:FIGURES",
         "bench.read.report.figures:STUDY",
     ),
     "formats": (
@@ -62,6 +61,7 @@ ENTRIES = {
         "bench.read.tables.account_tables:PARTS",
         "bench.read.tables.latency_tables:PARTS",
         "bench.worlds.read.report.tables:PARTS",
+        "bench.worlds.read.scorecard.tables:PARTS",
         "bench.worlds.read.report.workflow:PARTS",
         "bench.read.claims.beside_paper:TABLES",
         "bench.read.claims.judging:TABLES",

@@ -35,15 +35,13 @@ FILES = {
     "serve": ("thing.toml", ("serve",)),
     "new scenario, of CSV": ("thing.csv", ("new", "scenario", "other", "--from")),
     "new scenario, of JSON lines": ("thing.jsonl", ("new", "scenario", "other", "--from")),
-    "scorecard": ("thing.json", ("scorecard",)),
-    "compare": ("thing.json", ("compare", "thing.json")),
 }
 RUNS = {
     "report": ("report", "{run}"),
     "regrade": ("more", "regrade", "{run}"),
     "export": ("export", "{run}"),
     "verify": ("verify", "{run}"),
-    "trace": ("trace", "{run}", "table2.calls.static"),
+    "trace": ("trace", "{run}", "retry.rca.static-to-monolithic"),
     "compare": ("compare", "{run}", "{run}"),
     "scorecard": ("scorecard", "{run}"),
     "replay": ("run", "configs/small.toml", "--model", "recorded:{run}"),

@@ -97,7 +97,7 @@ def test_a_marked_key_is_in_nothing_that_run_report_trace_and_serve_write_or_say
             texts += map(str, process.ended())
     assert any(f"Bearer {KEY}" == request.headers["authorization"] for request in server.requests), "the endpoint had the key"
     monkeypatch.chdir(tmp_path)
-    for command in (["report", "marked"], ["trace", "marked", "table2.calls.static"]):
+    for command in (["report", "marked"], ["trace", "marked", "retry.rca.static-to-monolithic"]):
         monkeypatch.setattr("sys.argv", ["bench", *command])
         with pytest.raises(SystemExit) as ended:
             main()

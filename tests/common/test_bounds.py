@@ -29,7 +29,6 @@ from bench.run.trial.decoding import LONGEST_OBJECT, Extracted
 from bench.run.trial.verification import extract, validate
 from bench.scenario import Json
 from bench.wire.problem import Problem
-from bench.worlds.read.scorecard.card import read_scorecard
 from bench.worlds.run.environment.calling import items_in, read_arguments
 from bench.worlds.run.tool_servers.reading import arguments_of
 
@@ -91,11 +90,6 @@ def read_what_is_handed_in(body: bytes) -> None:
 def read_call(body: bytes) -> None:
     with suppress(Problem):
         read_arguments(ENVIRONMENT.tools[0], arguments_of(body))
-
-
-def read_card(path: Path) -> None:
-    with suppress(BenchError):
-        read_scorecard(path)
 
 
 def read_run(folder: Path) -> None:
@@ -170,7 +164,6 @@ PLACES: dict[str, tuple[Callable[[Any], None], Callable[[Case], Any], int, tuple
     ),
     "what is handed in": (read_what_is_handed_in, full, REQUEST, ("HERE",)),
     "a tool's arguments": (read_call, full, REQUEST, ("HERE", '{"order":HERE}')),
-    "a scorecard": (read_card, in_file, RECORD, ('{"sources":HERE}', '{"rows":[{"results":HERE}]}')),
     "a manifest": (read_run, in_manifest, WHOLE, ('{"format":4,"models":HERE}', '{"format":4,"recordings":HERE}')),
     "a trial's record": (
         read_trials_line,

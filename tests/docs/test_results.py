@@ -18,9 +18,9 @@ from bench.read.analysis.metrics import FIRST_ROUND
 from bench.read.analysis.statistics import is_narrow, mean_of
 from bench.read.claims.claim import DirectionClaim
 from bench.read.claims.judging import of_paper, standing
-from bench.read.claims.published import load_others, load_published
+from bench.read.claims.published import load_published
 from bench.read.claims.retries import COMPARED, beside
-from bench.read.claims.verdicts import Judgement, counts, judge_all, structural
+from bench.read.claims.verdicts import Judgement, counts, judge_all
 from bench.read.render.cells import BoundedNumber, text_of
 from bench.read.report.results import Results
 from bench.record.reading import read_responses
@@ -173,22 +173,6 @@ def rows(report: str, table: str) -> list[dict[str, str]]:
     return [dict(zip(header, row, strict=True)) for row in body]
 
 
-def test_what_is_said_of_agentchaos_is_how_its_claims_were_judged() -> None:
-    run = bench.load_run(ROOT / "results" / "chaos-qwen2.5-coder-1.5b-instruct")
-    judged = judge_all(run, load_others()[0])
-    strikes = [judgement.claim.strikes for judgement in judged]  # type: ignore[union-attr]
-    single = [judgement for judgement, when in zip(judged, strikes, strict=True) if when != "every"]
-    persistent = [judgement for judgement, when in zip(judged, strikes, strict=True) if when == "every"]
-    verdicts = Counter(judgement.verdict for judgement in single)
-    assert verdicts.keys() <= {"inconclusive", "cannot be decided", "not measured"}
-    undecided = verdicts["inconclusive"] + verdicts["cannot be decided"]
-    sentence = f"{len(single)} directions about single faults {verdicts['holds']} hold, {undecided} are open"
-    assert sentence in RESULTS and f"{verdicts['not measured']} cannot be asked of a recording" in RESULTS
-    assert f"Its {len(persistent)} directions about persistent faults are arithmetic here" in RESULTS
-    assert {judgement.verdict for judgement in persistent} == {"not measured"}
-    assert all(row["Ours"] in RESULTS for row in rows("chaos", "claims_agentchaos") if "degrades" in row["Claim"])
-
-
 def test_what_is_wrong_after_a_repair_under_single_faults_is_what_the_table_counts() -> None:
     body = [row for row in rows("chaos", "recovery") if "persistent" not in row["Fault plan"]]
     silent, repaired = (
@@ -219,7 +203,7 @@ def test_what_is_said_of_the_answer_formats_is_what_the_study_counted() -> None:
 
 @cache
 def judgements() -> dict[str, Judgement]:
-    return {judgement.claim.id: judgement for judgement in structural(judge_all(reference_run(), load_published()))}
+    return {judgement.claim.id: judgement for judgement in judge_all(reference_run(), load_published())}
 
 
 def test_the_results_say_how_the_directions_and_ratios_were_judged() -> None:
@@ -261,7 +245,7 @@ def test_the_results_judge_no_claim_of_the_paper_on_another_failure() -> None:
     about = {name: judgement for name, judgement in judgements().items() if name.startswith("retry.debugging.")}
     assert {judgement.verdict for judgement in about.values()} == {"not measured"} and len(about) == 5
     run = bench.load_run(ROOT / "results" / "validation-qwen2.5-coder-1.5b-instruct")
-    at_its_own = [each for each in structural(judge_all(run, load_published())) if each.claim.id in about]
+    at_its_own = [each for each in judge_all(run, load_published()) if each.claim.id in about]
     verdicts = Counter(judgement.in_words for judgement in at_its_own)
     assert verdicts == {"decided by sizes, as claimed": 3, "decided by sizes, contrary": 2}
     pairs = sorted({judgement.measured.n for judgement in at_its_own if judgement.measured})
@@ -296,7 +280,7 @@ def test_what_is_said_of_the_papers_retries_stands_in_its_run_with_its_verdict(r
     ]
     judged = {
         tuple(sorted(each.claim.pair)): each
-        for each in results.once(of_paper).judgements
+        for each in results.once(of_paper)
         if isinstance(each.claim, DirectionClaim) and each.claim.scenario == scenario and each.whole
     }
     for pair, verdict in FINDING[run, scenario].items():

@@ -116,7 +116,7 @@ def test_from_an_empty_folder_a_pack_is_begun_checked_run_and_reported(tmp_path:
     report = tmp_path / "reports" / "mine-simulated"
     page = (report / "report.html").read_text(encoding="utf-8")
     assert "<style>" in page and "<script" in page and "SIMULATED" in page
-    assert list(report.glob("tables/*.tex")) and list(report.glob("figures/*.svg")) and (report / "report.md").exists()
+    assert list(report.glob("tables/*.csv")) and list(report.glob("figures/*.png")) and (report / "report.md").exists()
 
 
 def test_two_packs_come_with_the_wheel_and_can_be_run(tmp_path: Path) -> None:

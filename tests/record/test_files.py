@@ -26,7 +26,7 @@ def test_a_trial_whose_id_is_no_digest_is_no_record(tmp_path: Path, id_: str) ->
     first = next(read_trials(folder)).id
     chained_anew(folder / TRIALS, lambda lines: [line.replace(first.encode(), id_.encode()) for line in lines])
     assert "line 2 holds what no run writes: trial.id: does not fit" in verify(folder).defects[0].text
-    code, _, err = bench(tmp_path, "export", "run", "--form", "atif")
+    code, _, err = bench(tmp_path, "export", "run", "--form", "csv")
     assert code == 2 and "line 2 holds what no run writes: trial.id: does not fit" in err and err.count("\n") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["results"]
 

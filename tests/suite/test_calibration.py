@@ -351,7 +351,7 @@ def test_the_report_is_the_same_when_made_again_and_leaves_nothing_undefined(
     for name in ("one", "other"):
         write(tmp_path / name, results, verdicts, RECORDED, FEW)
     files = sorted(path.name for path in (tmp_path / "one").iterdir())
-    assert files == ["README.md", "calibration.csv.gz", "coverage.png", "coverage.svg", "verdicts.csv", "worst.md"]
+    assert files == ["README.md", "calibration.csv.gz", "coverage.png", "verdicts.csv", "worst.md"]
     for name in files:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "other" / name).read_bytes()
     text = (tmp_path / "one" / "README.md").read_text(encoding="utf-8")

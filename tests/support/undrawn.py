@@ -15,8 +15,6 @@ def leave_undrawn(replace: Replace) -> None:
 
     replace(drawing, "_settle", lambda _: None)
     replace(drawing, "_png", lambda _: b"")
-    replace(drawing, "_svg", lambda _: b"")
-    replace(drawing, "_pdf", lambda _: b"")
 
 
 def leave_unmade(replace: Replace) -> None:

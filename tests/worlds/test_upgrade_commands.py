@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -44,7 +43,7 @@ def test_the_crash_after_the_merge_suffices_for_the_worst_trial(folder: Path) ->
 
 
 def test_a_scorecard_tells_the_bare_agent_from_the_remedied(folder: Path) -> None:
-    code, printed, problems = bench(folder, "scorecard", RUN, "--format", "json")
+    code, printed, problems = bench(folder, "scorecard", RUN)
     assert code == 0, problems
-    right = {row["system"]: row["control"]["k"] for row in json.loads(printed)["rows"]}
-    assert right == {"bare_agent": 0, "bare_agent_remedied": 1}
+    assert "bare_agent finished none of 1 undisturbed trial right." in " ".join(printed.split())
+    assert "bare_agent_remedied finished 1 of 1 undisturbed trial right." in " ".join(printed.split())

@@ -18,7 +18,7 @@ from calibration.experiments import Simulations
 from scipy import stats
 
 from bench.read.analysis.frames import Run, load_run
-from bench.read.claims.claim import Claim, DirectionClaim, RatioClaim
+from bench.read.claims.claim import RateClaim, RatioClaim
 from bench.read.claims.published import Published, load_published
 from bench.read.claims.verdicts import Judgement, judge_all
 
@@ -59,14 +59,6 @@ class Verdicts:
         return float(stats.binomtest(self.false, self.exchanges).proportion_ci(0.95, "exact").high)
 
 
-class _Comparisons(Published):
-    """The claims that say which of two architectures lies above, without the cells of the tables."""
-
-    @property
-    def claims(self) -> tuple[Claim, ...]:
-        return tuple(claim for claim in self.claim if isinstance(claim, DirectionClaim | RatioClaim))
-
-
 def verdicts_of_runs(results: Path, simulations: Simulations) -> Iterator[Verdicts]:
     for place, name in enumerate(RUNS):
         rng = np.random.default_rng((simulations.seed, 11, place))
@@ -75,7 +67,9 @@ def verdicts_of_runs(results: Path, simulations: Simulations) -> Iterator[Verdic
 
 def verdicts(name: str, run: Run, simulations: Simulations, rng: np.random.Generator) -> Iterator[Verdicts]:
     """Of the comparisons that the run can judge, and of any of them at once."""
-    published = _Comparisons.model_construct(**dict(load_published()))
+    published = load_published()
+    comparisons = tuple(claim for claim in published.claim if not isinstance(claim, RateClaim))
+    published = published.model_copy(update={"claim": comparisons})
     judged = {judgement.claim.id: judgement for judgement in judge_all(run, published)}
     measured = {claim: judgement.measured.n for claim, judgement in judged.items() if judgement.measured}
     false = _counted(run, published, exchanged, simulations.exchanges, rng)
@@ -111,7 +105,7 @@ def _measured_side(judgement: Judgement) -> int:
     ratio = isinstance(judgement.claim, RatioClaim)
     value = judgement.measured.value if judgement.measured else None
     above = value is not None and value > (1.0 if ratio else 0.0)
-    return 1 if above == (not ratio or judgement.expected.value > 1.0) else -1
+    return 1 if above == (not ratio or judgement.expected > 1.0) else -1
 
 
 def exchanged(run: Run, rng: np.random.Generator) -> Run:

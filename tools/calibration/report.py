@@ -61,7 +61,6 @@ def write(
     (folder / "worst.md").write_text(markdown(worst_table(worst(results))), encoding="utf-8")
     (folder / "README.md").write_text(page(results, verdicts, recorded, simulations, picture), encoding="utf-8")
     (folder / f"{picture.name}.png").write_bytes(picture.png)
-    (folder / f"{picture.name}.svg").write_bytes(picture.svg)
 
 
 def comma_separated(results: Iterable[Result]) -> str:

@@ -7,19 +7,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from exactly_once.sagas import Otherwise
+
 from bench.read.analysis.statistics import Share, exact_share
-from bench.read.claims.published import Published
-from bench.read.claims.table import VERDICT_COLUMNS, name_of, notes_on, tally, title_of
-from bench.read.claims.verdicts import VERDICTS
-from bench.read.render.cells import AdjustedP, Cell, Number, Rate
-from bench.read.render.limits import noted
-from bench.read.render.table import Table
 from studies.exactly_once.study import KINDS, CrashedArm
 
 Row = Mapping[str, str]
-INSTANCES = "Instances"
-TITLES = tuple(column.title for column in VERDICT_COLUMNS)
-COLUMNS = (*TITLES, INSTANCES)
 
 
 def rows_of(folder: Path, name: str) -> list[dict[str, str]]:
@@ -48,44 +41,11 @@ def _exact(row: Row, name: str) -> Share:
     return replace(share, low=float(row[f"{name} low"]), high=float(row[f"{name} high"]), instances=int(row["Instances"]))
 
 
-def claims(folder: Path, published: Published) -> Table:
-    """The verdicts on a source's claims, all of them shares. Raises ValueError where one was not measured: of that the rows do
-    not tell why."""
-    rows = rows_of(folder, name_of(published))
-    if len(rows) != len(published.claims):
-        raise ValueError(f"{len(rows)} of {len(published.claims)} claims of {published.paper.source} were measured")
-    verdicts = [next(verdict for verdict in VERDICTS if row["Verdict"].partition(" (")[0] == verdict) for row in rows]
-    tallies = [tally(label, verdicts) for label in dict.fromkeys(row["Model"] for row in rows)]
-    return Table(
-        name_of(published),
-        title_of(published),
-        COLUMNS,
-        tuple(_verdict(row) for row in rows),
-        (*notes_on(published), *tallies, *noted(_share(row) for row in rows)),
-    )
+def sagas(folder: Path) -> list[Otherwise]:
+    return [Otherwise(row["What is said"], row["Architecture"], _otherwise(row)) for row in rows_of(folder, "sagas")]
 
 
-def _verdict(row: Row) -> tuple[Cell, ...]:
-    return (
-        *(row[name] for name in TITLES[:5]),
-        *(Rate(_share(row)), Number(float(row["Published"]), 1, percent=True)),
-        *(int(row["N"]), row["To decide"], AdjustedP(None)),
-        *(row[name] for name in TITLES[10:]),
-        int(row[INSTANCES]),
-    )
-
-
-def _share(row: Row) -> Share:
-    k, n, instances = (int(row[name]) for name in ("Ours k", "Ours n", INSTANCES))
-    rate, low, high = (float(row[f"Ours{what}"]) for what in ("", " low", " high"))
+def _otherwise(row: Row) -> Share:
+    k, n, instances = (int(row[name]) for name in ("Otherwise k", "Otherwise n", "Instances"))
+    rate, low, high = (float(row[f"Otherwise{what}"]) for what in ("", " low", " high"))
     return Share(k, n, rate, low, high, None if instances == n else instances)
-
-
-def with_instances(table: Table) -> Table:
-    """The verdicts, each with how many instances its share is of: without that nobody can tell what its interval lacks."""
-    rows = tuple((*row, next(_instances(cell.share) for cell in row if isinstance(cell, Rate))) for row in table.rows)
-    return replace(table, columns=COLUMNS, rows=rows)
-
-
-def _instances(share: Share) -> int:
-    return share.instances or share.n

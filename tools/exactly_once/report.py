@@ -1,18 +1,16 @@
-"""What the crashes, the kills and the two claims came to: the tables as CSV, one figure, and one page made of the CSVs."""
+"""What the crashes, the kills and the sagas came to: the tables as CSV, one figure, and one page made of the CSVs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from exactly_once import kept
 from exactly_once.kills import Killed
+from exactly_once.sagas import Otherwise, otherwise
 
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import exact_share
-from bench.read.claims.published import Published, load_others
-from bench.read.claims.table import name_of, other_claims
-from bench.read.claims.verdicts import judge_each
 from bench.read.render.cells import Cell, Rate
 from bench.read.render.drawing import style
 from bench.read.render.table import Table, comma_separated, markdown
@@ -26,13 +24,11 @@ CHECKED = ("Trials", "Crashes planned", "Crashes delivered", "Not applicable", "
 def write(folder: Path, run: Run, kills: Sequence[Killed], sagas: Run) -> None:
     """Writes README.md, a CSV of each table, and the figure: the same bytes for the same runs."""
     folder.mkdir(parents=True, exist_ok=True)
-    verdicts = [kept.with_instances(other_claims(sagas, judged)) for judged in judge_each(sagas, load_others())]
-    for table in (*tables(run), together(exactly_once(run)), checks(run), by_signal(kills), *verdicts):
+    for table in (*tables(run), together(exactly_once(run)), checks(run), by_signal(kills), of_the_runtime(otherwise(sagas))):
         (folder / f"{table.name}.csv").write_text(comma_separated(table), encoding="utf-8")
     with style():
         [picture] = pictures(run)
     (folder / f"{picture.name}.png").write_bytes(picture.png)
-    (folder / f"{picture.name}.svg").write_bytes(picture.svg)
     (folder / "README.md").write_text(page(folder), encoding="utf-8")
 
 
@@ -48,12 +44,21 @@ def page(folder: Path) -> str:
     ]
     [counted] = kept.rows_of(folder, "checks")
     tables = (crashes_table(arms), together(arms), _checks([int(counted[name]) for name in CHECKED]), by_signal(signalled))
-    verdicts = [kept.claims(folder, published) for published in judged_in(folder)]
-    return "\n".join([PREFACE.read_text(encoding="utf-8"), shown, *map(markdown, (*tables, *verdicts))])
+    sagas = of_the_runtime(kept.sagas(folder))
+    return "\n".join([PREFACE.read_text(encoding="utf-8"), shown, *map(markdown, (*tables, sagas))])
 
 
-def judged_in(folder: Path) -> list[Published]:
-    return [published for published in load_others() if (folder / f"{name_of(published)}.csv").exists()]
+def of_the_runtime(counts: Iterable[Otherwise]) -> Table:
+    """What no model decides."""
+    rows = tuple((each.said, each.architecture, Rate(each.share), each.share.instances or each.share.n) for each in counts)
+    notes = (
+        "said by arXiv 2605.20173 of sagas and of state machines; otherwise: of the trials that took two effects back in a "
+        "row, those that did so in another order; of the trials that proposed what had become stale, those in which it took "
+        "effect; k/N with Wilson's 95% interval, clustered by instance; a single trial refutes the sentence",
+        "remedied: with the remedies that its author names; simulated: it tells what the runtime does, and nothing of a model",
+    )
+    columns = ("What is said", "Architecture", "Otherwise", "Instances")
+    return Table("sagas", "What the runtime alone decides", columns, rows, notes)
 
 
 def together(arms: Sequence[CrashedArm]) -> Table:

@@ -148,7 +148,7 @@ PROMISES = (
     ),
     Promise(
         "sinks",
-        "text from outside stays text in terminal, HTML, Markdown, LaTeX, CSV and file names",
+        "text from outside stays text in terminal, HTML, Markdown, CSV and file names",
         "one corpus of hostile texts through each sink",
         ("tests/read/render/test_escaping.py", "tests/common/test_paths.py"),
     ),

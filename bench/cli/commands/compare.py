@@ -10,7 +10,6 @@ from typing import Annotated, Literal
 import typer
 
 from bench.cli.command_part import Compared, ComparedCase
-from bench.cli.commands import scorecard
 from bench.cli.junit import JunitCase, junit_of_refusal, write_junit
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError
@@ -27,12 +26,8 @@ out = Terminal()
 
 
 def compare(
-    run_a: Annotated[
-        str, typer.Argument(help="What to compare with: a run's name under results/, its folder, or a scorecard's JSON.")
-    ],
-    run_b: Annotated[
-        str | None, typer.Argument(help="The run, or the scorecard, that is judged; RUN_A itself, if not given.")
-    ] = None,
+    run_a: Annotated[str, typer.Argument(help="What to compare with: a run's name under results/, or its folder.")],
+    run_b: Annotated[str | None, typer.Argument(help="The run that is judged; RUN_A itself, if not given.")] = None,
     models: Annotated[
         tuple[str, str] | None, typer.Option(metavar="A B", help="Compare model A of RUN_A with model B of RUN_B.")
     ] = None,
@@ -64,9 +59,6 @@ def compare(
     as_markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the tables as Markdown, with all columns, for a comment or a page.")
     ] = False,
-    by_scorecard: Annotated[
-        bool, typer.Option("--scorecard", help="Compare the runs' recovery scorecards; the default for two JSON files.")
-    ] = False,
     by_parameters: Annotated[
         bool, typer.Option("--parameters", help="Show only in which parameters the two runs differ, and exit with 0.")
     ] = False,
@@ -92,7 +84,7 @@ def compare(
     Two runs with one model each, or one architecture each, are compared across these. For a run with several models, `bench
     compare RUN --models A B` compares two.
 
-    Scorecards are compared by what finishes right and what is damaged. Two probes are compared cell by cell: worse if a cell
+    Two probes are compared cell by cell: worse if a cell
     has damage in B that it lacks in A.
 
     For example: bench compare before after --measure solved --measure tokens=0.2
@@ -103,7 +95,7 @@ def compare(
     sides = (models, architectures)
 
     def ask() -> Compared:
-        return _compare(run_a, run_b, sides, measure or (), whole, allow or (), history or (), by_scorecard, by == "arm")
+        return _compare(run_a, run_b, sides, measure or (), whole, allow or (), history or (), by == "arm")
 
     compared = _with_junit(junit, f"{run_b or run_a} against {run_a}", ask) if junit else ask()
     if as_json:
@@ -121,22 +113,12 @@ def _compare(
     whole: bool,
     allow: Sequence[str],
     history: Sequence[str],
-    by_scorecard: bool,
     by_arm: bool,
 ) -> Compared:
-    from bench.read.compare.compare import QUALITY, gate_of  # noqa: PLC0415
+    from bench.read.compare.compare import gate_of  # noqa: PLC0415
     from bench.read.compare.verdict import allowed_damage  # noqa: PLC0415
 
     gate, allowed = gate_of(measures), allowed_damage(allow)
-    if by_scorecard or scorecard.is_scorecard(a):
-        if any(sides) or history or (measures and not set(gate) <= set(QUALITY)):
-            raise ConfigError(
-                "--models, --architectures, --history and measures but solved and damage are not for scorecards; see "
-                "`bench scorecard --system`"
-            )
-        if b is None:
-            raise ConfigError(f"compare {a} with what? Give a second scorecard or run")
-        return scorecard.compared(a, b, gate, whole, allowed)
     if b and are_probes(folder_of(a), folder_of(b)):
         return _compared_probes(folder_of(a), folder_of(b))
     return _compared_runs(a, b, sides, (gate, whole, allowed), history, by_arm)

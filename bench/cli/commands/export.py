@@ -21,7 +21,6 @@ from bench.elsewhere.runs import ImportedRun, read_log, read_trace, summary_of
 from bench.elsewhere.summary import recorded_lines
 from bench.elsewhere.telling import calls_of, log_of_steps, repeated, told_lines, trials_lines
 from bench.elsewhere.trials import MARK
-from bench.read.export.address import without_secrets
 from bench.record.archive import archive as write_archive
 from bench.record.verify import require_sound
 
@@ -34,30 +33,23 @@ def export(
     ],
     to: Annotated[Path | None, typer.Option(help="The folder to write into; reports/RUN/FORM, if not given.")] = None,
     form: Annotated[str, typer.Option(help="The form; `bench list` names them.")] = "csv",
-    endpoint: Annotated[
-        str | None, typer.Option(metavar="URL", help="Send it to this endpoint of OpenTelemetry, and write no file.")
-    ] = None,
 ) -> None:
     """Write a run in a form that other programs read.
 
-    csv and parquet have a file for each frame of `bench.load_run`, otel has OpenTelemetry's GenAI spans, inspect a log for each
-    arm, atif a trajectory for each trial.
+    csv and parquet have a file for each frame of `bench.load_run`, otel has OpenTelemetry's GenAI spans.
 
-    For example: bench export smoke-simulated --form atif
+    For example: bench export smoke-simulated --form otel
     """
     # Here, because these import pandas, for which no other command should wait.
     from bench.read.analysis.arms import shortfalls  # noqa: PLC0415
     from bench.read.analysis.frames import load_run  # noqa: PLC0415
-    from bench.read.report.export_part import EXPORTS, send  # noqa: PLC0415
+    from bench.read.report.export_part import EXPORTS  # noqa: PLC0415
     from bench.read.report.export_part import export as write_export  # noqa: PLC0415
 
     part, folder = EXPORTS.named(form), folder_of(run)
     loaded = load_run(folder, check=True)
     for line in shortfalls(loaded):
         out.print(line)
-    if endpoint:
-        out.print(f"{send(loaded, part, endpoint)} spans of {len(loaded.trials)} trials sent to {without_secrets(endpoint)}")
-        return
     to = to or named(REPORTS, name_of(folder)) / form
     written = write_export(loaded, part, to)
     shown = ", ".join(path.name for path in written[:20])

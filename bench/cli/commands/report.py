@@ -11,7 +11,7 @@ from bench.cli.completion import run_names
 from bench.cli.probed import show_probe
 from bench.cli.remembered import packs_of
 from bench.cli.terminal import Terminal, tell_left_out
-from bench.common.paths import PACKS, REPORTS, RESULTS, folder_of, name_of, named
+from bench.common.paths import PACKS, REPORTS, folder_of, name_of, named
 from bench.read.report.studies import STUDIES
 from bench.record.reading import are_probes, uncollected
 
@@ -26,6 +26,7 @@ def report(
         ),
     ],
     to: Annotated[Path | None, typer.Option(help="Where to write; reports/RUN, or reports/RUN+RUN, if not given.")] = None,
+    pdf: Annotated[bool, typer.Option("--pdf", help="Write each figure as PDF too, for a paper.")] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print all findings, limits and verdicts of the report.")
     ] = False,
@@ -43,17 +44,18 @@ def report(
         for folder in folders:
             show_probe(out, folder, to or named(REPORTS, name_of(folder)))
         return
-    write_report(folders, to or named(REPORTS, "+".join(map(name_of, folders))), verbose)
+    write_report(folders, to or named(REPORTS, "+".join(map(name_of, folders))), verbose, pdf)
 
 
 @uncollected()  # of a report only its figures leave cycles, and they are few
-def write_report(folders: list[Path], target: Path, verbose: bool = False) -> None:
+def write_report(folders: list[Path], target: Path, verbose: bool = False, pdf: bool = False) -> None:
     """Write the report of runs into a folder, and print what it finds.
 
     Args:
         folders: The runs' folders.
         target: The report's folder.
         verbose: Whether all findings, limits and verdicts are printed.
+        pdf: Whether each figure is written as PDF too.
     """
     # Here, because these import pandas and matplotlib, and no other command should wait for that.
     from bench.read.analysis.arms import shortfalls  # noqa: PLC0415
@@ -67,7 +69,7 @@ def write_report(folders: list[Path], target: Path, verbose: bool = False) -> No
     from bench.rerun.world_views import WorldViews  # noqa: PLC0415
 
     run = merge([load_run(folder, check=True) for folder in folders])
-    made = report_of(run, WorldViews(packs_of(PACKS, folders[0], err)))
+    made = report_of(run, WorldViews(packs_of(PACKS, folders[0], err)), pdf)
     written = write_files(target, made.files)
     tell_left_out(err, METRICS, TABLES, FIGURES, STUDIES)
     if verbose:
@@ -80,5 +82,3 @@ def write_report(folders: list[Path], target: Path, verbose: bool = False) -> No
     for line in shortfalls(run):
         out.print(line)
     out.print(f"{len(written)} files; open {target / 'report.html'}")
-    if "tables/world_damage.md" in made.files:
-        out.print(f"next: bench scorecard {' '.join(f.name if f.parent == RESULTS else str(f) for f in folders)}")

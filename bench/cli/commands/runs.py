@@ -31,9 +31,8 @@ def runs(
 ) -> None:
     """List all runs and what they cost, and write a page of them.
 
-    Your runs come first, then those that came with the clone, each group with its sums. The page sorts and filters, shows each
-    config over time, and ranks those arms of each pack that can be compared. If a folder cannot be read, a line names it and
-    the others are listed.
+    Your runs come first, then those that came with the clone, each group with its sums. The page sorts and filters. If a folder
+    cannot be read, a line names it and the others are listed.
 
     For example: bench runs --tag prompt-2
     """
@@ -73,7 +72,7 @@ def _read(results: Path, tags: Sequence[str], tracked: frozenset[str]) -> RunsSh
         tables.append(_table(listed, total, line))
     [page] = write_files(REPORTS, {"index.html": index_page(index).encode()})
     count = f"{len(index.runs)} run{'' if len(index.runs) == 1 else 's'}"
-    last = f"{count}; for prices, verdicts, history and rankings open {page}"
+    last = f"{count}; for prices and verdicts open {page}"
     return RunsShown(tables=tuple(tables), unread=index.unread, last=last)
 
 

@@ -112,16 +112,17 @@ def ran(probe: ProbeRead) -> str:
 
 
 def counts(probe: ProbeRead) -> str:
-    """Return how many cells have each verdict."""
+    """Return how many cells have each verdict, and in how many of them a tool did the damage."""
     verdicts = Counter(cell.verdict for cell in probe.cells.values())
     counted = [f"{word} {verdicts[verdict]}" for verdict, (_, word) in SIGNS.items() if verdicts[verdict]]
-    return f"Cells: {', '.join(counted)}." if counted else ""
+    tools = sum(cell.is_tools for cell in probe.damaged)
+    return f"Cells: {', '.join(counted)}{f'; in {tools} of them a tool did it' if tools else ''}." if counted else ""
 
 
 def share_gave_up(probe: ProbeRead) -> str:
     """Return a sentence that compares the agent's word with what was done."""
     judged = [cell.judged for cell in probe.with_verdict if cell.judged]
-    false_word = sum(each.said_done and each.is_damage for each in judged)
+    false_word = sum(cell.judged is not None and cell.judged.said_done and not cell.is_tools for cell in probe.damaged)
     gave_up = sum(each.verdict == "gave_up" and not each.half_way for each in judged)
     half_way = sum(each.half_way for each in judged)
     unsaid = sum(cell.is_unsaid for cell in probe.with_verdict)
@@ -159,7 +160,9 @@ def not_shown(probe: ProbeRead) -> list[str]:
     if probe.planned and not probe.planned.one_by_one:
         each.append("Calls overlap, and one by one they leave other rows: effects are those of groups of calls.")
     if probe.probed.only:
-        each.append(f"Only {', '.join(probe.probed.only)} was struck.")
+        none = [word for word in probe.probed.only if probe.planned and not any(word in plan for plan in probe.planned.cells)]
+        lacks = f"; no call has {', '.join(none)}" if none else ""
+        each.append(f"Only {', '.join(probe.probed.only)} was struck{lacks}.")
     if not probe.probed.resumes:
         remembers = any(store.kind == "memory" for store in probe.probed.stores.values())
         remembers = remembers or bool(probe.planned and probe.planned.memories)

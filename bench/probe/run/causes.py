@@ -28,7 +28,7 @@ def name_calls(course: AgentCourse, clean: CleanCalls) -> AgentCourse:
         known = clean.get((identity, nth))
         if known is None:
             tools[call.door, call.tool] += 1
-        name = known.name if known else name_of(call, tools[call.door, call.tool])
+        name = known.name if known else name_of(call.door, call.tool, tools[call.door, call.tool])
         kind = known.call_class if known else class_of(call, course)
         again = _call_before(call, made[identity], counts[identity]) if totals[identity] > counts[identity] else None
         named[call.number] = replace(
@@ -58,8 +58,8 @@ def _call_before(call: GatewayCall, made: Sequence[GatewayCall], count: int) -> 
     return made[-1] if made and new >= count else None
 
 
-def name_of(call: GatewayCall, number: int) -> str:
-    return f"{call.door}.{call.tool}#{number}"
+def name_of(door: str, tool: str, number: int) -> str:
+    return f"{door}.{tool}#{number}"
 
 
 def class_of(call: GatewayCall, course: AgentCourse) -> CallClass:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from bench.common.errors import ConfigError, nearest
 from bench.probe.points import IS_ERROR, JSON_RPC, POINTS, DoorKind, StrikePoint, gravity_of, points_of
@@ -52,9 +53,11 @@ def cells_of(clean: Clean, subject: Subject, *, all_forms: bool = False, only: S
 
 
 def require_cells(only: Sequence[str], plans: Sequence[str]) -> None:
-    """Raise ConfigError for a word that none of these cells has in its name. The line names the nearest."""
-    for word in only:
-        if not any(word in plan for plan in plans):
+    """Raise ConfigError for a word that none of these cells has in its name. The line names the nearest. A point that no call
+    has is passed over if another word has a cell."""
+    without = [word for word in only if not any(word in plan or fnmatchcase(plan, f"*{word}*") for plan in plans)]
+    for word in without:
+        if len(without) == len(only) or word.strip(".").partition(".")[0] not in POINTS:
             known = {part for plan in plans for part in (plan, plan.partition("#")[0], f".{plan.rpartition('.')[2]}")}
             raise ConfigError(f"--only {word}: no cell has this in its name; {nearest(word, known)}")
 
@@ -74,7 +77,7 @@ def _of_call(
             continue
         if (point.processes > 1 and not subject.goes_on) or (point.others and not step):
             continue
-        if point.before == "again" and not _has_later(clean, call):
+        if (point.before == "again" and not _has_later(clean, call)) or (point.by_tool and call.door in subject.stand_ins):
             continue
         within = (each.door_kind for each in clean.reference.calls if each.continues == call.number and point.before == "hold")
         if point.doors and {call.door_kind, *within}.isdisjoint(point.doors):

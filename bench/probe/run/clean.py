@@ -121,7 +121,7 @@ def clean_of(courses: Sequence[AgentCourse]) -> Clean:
     if one_by_one:
         varying |= more
     reference = third if one_by_one else second
-    calls = planned_calls(reference)
+    calls = planned_calls(reference, masks)
     named = name_calls(reference, calls)
     changes = [value_changes(course, varying) for course in (first, second, third)]
     return Clean(
@@ -231,16 +231,17 @@ def _parsed(text: str) -> JsonValue:
     return value
 
 
-def planned_calls(course: AgentCourse) -> dict[tuple[str, int], PlannedCall]:
+def planned_calls(course: AgentCourse, masks: Masks) -> dict[tuple[str, int], PlannedCall]:
     """Return the calls of a clean run. Each has its identity, and a number that says how often the same call was made
     before."""
     tools = Counter[tuple[str, str]]()
     calls: dict[tuple[str, int], PlannedCall] = {}
     for call, identity, nth in course.own_calls():
-        tools[call.door, call.tool] += 1
+        tool = masks.tool(call.door, call.tool)
+        tools[call.door, tool] += 1
         rows = sum(len(reading.changed) for reading in course.readings if call.number in reading.calls)
         kind = class_of(call, course)
-        name = name_of(call, tools[call.door, call.tool])
+        name = name_of(call.door, tool, tools[call.door, tool])
         calls[identity, nth] = PlannedCall(name, call.door, call.tool, kind, call.reads, rows if kind == "effect" else 0)
     return calls
 

@@ -94,6 +94,8 @@ class Probe:
         self._all_forms, self._only, self._budget = all_forms, tuple(only), budget
         self._kept = [run for run in kept if run.judged]
         self._judged = dict[str, list[CellJudged]]()
+        self._setting = dict[str, bool]()
+        """The cells with a value of another writer's that was overwritten -> whether the call sets it whatever it was."""
         self._calls = dict[str, Sequence[GatewayCall]]()
         """The calls of the first damaged run of each cell."""
         self._replies: Sequence[tuple[int, bytes]] = ()
@@ -154,7 +156,7 @@ class Probe:
             courses.append(course)
             self._written.update({path: whose or self._written.get(path, "") for path, whose in course.written.items()})
             self._refused.update(course.refused)
-            clean_run = name_calls(course, planned_calls(course))
+            clean_run = name_calls(course, planned_calls(course, Masks()))
             walls.append(monotonic() - began)
             if why := objection(course, number + 1, checked):
                 yield replace(run_of(CLEAN, number, clean_run, _same(clean_run)), problem=why)
@@ -290,7 +292,13 @@ class Probe:
         except ConfigError as error:
             return CellRun(plan, repetition, (), {}, monotonic() - began, str(error))
         if not mended:
-            return run_of(plan, repetition, course, judge(self.clean, course, cell.call, cell.point, cell.form))
+            judged = judge(self.clean, course, cell.call, cell.point, cell.form)
+            if judged.verdict == "overwritten" and await self._sets(worker, cell):
+                why = (
+                    "the call sets the number whatever it was: it did so too where the other writer came before the agent began"
+                )
+                judged = replace(judged, verdict="same", findings=(), why=why)
+            return run_of(plan, repetition, course, judged)
         judged = judge(self.clean, course, cell.call)
         if judged.is_damage and "memory" in mended and (left := _unanswered(course)):
             why = f"{left} was under way when the agent died, so the journal does not know whether it was done"
@@ -299,6 +307,19 @@ class Probe:
             why = f"the answer of {mends.lacks} is an object that cannot be given again"
             judged = replace(judged, verdict="no_verdict", findings=(), why=why)
         return run_of(plan, repetition, course, replace(judged, point=cell.point, form=cell.form, mended=mended))
+
+    async def _sets(self, worker: Worker, cell: ProbeCell) -> bool:
+        """Return whether a call that overwrote another writer's number sets it whatever it was. Where the other writer comes
+        before the agent begins, such a call leaves the same number, and a call that writes what was read and changed does not.
+        """
+        assert self.clean
+        if cell.strike.step in self._subject.meanwhile:
+            return False
+        if cell.plan not in self._setting:
+            course = await worker.run(self.clean.masks, replace(cell.strike, early=True), name=f"{cell.plan}, written early")
+            judged = judge(self.clean, name_calls(course, self.clean.calls), cell.call, cell.point, cell.form)
+            self._setting[cell.plan] = judged.verdict == "overwritten"
+        return self._setting[cell.plan]
 
     def _damaged(self, cell: ProbeCell) -> bool:
         return any(run.is_damage for run in self._judged.get(cell.plan, ()))
@@ -413,12 +434,9 @@ def _course_of(run: CellRun) -> AgentCourse:
 
 
 def same_verdict(former: CellJudged, later: CellJudged) -> bool:
-    """Return whether two runs of a cell have the same verdict and the same damaged effects."""
-    return former.verdict == later.verdict and _kinds(former) == _kinds(later)
-
-
-def _kinds(judged: CellJudged) -> set[tuple[str, str, int]]:
-    return {(finding.kind, finding.effect, finding.times) for finding in judged.findings}
+    """Return whether two runs of a cell have the same verdict and the same damaged effects, however often these stand."""
+    kinds = [{(finding.kind, finding.effect) for finding in judged.findings} for judged in (former, later)]
+    return former.verdict == later.verdict and kinds[0] == kinds[1]
 
 
 def drawn(cells: Sequence[ProbeCell], subject: str) -> list[ProbeCell]:

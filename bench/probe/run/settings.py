@@ -95,6 +95,7 @@ class ProbeSettings:
                 OthersStep(entry.store or self._name_of(file.store[0]), entry.sql, entry.call) for entry in file.meanwhile
             ),
             takes_sql=frozenset(self._name_of(entry) for entry in file.store if STORE_KINDS[entry.kind].takes_sql),
+            stand_ins=frozenset(self._name_of(entry) for entry in file.store if entry.kind in OUTBOXES),
             hosts=self._hosts(configs),
             passes=self._passes(configs),
             functions=file.functions if file.mcp or file.service else file.functions or (),

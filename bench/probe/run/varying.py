@@ -67,6 +67,11 @@ class ValueChange:
     born: bool = False
 
     @property
+    def made_by(self) -> Iterable[tuple[int, str]]:
+        """The calls that were in flight, each with its identity."""
+        return zip(self.calls, self.identities, strict=True)
+
+    @property
     def amount(self) -> float | None:
         """The number by which the value changed; None for a text that is no number."""
         before, after = self.ends
@@ -171,8 +176,7 @@ class ValueJudge:
             kind = self._kind(place, made)
             if kind == "sets":
                 continue
-            ranges = [self._times(place, change, twice) for change in made]
-            low, high = sum(few for few, _ in ranges), sum(many for _, many in ranges)
+            low, high = self._times_in_all(place, made, twice)
             if low > normal or high < normal:
                 yield place, low if low > normal else high, normal, kind == "adds"
             elif low != high:
@@ -216,11 +220,21 @@ class ValueJudge:
             return "adds"
         return "sets" if sets and not adds else "unsure"
 
-    def _times(self, place: ValuePlace, change: ValueChange, twice: frozenset[int]) -> tuple[int, int]:
-        """Return how often at least, and at most, an effect is in one change."""
+    def _times_in_all(self, place: ValuePlace, made: Sequence[ValueChange], twice: frozenset[int]) -> tuple[int, int]:
+        """Return how often at least, and at most, an effect is in these changes. A call that was in flight at several of them
+        made one of them."""
+        makers = self.makers(place, {})
+        flights = Counter(number for change in made for number, same in change.made_by if same in makers)
+        unsure = twice | {number for number, times in flights.items() if times > 1}
+        ranges = [self._times(place, change, twice, unsure) for change in made]
+        most = max(len(made), len(flights) + len(twice & flights.keys()))
+        return min(most, sum(few for few, _ in ranges)), min(most, sum(many for _, many in ranges))
+
+    def _times(self, place: ValuePlace, change: ValueChange, twice: frozenset[int], unsure: frozenset[int]) -> tuple[int, int]:
+        """Return how often at least, and at most, an effect is in one change. Calls that are `unsure` made it or did not."""
         here = self._makers_in(place, change)
         most = max(1, here.total() + sum(number in twice for number in change.calls))
-        if most == 1 or (not twice & {*change.calls} and all(here[same] <= self._counts[same] for same in here)):
+        if most == 1 or (not unsure & {*change.calls} and all(here[same] <= self._counts[same] for same in here)):
             return most, most
         fitting = [times for times in range(1, most + 1) if self._fits_times(place, change, times)]
         return (fitting[0], fitting[-1]) if fitting else (1, most)

@@ -47,6 +47,16 @@ class Masks:
             parts = _replaced(parts, steps, templates)
         return digest_of(text_of([door, what, parts]))
 
+    def tool(self, door: str, tool: str) -> str:
+        """Return a tool as a cell is named by it: what varies of the path of an HTTP service is `*`."""
+        what, parts = _with_path(tool, None)
+        if what == tool:
+            return tool
+        for steps, templates in self.parts.get((door, what), {}).items():
+            parts = _replaced(parts, steps, templates)
+        assert isinstance(parts, list)
+        return f"{what} {'/'.join(map(str, parts[:-1]))}".replace(HOLE, "*")
+
     @property
     def names(self) -> list[str]:
         """The parts that vary, in words for a person."""

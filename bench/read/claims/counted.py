@@ -11,7 +11,7 @@ from functools import cache
 
 from bench.read.analysis.metrics import FIRST_ROUND, Metric
 from bench.read.analysis.trial import MEASURED, TrialReading
-from bench.read.claims.claim import DirectionClaim, RatioClaim
+from bench.read.claims.claim import RateClaim
 from bench.read.claims.published import Published, load_published
 
 COUNTED_SO, IN_ALL = "as the paper counts", "the whole round"
@@ -46,9 +46,7 @@ def in_whole_rounds(published: Published) -> Published:
     """Return the claims with each retry that is counted as the paper counts over the whole round."""
     whole = {"measure": FIRST_ROUND.tokens.name}
     claims = (
-        claim.model_copy(update=whole)
-        if isinstance(claim, DirectionClaim | RatioClaim) and claim.measure == COUNTED.name
-        else claim
+        claim.model_copy(update=whole) if not isinstance(claim, RateClaim) and claim.measure == COUNTED.name else claim
         for claim in published.claim
     )
     return published.model_copy(update={"claim": tuple(claims)})

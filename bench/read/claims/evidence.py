@@ -9,16 +9,15 @@ from functools import cached_property
 import pandas as pd
 
 from bench.common import values
-from bench.read.analysis.arms import UNUSABLE, Arm, Arms, Condition, arms_of, pairs_of
+from bench.read.analysis.arms import Arm, Arms, Condition, arms_of, pairs_of
 from bench.read.analysis.copies import counting
-from bench.read.analysis.decided_ahead import NO_ANSWER, decided_ahead
+from bench.read.analysis.decided_ahead import decided_ahead
 from bench.read.analysis.frames import Run
 from bench.read.analysis.replies import MALFORMED
 from bench.read.analysis.statistics import Pair
-from bench.read.claims.claim import CellClaim, Claim, DegradationClaim, DirectionClaim, PartClaim, RateClaim, RatioClaim
+from bench.read.claims.claim import Claim, DirectionClaim, RateClaim, RatioClaim
 from bench.read.claims.closed_forms import FirstPrices, first_prices
 from bench.read.claims.natural import distinct
-from bench.record.config import FAULT_FREE
 
 
 @values.dataclass(frozen=True)
@@ -66,21 +65,16 @@ class ModelResults:
 
     def arm(self, claim: Claim, architecture: str) -> Arm | Missing:
         """Return the arm under the claim's fault plan, if it has a usable trial."""
-        return self.arm_under(claim.plan, claim.scenario, architecture)
-
-    def arm_under(self, plan: str, scenario: str, architecture: str) -> Arm | Missing:
+        plan, scenario = claim.plan, claim.scenario
         arm = self.arms.get(Condition(scenario, self.model, plan), {}).get(architecture)
         if arm is None:
-            return Missing(self._absent(plan, scenario, architecture))
+            for column, name in (("scenario", scenario), ("plan", plan), ("architecture", architecture)):
+                if name not in self.run.names(column):
+                    return Missing(f"the run has no {'fault plan' if column == 'plan' else column} {name}")
+            return Missing(f"the run has no trial of {architecture} under plan {plan} on {scenario} with this model")
         if arm.usable.empty:
             return Missing(f"no trial of {architecture} under plan {plan} was graded: {len(arm.trials)} errors or counts")
         return arm
-
-    def _absent(self, plan: str, scenario: str, architecture: str) -> str:
-        for column, name in (("scenario", scenario), ("plan", plan), ("architecture", architecture)):
-            if name not in self.run.names(column):
-                return f"the run has no {'fault plan' if column == 'plan' else column} {name}"
-        return f"the run has no trial of {architecture} under plan {plan} on {scenario} with this model"
 
 
 def results_by_model(run: Run, arms: Arms | None = None) -> tuple[ModelResults, ...]:
@@ -91,7 +85,7 @@ def results_by_model(run: Run, arms: Arms | None = None) -> tuple[ModelResults, 
 def evidence(source: ModelResults, claim: Claim) -> tuple[EvidenceItem, ...] | Missing:
     """Return the values in the order of the run. If repetitions are copies of each other, only the first counts."""
     items = with_copies(source, claim)
-    if isinstance(items, Missing) or (isinstance(claim, RateClaim) and claim.about == "runtime"):
+    if isinstance(items, Missing):
         return items
     values: dict[Pair, list[object]] = {}
     for item in items:
@@ -103,74 +97,26 @@ def evidence(source: ModelResults, claim: Claim) -> tuple[EvidenceItem, ...] | M
 
 def with_copies(source: ModelResults, claim: Claim) -> tuple[EvidenceItem, ...] | Missing:
     """Return the values of all trials, in the order of the run."""
-    match claim:
-        case DirectionClaim() | RatioClaim():
-            return _measured(source, claim, *((name, claim.measure) for name in claim.pair))
-        case PartClaim():
-            return _part(source, claim)
-        case CellClaim():
-            return _measured(source, claim, (claim.architecture, claim.measure))
-        case RateClaim():
-            return _counted(source, claim)
-        case DegradationClaim():
-            return _solved(source, claim)
+    return _counted(source, claim) if isinstance(claim, RateClaim) else _measured(source, claim)
 
 
-def _part(source: ModelResults, claim: PartClaim) -> tuple[EvidenceItem, ...] | Missing:
-    arm = source.arm(claim, claim.architecture)
-    if isinstance(arm, Missing):
-        return arm
-    if not arm.usable["timing"].eq("live").all():
-        return Missing("the model's seconds were not lived through, so they are no whole that framework time is a part of")
-    return _measured(source, claim, (claim.architecture, claim.measure), (claim.architecture, claim.whole))
-
-
-def _measured(source: ModelResults, claim: Claim, *sides: tuple[str, str]) -> tuple[EvidenceItem, ...] | Missing:
-    """Return the values of each side of a claim, where a side is an architecture and a measure. Unknown values are left out."""
+def _measured(source: ModelResults, claim: DirectionClaim | RatioClaim) -> tuple[EvidenceItem, ...] | Missing:
+    """Return the values of both architectures. Unknown values are left out."""
     items: list[EvidenceItem] = []
-    for architecture, measure in sides:
+    for architecture in claim.pair:
         arm = source.arm(claim, architecture)
         if isinstance(arm, Missing):
             return arm
-        side = architecture if len({name for name, _ in sides}) > 1 else measure
-        known = [EvidenceItem(trial, side, *pair, float(value)) for trial, pair, value in arm.values(measure)]
+        known = [EvidenceItem(trial, architecture, *pair, float(value)) for trial, pair, value in arm.values(claim.measure)]
         if not known:
-            return Missing(f"no trial of {architecture} under plan {claim.plan} has {measure}")
+            return Missing(f"no trial of {architecture} under plan {claim.plan} has {claim.measure}")
         items += known
     return tuple(items)
-
-
-def _solved(source: ModelResults, claim: DegradationClaim) -> tuple[EvidenceItem, ...] | Missing:
-    """Return whether each trial was solved, for each arm of the two sides.
-
-    A trial without a delivered fault is left out, with its pair. If no trial could come out otherwise, nothing is measured.
-    """
-    if claim.strikes == "every":
-        return Missing(NO_ANSWER)
-    for plan in dict.fromkeys(plan for side in claim.sides for plan in side.plans):
-        if why := decided_ahead(source.run, source.model, plan):
-            return Missing(f"{plan}: {why}")
-    items: list[EvidenceItem] = []
-    for named in dict.fromkeys(arm for side in claim.sides for arm in side.arms):
-        arm = source.arm_under(named.plan, named.told or claim.scenario, named.architecture)
-        if isinstance(arm, Missing):
-            return arm
-        struck = arm.usable if named.plan == FAULT_FREE else arm.usable[arm.usable["faults_delivered"] > 0]
-        if struck.empty:
-            return Missing(f"no fault of plan {named.plan} was delivered to {named.architecture}")
-        items += _items(struck, under(*named), struck["correct"])
-    return tuple(items)
-
-
-def under(architecture: str, plan: str, told: str = "") -> str:
-    return f"{architecture} under {plan}" + (f", {told}" if told else "")
 
 
 def _counted(source: ModelResults, claim: RateClaim) -> tuple[EvidenceItem, ...] | Missing:
     if claim.counted == "silent_corruption":
         return _corrupted(source, claim)
-    if claim.about == "runtime":
-        return _of_runtime(source, claim)
     arm = source.arm(claim, claim.architecture)
     if isinstance(arm, Missing):
         return arm
@@ -180,33 +126,12 @@ def _counted(source: ModelResults, claim: RateClaim) -> tuple[EvidenceItem, ...]
         return items or Missing("no trial ended with an answer")
     replies = source.run.replies
     first = replies["trial"].isin(set(arm.usable["trial"])) & replies["attempt"].eq(1)
-    return _of_replies(distinct(replies[first]), claim)
+    return _valid_but_wrong(distinct(replies[first]))
 
 
 def _items(trials: pd.DataFrame, side: str, values: pd.Series[float] | pd.Series[bool]) -> Iterator[EvidenceItem]:
     for trial, pair, value in zip(trials["trial"].tolist(), pairs_of(trials), values.tolist(), strict=True):
         yield EvidenceItem(trial, side, *pair, float(value))
-
-
-def _of_runtime(source: ModelResults, claim: RateClaim) -> tuple[EvidenceItem, ...] | Missing:
-    """Return the trials that test the claim, in any scenario and plan. Each comes with whether it is a counterexample."""
-    trials = source.run.trials
-    of_arm = trials[(trials["architecture"] == claim.architecture) & (trials["model"] == source.model)]
-    of_arm = of_arm[~of_arm["outcome"].isin(UNUSABLE)]
-    if claim.counted == "compensated_out_of_order":
-        tested, otherwise, none = (
-            of_arm["compensated_pairs"],
-            of_arm["compensated_out_of_order"],
-            "took two effects back in a row",
-        )
-    else:
-        through = of_arm["damage_stale"].fillna(0)
-        tested, otherwise, none = of_arm["stale_refused"] + through, through, "proposed what had become stale"
-    counted, was_otherwise = of_arm[tested > 0], otherwise[tested > 0] > 0
-    groups = [*counted[["scenario", "instance", "plan"]].itertuples(index=False, name=None)]
-    once = counting(source.run, source.model, groups, was_otherwise.tolist())
-    items = tuple(_items(counted[once], claim.counted, was_otherwise[once]))
-    return items or Missing(f"no trial of {claim.architecture} {none}")
 
 
 def _corrupted(source: ModelResults, claim: RateClaim) -> tuple[EvidenceItem, ...] | Missing:
@@ -227,25 +152,15 @@ def _corrupted(source: ModelResults, claim: RateClaim) -> tuple[EvidenceItem, ..
     return items or Missing(f"no fault of effect {claim.effect} was delivered to {claim.architecture} on {claim.scenario}")
 
 
-def _of_replies(replies: pd.DataFrame, claim: RateClaim) -> tuple[EvidenceItem, ...] | Missing:
-    """Return the values that a claim takes from replies.
-
-    natural_failures      of all replies, the malformed
-    natural_failures_at   of the malformed replies, those to that subtask
-    valid_but_wrong       of the replies known to be wrong, by form or by a check, those whose form was right; a reply that is
-                          only insufficient is weak, not wrong
-    """
+def _valid_but_wrong(replies: pd.DataFrame) -> tuple[EvidenceItem, ...] | Missing:
+    """Return of each reply known to be wrong, by form or by a check, whether its form was right. A reply that is only
+    insufficient is weak, not wrong."""
     malformed = replies["kind"].isin(MALFORMED)
     wrong = malformed | replies["kind"].eq("content")
-    among, held, none = {
-        "natural_failures": (wrong | True, malformed, "no reply was judged"),
-        "natural_failures_at": (malformed, replies["subtask"].eq(claim.subtask), "no reply failed its schema of itself"),
-        "valid_but_wrong": (wrong, ~malformed, "no reply was found wrong"),
-    }[claim.counted]
-    counted = replies[among]
+    counted = replies[wrong]
     places = zip(counted["call"].tolist(), counted["subtask"].tolist(), strict=True)
     items = tuple(
         EvidenceItem(item.trial, item.side, item.instance, item.repetition, item.value, call, subtask)
-        for item, (call, subtask) in zip(_items(counted, claim.counted, held[among]), places, strict=True)
+        for item, (call, subtask) in zip(_items(counted, "valid_but_wrong", ~malformed[wrong]), places, strict=True)
     )
-    return items or Missing(none)
+    return items or Missing("no reply was found wrong")

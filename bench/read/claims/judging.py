@@ -9,22 +9,13 @@ from dataclasses import replace
 from bench.read.analysis.arms import Arms, Condition
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import Metric
-from bench.read.claims import sensitivity
-from bench.read.claims.claim import DirectionClaim, RatioClaim, is_structural
+from bench.read.claims.claim import DirectionClaim, RateClaim
 from bench.read.claims.counted import COUNTED, IN_ALL, in_whole_rounds
-from bench.read.claims.published import Published, load_others, load_published
+from bench.read.claims.published import Published, load_published
 from bench.read.claims.retries import asks_the_same, retry_findings
-from bench.read.claims.table import (
-    claims_tables,
-    other_claims,
-    other_lines,
-    other_populations,
-    verdict_finding,
-    verdict_lines,
-)
-from bench.read.claims.trace import claim_named, source_of, traced_lines
-from bench.read.claims.verdicts import JudgedSource, Judgement, can_judge, judge_all, judge_each, structural
-from bench.read.render.table import Table
+from bench.read.claims.table import claims_tables, verdict_finding, verdict_lines
+from bench.read.claims.trace import claim_named, traced_lines
+from bench.read.claims.verdicts import Judgement, can_judge, judge_all
 from bench.read.report.results import Results
 from bench.read.report.summary import SummaryFinding
 from bench.read.report.table_part import TablePart
@@ -48,38 +39,33 @@ def _of_run(run: Run) -> Published:
     return published.model_copy(update={"table": (), "natural_failures": (), "claim": ()})
 
 
-def of_paper(of: Results) -> JudgedSource:
+def of_paper(of: Results) -> tuple[Judgement, ...]:
     """Return the verdicts on the paper's claims. Empty if the run can judge none."""
     published = of.once(figures)
     if not can_judge(of.run, published):
-        return JudgedSource(published, ())
+        return ()
     judged = judge_all(of.run, published, of.arms)
-    rounds = judge_all(of.run, in_whole_rounds(published), of.arms, is_structural)
+    rounds = judge_all(of.run, in_whole_rounds(published), of.arms)
     wholes = {(each.model, each.claim.id): each for each in rounds}
-    return JudgedSource(published, tuple(_with_the_whole(of, each, wholes) for each in judged))
+    return tuple(_with_the_whole(of, each, wholes) for each in judged)
 
 
 def _with_the_whole(of: Results, judgement: Judgement, wholes: Mapping[tuple[str, str], Judgement]) -> Judgement:
     """Return the judgement of a retry with the judgement over the whole round, and any other as it is."""
     claim = judgement.claim
-    if not isinstance(claim, DirectionClaim | RatioClaim) or claim.measure != COUNTED.name or judgement.measured is None:
+    if isinstance(claim, RateClaim) or claim.measure != COUNTED.name or judgement.measured is None:
         return judgement
     named = of.arms[Condition(claim.scenario, judgement.model, claim.plan)]
     same_calls = asks_the_same(of.run, *(named[name] for name in claim.pair))
     return replace(judgement, whole=wholes[judgement.model, claim.id], same_calls=same_calls)
 
 
-def of_others(of: Results) -> tuple[JudgedSource, ...]:
-    """Return the verdicts on the claims of each further source that the run can judge."""
-    return judge_each(of.run, load_others(), of.arms)
-
-
 def findings(of: Results) -> Iterator[SummaryFinding]:
-    """Return what the paper's retries took, and a sentence for each source with judged claims."""
+    """Return what the paper's retries took, and a sentence on the claims that were judged."""
     paper = of.once(of_paper)
     directions = {
         (each.claim.scenario, each.claim.plan, each.model, frozenset(each.claim.pair)): each
-        for each in paper.judgements
+        for each in paper
         if isinstance(each.claim, DirectionClaim) and each.whole
     }
 
@@ -88,24 +74,21 @@ def findings(of: Results) -> Iterator[SummaryFinding]:
         judged = judgement and (judgement if measure is COUNTED else judgement.whole)
         return judged.in_words if judged else ""
 
-    yield from retry_findings(of.run, of.arms, paper.published, verdict)
-    for judged in (paper, *of.once(of_others)):
-        if finding := verdict_finding(of.run, judged.judgements, judged.published):
-            yield finding
+    yield from retry_findings(of.run, of.arms, of.once(figures), verdict)
+    if finding := verdict_finding(of.run, paper):
+        yield finding
 
 
 def standing(of: Results) -> str:
     """Return how many of the paper's directions and ratios hold in this run, with the paper's title; "" if none was judged."""
-    judged = of.once(of_paper)
-    measured = [
-        judgement for judgement in structural(judged.judgements) if judgement.measured and judgement.verdict != "not comparable"
-    ]
+    measured = [each for each in of.once(of_paper) if each.measured and each.verdict != "not comparable"]
     if not measured:
         return ""
     sides = Counter(judgement.stands for judgement in measured)
     sized = sum(judgement.stands == 1 and judgement.verdict == "decided by sizes" for judgement in measured)
     by_sizes = f" ({sized} of these by the sizes of calls alone)" if sized else ""
-    title = f"{judged.published.paper.title} ({judged.published.paper.source})"
+    paper = of.once(figures).paper
+    title = f"{paper.title} ({paper.source})"
     as_it_says = f"{sides[1]} of {len(measured)} claims come out as the paper says{by_sizes}"
     return f"{title}: {as_it_says}, {sides[-1]} against it, {sides[0]} open.{_over_the_round(measured)}"
 
@@ -119,60 +102,28 @@ def _over_the_round(judged: Sequence[Judgement]) -> str:
     return counted if wholes else ""
 
 
-def facts(_: Results) -> Iterator[tuple[str, str]]:
-    """Yield nothing: what is judged stands in the tables, and a run that judges nothing has no line."""
-    yield from ()
-
-
 def lines(of: Results) -> Iterator[str]:
-    """Return the tallies of the verdicts, and each verdict on directions and ratios."""
-    paper = of.once(of_paper)
-    yield from verdict_lines(of.run, paper.judgements)
-    for judged in of.once(of_others):
-        yield from other_lines(of.run, judged)
+    """Return the tallies of the verdicts, and each verdict."""
+    return verdict_lines(of.run, of.once(of_paper))
 
 
 def in_short(run: Run, arms: Arms) -> str:
     """Return the verdicts on the paper's directions and ratios in a sentence."""
     paper = _of_run(run)
-    judged = judge_all(run, paper, arms, is_structural) if can_judge(run, paper) else ()
-    finding = verdict_finding(run, judged, paper)
+    finding = verdict_finding(run, judge_all(run, paper, arms) if can_judge(run, paper) else ())
     return finding.text if finding else ""
 
 
 def names() -> Collection[str]:
-    """Return the ids of all claims, of the paper and of the further sources."""
-    sources = (load_published(), *load_others())
-    return [claim.id for source in sources for size in (source, *source.sized) for claim in size.claims]
+    """Return the ids of all claims."""
+    published = load_published()
+    return [claim.id for size in (published, *published.sized) for claim in size.claim]
 
 
 def trace(run: Run, claim: str) -> Iterator[str]:
     """Return the verdict on a claim, and the values that decided it."""
-    source = source_of((load_published(), *load_others()), claim)
-    return traced_lines(run, source, claim_named(source, claim))
+    published = load_published()
+    return traced_lines(run, published, claim_named(published, claim))
 
 
-# The tables
-
-
-def _claims(of: Results) -> list[Table]:
-    paper = of.once(of_paper)
-    return claims_tables(of.run, paper.judgements, paper.published)
-
-
-def _sensitivity(of: Results) -> Iterator[Table]:
-    paper = of.once(of_paper)
-    return sensitivity.tables(of.run, paper.published, paper.judgements)
-
-
-def _others(of: Results) -> Iterator[Table]:
-    for judged in of.once(of_others):
-        yield other_claims(of.run, judged)
-        yield other_populations(of.run, judged)
-
-
-TABLES = (
-    TablePart("claims", _claims, "verdicts", says_limits=False),
-    TablePart("sensitivity", _sensitivity, "verdicts", says_limits=False),
-    TablePart("other_claims", _others, "verdicts", says_limits=False),
-)
+TABLES = (TablePart("claims", lambda of: claims_tables(of.run, of.once(of_paper)), "verdicts", says_limits=False),)

@@ -6,7 +6,6 @@ whether the run has an arm between them that differs from each in less.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bench.read.analysis.arms import instances_by_scenario
@@ -22,28 +21,13 @@ from bench.read.analysis.factors import (
 )
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import by_unit
-from bench.read.claims.claim import (
-    ANYWHERE,
-    CellClaim,
-    Claim,
-    DegradationClaim,
-    DirectionClaim,
-    PartClaim,
-    RateClaim,
-    RatioClaim,
-)
+from bench.read.claims.claim import Claim, RateClaim
 from bench.read.claims.evidence import Missing, ModelResults, evidence, with_copies
 from bench.read.claims.measurement import compared_values
-from bench.record.config import FAULT_FREE
 
-TOLD = "how the task is told"
 COUNTED = {
-    "natural_failures": "distinct replies to first attempts that no fault touched",
-    "natural_failures_at": "distinct replies to first attempts that failed their schema of themselves",
     "valid_but_wrong": "distinct replies to first attempts that were found wrong, by form or by a check",
     "wrong_answers": "trials that ended with an answer",
-    "compensated_out_of_order": "trials that took two effects back in a row",
-    "stale_transitions": "trials that proposed what had become stale",
 }
 
 
@@ -66,50 +50,20 @@ class Population:
 
 
 def population_of(run: Run, claim: Claim) -> Population:
-    arms = tuple(dict.fromkeys(_arms(claim)))
-    if not isinstance(claim, DirectionClaim | RatioClaim | DegradationClaim):
-        return Population(_among(claim), _unit(run, claim), arms)
+    several = len(instances_by_scenario(run).get(claim.scenario, ())) > 1
+    cluster = "instance" if several else "repetition"
+    if isinstance(claim, RateClaim):
+        unit = f"{'reply' if claim.counted == 'valid_but_wrong' else 'trial'}, clustered by {cluster}"
+        if claim.counted == "silent_corruption":
+            among = f"graded trials in which {claim.effect} was delivered, under plans that leave an answer"
+            return Population(among, unit, (f"{claim.architecture} under any plan",))
+        return Population(COUNTED[claim.counted], unit, (f"{claim.architecture} under {claim.plan}",))
     differ = aspects_between(run, *claim.pair)
-    if not isinstance(claim, DegradationClaim) and claim.measure.startswith("first_pass"):
+    if claim.measure.startswith("first_pass"):
         differ = tuple(aspect for aspect in differ if aspect == ASKED)
     between = tuple(name for name in run.names("architecture") if _lies_between(run, name, *claim.pair)) if differ else ()
-    return Population(_among(claim), _unit(run, claim), arms, differ, between)
-
-
-def _among(claim: Claim) -> str:
-    match claim:
-        case DirectionClaim() | RatioClaim():
-            return f"pairs of trials under plan {claim.plan} that both have {claim.measure}"
-        case PartClaim():
-            return f"trials under plan {claim.plan} whose seconds were lived through"
-        case CellClaim():
-            return f"trials under plan {claim.plan} with {claim.measure}"
-        case RateClaim() if claim.counted == "silent_corruption":
-            return f"graded trials in which {claim.effect} was delivered, under plans that leave an answer"
-        case RateClaim():
-            return COUNTED[claim.counted]
-        case DegradationClaim():
-            return "trials under every plan of it in which a fault was delivered, each beside its control"
-
-
-def _unit(run: Run, claim: Claim) -> str:
-    several = len(instances_by_scenario(run).get(claim.scenario, ())) > 1 or claim.scenario == ANYWHERE
-    cluster = "instance" if several else "repetition"
-    if isinstance(claim, RateClaim) and claim.counted in ("natural_failures", "natural_failures_at", "valid_but_wrong"):
-        return f"reply, clustered by {cluster}"
-    return f"trial, clustered by {cluster}" if isinstance(claim, RateClaim) else cluster
-
-
-def _arms(claim: Claim) -> Iterator[str]:
-    match claim:
-        case DirectionClaim() | RatioClaim():
-            yield from (f"{name} under {claim.plan}" for name in claim.pair)
-        case DegradationClaim():
-            yield from (f"{arm.architecture} under {arm.plan}" for side in claim.sides for arm in side.arms)
-        case RateClaim() if claim.counted == "silent_corruption" or claim.scenario == ANYWHERE:
-            yield f"{claim.architecture} under any plan"
-        case _:
-            yield f"{claim.architecture} under {claim.plan}"
+    among = f"pairs of trials under plan {claim.plan} that both have {claim.measure}"
+    return Population(among, cluster, tuple(f"{name} under {claim.plan}" for name in claim.pair), differ, between)
 
 
 def refused(source: ModelResults, claim: Claim) -> str:
@@ -117,32 +71,21 @@ def refused(source: ModelResults, claim: Claim) -> str:
     could have differed, or all pairs are copies of one pair. "" if it can.
 
     A claim names two architectures as they are published, and so all in which their code differs (`population_of` says what
-    that is). Beside that, or if they are variants of one architecture, they differ in one thing alone. Each side of a loss is
-    taken from its own control, so that sides under the same plans are compared by these.
+    that is). Beside that, or if they are variants of one architecture, they differ in one thing alone.
     """
+    if isinstance(claim, RateClaim):
+        return ""
     run = source.run
-    match claim:
-        case DirectionClaim() | RatioClaim():
-            sides = [(name, claim.plan) for name in claim.pair]
-        case DegradationClaim() if claim.lower:
-            is_same = claim.higher.plans == claim.lower.plans
-            sides = [(side.architecture, FAULT_FREE if is_same else side.plans[0]) for side in claim.sides]
-        case DegradationClaim():
-            sides = [(claim.higher.architecture, plan) for plan in (FAULT_FREE, claim.higher.plans[0])]
-        case _:
-            return ""
     every, counted = with_copies(source, claim), evidence(source, claim)
     if isinstance(every, Missing) or isinstance(counted, Missing):
         return ""
-    first, second = (ArmName(name, source.model, plan) for name, plan in sides)
-    factors = factors_between(run, first, second) or (
-        (TOLD,) if isinstance(claim, DegradationClaim) and claim.higher.told else ()
-    )
+    first, second = (ArmName(name, source.model, claim.plan) for name in claim.pair)
+    factors = factors_between(run, first, second)
     rows = run.trials[run.trials["trial"].isin({item.trial for item in every})]
     acted = set(rows.loc[had_occasion(rows, factors), "trial"].tolist())
-    higher, lower = compared_values(claim, every)
+    higher, lower = compared_values(every)
     differ = could_differ(higher, lower, {item.pair for item in every if item.trial in acted})
-    of_counted = compared_values(claim, counted)
+    of_counted = compared_values(counted)
     units = len(by_unit({pair: 0.0 for pair in of_counted[0] if pair in of_counted[1]}))
     rests_on = VerdictEvidence(factors, len(higher.keys() & lower.keys()), len(differ), units)
     return refusal(rests_on, ARCHITECTURE if ARCHITECTURE in factors or not factors else factors[0])

@@ -1,10 +1,8 @@
-"""Published figures and claims, each with its place in the source: the paper's in `published.toml`, and a file for each further
-source."""
+"""The paper's figures and claims, each with its place in the paper: `published.toml`."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,23 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from bench.common.errors import ConfigError
 from bench.common.toml import read_toml
 from bench.common.wording import first_violation
-from bench.read.claims.claim import (
-    CellClaim,
-    Claim,
-    DirectionClaim,
-    MeasureName,
-    RateClaim,
-    RatioClaim,
-    WrittenClaim,
-    is_structural,
-)
-from bench.record.config import FAULT_FREE
+from bench.read.claims.claim import Claim, MeasureName, RateClaim, RatioClaim
 
 SIZE = "paper_sized"
 """The variant of the paper's packs whose monolithic call has the paper's size."""
 FILE = Path(__file__).with_name("published.toml")
-OTHERS = tuple(Path(__file__).with_name(f"{name}.toml") for name in ("agentchaos", "boundary", "reliabilitybench"))
-"""Sources beside the paper. A report skips a source whose scenarios the run does not have."""
 
 
 class _Strict(BaseModel):
@@ -81,17 +67,11 @@ class NaturalFailures(_Strict):
 
 
 class Paper(_Strict):
-    """`name` is the source's name in a sentence; "" for the paper. `model`, `temperature` and `runs` are needed if levels are
-    claimed. `prompts`: scenario -> the digest of what is asked in a pack with the paper's own prompts and documents. Model,
-    temperature and digest decide whether a level of a run can be compared with the paper's."""
-
     title: str
     source: str
-    name: str = ""
-    model: str | None = None
-    temperature: float | None = None
-    runs: int | None = Field(None, ge=1)
-    prompts: dict[str, str] = {}
+    model: str
+    temperature: float
+    runs: int = Field(ge=1)
 
     @property
     def asked(self) -> str:
@@ -101,22 +81,14 @@ class Paper(_Strict):
 
 class ComparedRow(_Strict):
     """Our counterpart to a row of the published tables: `measure` in trials without a fault, or, if `struck`, in trials under
-    the table's fault plan. The cells of the row are levels, and `why` explains what they measure."""
+    the table's fault plan."""
 
     measure: MeasureName
     struck: bool = False
-    why: str = Field(min_length=1)
-
-
-class JudgingRule(_Strict):
-    """How a level is judged. `tolerance` is how far a level can differ from the published level: relative to it, or absolute
-    for a rate."""
-
-    tolerance: float = Field(0.1, gt=0.0, lt=1.0)
 
 
 class Published(_Strict):
-    """The figures and claims of one source.
+    """The paper's figures and claims.
 
     size       the variant of the packs that its claims are about; "" for the packs as they are
     columns    our architecture -> the paper's column
@@ -129,9 +101,8 @@ class Published(_Strict):
     monoliths: tuple[str, ...] = ()
     table: tuple[PublishedTable, ...] = ()
     natural_failures: tuple[NaturalFailures, ...] = ()
-    judging: JudgingRule = JudgingRule()
     rows: dict[str, ComparedRow] = {}
-    claim: tuple[WrittenClaim, ...] = ()
+    claim: tuple[Claim, ...] = ()
 
     @model_validator(mode="after")
     def _tables_have_columns_and_rows_of_ours(self) -> Published:
@@ -144,15 +115,8 @@ class Published(_Strict):
         return self
 
     @model_validator(mode="after")
-    def _levels_have_a_model(self) -> Published:
-        for key in ("model", "temperature", "runs"):
-            if getattr(self.paper, key) is None and not all(map(is_structural, self.claims)):
-                raise ValueError(f"paper.{key}: is missing, and a level is claimed")
-        return self
-
-    @model_validator(mode="after")
     def _every_claim_has_a_name_of_its_own(self) -> Published:
-        name, times = Counter(claim.id for claim in self.claims).most_common(1)[0] if self.claims else ("", 0)
+        name, times = Counter(claim.id for claim in self.claim).most_common(1)[0] if self.claim else ("", 0)
         if times > 1:
             raise ValueError(f"two claims are called '{name}'")
         return self
@@ -160,22 +124,27 @@ class Published(_Strict):
     @model_validator(mode="after")
     def _every_claim_has_its_figures(self) -> Published:
         for claim in self.claim:
-            if isinstance(claim, DirectionClaim | RatioClaim):
-                for architecture in claim.pair:
-                    try:
-                        self.cell(claim.scenario, claim.row, architecture)
-                    except KeyError:
-                        lacking = f"no '{claim.row}' of {architecture} on {claim.scenario}"
-                        raise ValueError(f"{claim.id}: the tables have {lacking}") from None
-            if isinstance(claim, RatioClaim) and not self._has_a_side(claim):
+            if isinstance(claim, RateClaim):
+                continue
+            for architecture in claim.pair:
+                try:
+                    self.cell(claim.scenario, claim.row, architecture)
+                except KeyError:
+                    lacking = f"no '{claim.row}' of {architecture} on {claim.scenario}"
+                    raise ValueError(f"{claim.id}: the tables have {lacking}") from None
+            if isinstance(claim, RatioClaim) and self.value_of(claim) in (0.0, 1.0, None):
                 raise ValueError(f"{claim.id}: a ratio needs two published means that differ, neither of them 0")
-            if isinstance(claim, RateClaim) and claim.published is None and self.natural(claim.scenario) is None:
-                raise ValueError(f"{claim.id}: neither `published` nor [[natural_failures]] of {claim.scenario} is there")
         return self
 
-    def _has_a_side(self, claim: RatioClaim) -> bool:
-        of, to = (self.cell(claim.scenario, claim.row, name).mean for name in (claim.of, claim.to))
-        return bool(of and to) and of != to
+    def value_of(self, claim: Claim) -> float | None:
+        """Return the published value of a claim: of a direction the difference, of which a verdict takes only the sign; of a
+        share 0. None for a ratio to 0."""
+        if isinstance(claim, RateClaim):
+            return 0.0
+        first, second = (self.cell(claim.scenario, claim.row, name).mean for name in claim.pair)
+        if isinstance(claim, RatioClaim):
+            return first / second if second else None
+        return first - second
 
     @property
     def has_figures(self) -> bool:
@@ -183,7 +152,7 @@ class Published(_Strict):
 
     @property
     def sized(self) -> tuple[Published, ...]:
-        """The claims about tables at the paper's sizes. Empty for a source without tables."""
+        """The claims about tables at the paper's sizes. Empty without tables."""
         if not self.table or self.size:
             return ()
         claims = tuple(
@@ -195,28 +164,6 @@ class Published(_Strict):
             for name in ("table", "natural_failures")
         }
         return (self.model_copy(update={"size": SIZE, "claim": claims, **at_size}),)
-
-    @property
-    def claims(self) -> tuple[Claim, ...]:
-        """The sentences that the paper states, then every cell of its tables."""
-        return (*self.claim, *(cell for table in self.table for cell in self._cells(table)))
-
-    def _cells(self, table: PublishedTable) -> Iterator[CellClaim]:
-        for row, cells in table.cells.items():
-            ours = self.rows[row]
-            for architecture in cells.values:
-                column = self.columns[architecture]
-                yield CellClaim(
-                    id=f"table{table.number}.{row}.{architecture}{self.size and f':{self.size}'}",
-                    sentence=f"Table {table.number}, {cells.row}, {column}",
-                    source=f"{self.paper.source}, Table {table.number}, row '{cells.row}', column '{column}'",
-                    why=ours.why,
-                    scenario=table.scenario,
-                    plan=table.plan if ours.struck else FAULT_FREE,
-                    row=row,
-                    measure=ours.measure,
-                    architecture=architecture,
-                )
 
     def table_of(self, scenario: str, plan: str) -> PublishedTable | None:
         """Return the table for a scenario of ours, in any size, under a fault plan with the table's failure or another."""
@@ -256,13 +203,8 @@ class PublishedValue:
 
 
 def load_published(path: Path = FILE) -> Published:
-    """Read a source. Raise ConfigError if the file is missing, no TOML, or not of this form."""
+    """Read the paper's figures and claims. Raise ConfigError if the file is missing, no TOML, or not of this form."""
     try:
         return Published.model_validate(read_toml(path))
     except ValidationError as error:
         raise ConfigError(f"{path}: {first_violation(error).line}") from error
-
-
-def load_others() -> tuple[Published, ...]:
-    """Return the sources beside the paper. Raise ConfigError as `load_published` does."""
-    return tuple(map(load_published, OTHERS))

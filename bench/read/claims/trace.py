@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,18 +31,10 @@ class TracedValue:
 
 def claim_named(published: Published, name: str) -> Claim:
     """Return the claim of this name. Raise ResultsError, with the nearest name, if there is none."""
-    known = {claim.id: claim for size in (published, *published.sized) for claim in size.claims}
+    known = {claim.id: claim for size in (published, *published.sized) for claim in size.claim}
     if name not in known:
         raise ResultsError(f"no claim is called '{name}': {nearest(name, known)}")
     return known[name]
-
-
-def source_of(sources: Sequence[Published], name: str) -> Published:
-    """Return the source that makes this claim. Raise ResultsError, with the nearest name, if none does."""
-    by_claim = {claim.id: source for source in sources for size in (source, *source.sized) for claim in size.claims}
-    if name not in by_claim:
-        raise ResultsError(f"no claim is called '{name}': {nearest(name, by_claim)}")
-    return by_claim[name]
 
 
 def trace(run: Run, claim: Claim) -> Iterator[tuple[str, tuple[TracedValue, ...] | Missing]]:
@@ -72,7 +64,7 @@ def traced_lines(run: Run, published: Published, claim: Claim) -> Iterator[str]:
     judged = {judgement.model: judgement for judgement in judge_all(run, published) if judgement.claim.id == claim.id}
     for model, values in trace(run, claim):
         yield f"{model_label(run, model)}\n{verdict_line(judged[model])}\n  {judged[model].reason}; {claim.source}"
-        yield f"  what is compared: {claim.compares}, since {claim.why}"
+        yield f"  what is compared: {claim.kind}, since {claim.why}"
         for value in () if isinstance(values, Missing) else values:
             yield "\n".join(_lines(value))
 

@@ -4,12 +4,10 @@ direction   holds if the 95% interval of the paired difference lies wholly on th
             finds it at 5% after Holm's correction; contradicted if both hold on the other side
 ratio       its direction is judged the same way, by the interval of the ratio about 1; it holds if the published ratio also
             lies in that interval; if not: holds, size differs
-none, all   a share that is claimed to be 0 or 1: counterexample found, or holds if there is none and the interval ends
-            within the tolerance
+none        a share that is claimed to be 0: counterexample found, or holds if there is none and the interval ends within
+            the tolerance
 by sizes    a direction or ratio of two rounds: decided by sizes if the closed form, which knows no model, has the side on
             which the interval lies, claimed or not
-level       holds if our interval lies wholly within what counts as the published value (`ranges`), contradicted if it lies
-            wholly outside; not comparable unless the model and the prompts are the paper's (`comparable`)
 
 A direction or ratio that nothing decides is not inconclusive but cannot be decided with so few pairs, if even the least p that
 they can give is not below 5% after the correction.
@@ -18,16 +16,15 @@ Everything else is inconclusive, and so is everything at N = 1. Nothing is concl
 values have: they do not show how far off they can be. Counting is different: one counterexample is one.
 
 The family of the correction is every comparison of two architectures in the file, for each model separately, whether or not the
-run holds its data. A ratio and a direction of the same values are one comparison. A fault at every attempt leaves no
-comparison: no trial could come out otherwise. A claim without data in the run, or with 0 of 0, is not measured, with the
-reason.
+run holds its data. A ratio and a direction of the same values are one comparison. A claim without data in the run, or with 0 of
+0, is not measured, with the reason.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -36,14 +33,13 @@ from bench.read.analysis.arms import Arms
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import FIRST_ROUND
 from bench.read.analysis.plans import run_again
-from bench.read.claims.claim import ANYWHERE, Claim, DegradationClaim, DirectionClaim, RateClaim, RatioClaim, is_structural
+from bench.read.claims.claim import Claim, DirectionClaim, RateClaim, RatioClaim
 from bench.read.claims.closed_forms import NEAR, has_side
 from bench.read.claims.counted import COUNTED, counted_calls
 from bench.read.claims.evidence import Missing, ModelResults, results_by_model
-from bench.read.claims.measurement import LEVEL, Measurement, measured
+from bench.read.claims.measurement import LEVEL, TOLERANCE, Measurement, measured
 from bench.read.claims.population import refused
-from bench.read.claims.published import Paper, Published
-from bench.read.claims.ranges import PublishedRange, range_of
+from bench.read.claims.published import Published
 
 SIMULATED = "simulated: its replies are made up by the suite, and say nothing about a model"
 ON_SIMULATED = "judged on a simulated proposer, which is right: it tells what the runtime does, and nothing of a model"
@@ -63,15 +59,6 @@ Reasoned = tuple[ClaimVerdict, str]
 
 
 @dataclass(frozen=True)
-class Factor:
-    """Our level divided by the published one, with its 95% interval."""
-
-    value: float
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True)
 class Judgement:
     """The verdict on a claim. `measured` is None if the claim was not measured.
 
@@ -86,7 +73,7 @@ class Judgement:
     model: str
     verdict: ClaimVerdict
     reason: str
-    expected: PublishedRange
+    expected: float
     measured: Measurement | None = None
     p: float | None = None
     floor: float | None = None
@@ -119,26 +106,6 @@ class Judgement:
         """1 if the interval of two architectures lies on the claimed side, -1 if it lies on the other side, 0 otherwise."""
         return _side(self.claim, self.measured, self.expected) if self.measured else 0
 
-    @property
-    def factor(self) -> Factor | None:
-        """Our level divided by the published level. None if nothing was measured, or if the published level is 0."""
-        measured, published = self.measured, self.expected.value
-        if measured is None or measured.value is None or not published:
-            return None
-        low, high = (None if bound is None else bound / published for bound in (measured.low, measured.high))
-        return Factor(measured.value / published, low, high)
-
-
-@dataclass(frozen=True)
-class JudgedSource:
-    published: Published
-    judgements: tuple[Judgement, ...]
-
-
-def judge_each(run: Run, sources: Sequence[Published], arms: Arms | None = None) -> tuple[JudgedSource, ...]:
-    """Return the verdicts on the sources that the run can judge. Each source is a separate family."""
-    return tuple(JudgedSource(source, judge_all(run, source, arms)) for source in sources if can_judge(run, source))
-
 
 def can_judge(run: Run, published: Published) -> bool:
     """Return whether the run holds the data for any of the claims, in its plain packs or at the paper's sizes."""
@@ -146,30 +113,17 @@ def can_judge(run: Run, published: Published) -> bool:
 
 
 def _holds(run: Run, published: Published) -> bool:
-    """Return whether the run has the scenario of any claim. A loss also needs one of its plans, and a claim about any world
-    needs a world."""
-    if any(claim.scenario == ANYWHERE for claim in published.claims):
-        return bool(run.trials["lives"].notna().any())
-    there = set(zip(run.trials["scenario"].tolist(), run.trials["plan"].tolist(), strict=True))
-    scenarios = {scenario for scenario, _ in there}
-    return any(
-        any((claim.higher.told or claim.scenario, plan) in there for plan in claim.higher.plans)
-        if isinstance(claim, DegradationClaim)
-        else claim.scenario in scenarios
-        for claim in published.claims
-    )
+    """Return whether the run has the scenario of any claim."""
+    return not {claim.scenario for claim in published.claim}.isdisjoint(run.names("scenario"))
 
 
-def judge_all(
-    run: Run, published: Published, arms: Arms | None = None, only: Callable[[Claim], bool] = lambda _: True
-) -> tuple[Judgement, ...]:
-    """Judge every claim, or `only` some, by every model of the run, in the file's order. If the run has the paper's sizes,
-    judge the claims again at these sizes. Each of the two groups is corrected as one family."""
+def judge_all(run: Run, published: Published, arms: Arms | None = None) -> tuple[Judgement, ...]:
+    """Judge every claim by every model of the run, in the file's order. If the run has the paper's sizes, judge the claims
+    again at these sizes. Each of the two groups is corrected as one family."""
     judgements: list[Judgement] = []
     sources = results_by_model(run, arms)
     for size in sizes_in(run, published):
-        claims = [claim for claim in size.claims if only(claim)]
-        by_model = [_judge_model(source, claims, size) for source in sources]
+        by_model = [_judge_model(source, size) for source in sources]
         judgements += (judgement for same_claim in zip(*by_model, strict=True) for judgement in same_claim)
     return tuple(judgements)
 
@@ -180,27 +134,19 @@ def sizes_in(run: Run, published: Published) -> tuple[Published, ...]:
     return tuple(size for size in (published, *published.sized) if _holds(run, size)) or (published,)
 
 
-def structural(judgements: Sequence[Judgement]) -> list[Judgement]:
-    return [judgement for judgement in judgements if is_structural(judgement.claim)]
-
-
-def levels(judgements: Sequence[Judgement]) -> list[Judgement]:
-    return [judgement for judgement in judgements if not is_structural(judgement.claim)]
-
-
 def counts(judgements: Sequence[Judgement]) -> dict[ClaimVerdict, int]:
     counted = Counter(judgement.verdict for judgement in judgements)
     return {verdict: counted[verdict] for verdict in VERDICTS}
 
 
-def family_of(published: Published) -> frozenset[Hashable]:
+def family_of(claims: Iterable[Claim]) -> frozenset[Hashable]:
     """Return the comparisons of two architectures over which Holm's correction is made."""
-    return frozenset(key for claim in published.claims if (key := _comparison(claim)) is not None)
+    return frozenset(key for claim in claims if (key := _comparison(claim)) is not None)
 
 
-def _judge_model(source: ModelResults, claims: Sequence[Claim], published: Published) -> list[Judgement]:
-    family = family_of(published)
-    by_id = {claim.id: measured(source, claim, published, len(family)) for claim in claims}
+def _judge_model(source: ModelResults, published: Published) -> list[Judgement]:
+    family, claims = family_of(published.claim), published.claim
+    by_id = {claim.id: measured(source, claim, len(family)) for claim in claims}
     raw: dict[Hashable, float | None] = dict.fromkeys(family)
     for claim in claims:
         measurement, key = by_id[claim.id], _comparison(claim)
@@ -219,14 +165,8 @@ class _Corrected:
 
 
 def _comparison(claim: Claim) -> Hashable | None:
-    """Return a key for the two things that a claim compares, in any order. None if it compares none, or a fault strikes every
-    attempt."""
-    match claim:
-        case DirectionClaim() | RatioClaim():
-            return claim.scenario, claim.plan, claim.measure, frozenset(claim.pair)
-        case DegradationClaim() if claim.strikes == "once":
-            return claim.scenario, frozenset((claim.higher, claim.lower))
-    return None
+    """Return a key for the two things that a claim compares, in any order. None if it compares none."""
+    return None if isinstance(claim, RateClaim) else (claim.scenario, claim.plan, claim.measure, frozenset(claim.pair))
 
 
 def _judge(
@@ -236,7 +176,7 @@ def _judge(
     measurement: Measurement | Missing,
     tests: _Corrected,
 ) -> Judgement:
-    wanted = range_of(published, claim)
+    wanted = published.value_of(claim) or 0.0
     if isinstance(measurement, Missing):
         return Judgement(claim, source.model, "not measured", measurement.reason, wanted)
     p, test = tests.adjusted.get(_comparison(claim)), measurement.test
@@ -247,7 +187,7 @@ def _judge(
             "cannot be decided",
             f"{reason}; no values of {test.pairs} pairs give a p below {LEVEL} after Holm's correction",
         )
-    if in_the_way := obstacle(source.run, source.model, claim, published.paper) or refused(source, claim):
+    if in_the_way := SIMULATED if source.run.is_simulated(source.model) else refused(source, claim):
         tested, reason = "not comparable", in_the_way
     verdict: ClaimVerdict = tested
     if sized := _by_sizes(source, claim, measurement, wanted):
@@ -257,28 +197,6 @@ def _judge(
     if verdict == "not comparable":
         p = floor = None
     return Judgement(claim, source.model, verdict, reason, wanted, measurement, p, floor, tested)
-
-
-def obstacle(run: Run, model: str, claim: Claim, paper: Paper) -> str:
-    """Return why this model cannot judge a claim; "" if it can.
-
-    A simulated model judges no claim about a model's work, only claims that the runtime alone decides. A level is judged only
-    with the paper's model at its temperature and its prompts.
-    """
-    if run.is_simulated(model):
-        return "" if claim.about == "runtime" else SIMULATED
-    return "" if is_structural(claim) else _unlike(run, model, claim.scenario, paper)
-
-
-def _unlike(run: Run, model: str, scenario: str, paper: Paper) -> str:
-    """Return how the model or its prompts differ from the paper's; "" if they do not."""
-    differs = []
-    settings = run.parameters_of(model)
-    if (settings.model, settings.temperature) != (paper.model, paper.temperature):
-        differs.append(f"another model than {paper.asked}")
-    if run.pack(scenario).asked != paper.prompts.get(scenario):
-        differs.append("other prompts than the paper's")
-    return " and ".join(differs)
 
 
 def ratio_by_sizes(source: ModelResults, claim: Claim) -> float | None:
@@ -315,46 +233,44 @@ def _asked_again(run: Run, claim: DirectionClaim | RatioClaim) -> Mapping[str, S
     return {name: next(iter(each)) for name, each in asked.items() if len(each) == 1}
 
 
-def _by_sizes(source: ModelResults, claim: Claim, measurement: Measurement, wanted: PublishedRange) -> str:
+def _by_sizes(source: ModelResults, claim: Claim, measurement: Measurement, wanted: float) -> str:
     """Return the closed form's reason if the closed form agrees with the measured side; else ""."""
     side = _side(claim, measurement, wanted)
     ratio = ratio_by_sizes(source, claim) if side else None
     if ratio is None:
         return ""
-    above = not isinstance(claim, RatioClaim) or wanted.value > 1
+    above = not isinstance(claim, RatioClaim) or wanted > 1
     if not has_side(ratio, side if above else -side):
         return ""
     where = "claimed" if side > 0 else "other"
     return f"the closed form has {ratio:.2f}, on the {where} side as measured, for the sizes of these calls"
 
 
-def _verdict(claim: Claim, measurement: Measurement, wanted: PublishedRange, p: float | None) -> Reasoned:
-    if isinstance(claim, RateClaim) and claim.says_none_or_all:
-        return _by_counting(measurement, wanted)
+def _verdict(claim: Claim, measurement: Measurement, wanted: float, p: float | None) -> Reasoned:
+    if isinstance(claim, RateClaim):
+        return _by_counting(measurement)
     if measurement.n == 1:
         return "inconclusive", "N=1: nothing is concluded from one"
     if measurement.low is None or measurement.high is None:
         return "inconclusive", "no interval: the mean to be divided by cannot be told from 0"
     if not statistics.has_width(measurement):
         return "inconclusive", f"the interval has no width: {measurement.n} equal values do not show how far off they may be"
-    low, high, published = measurement.low, measurement.high, wanted.value
-    if not isinstance(claim, DirectionClaim | RatioClaim | DegradationClaim):
-        return _within(low, high, wanted)
+    low, high = measurement.low, measurement.high
     if open_or_contrary := _on_a_side(_side(claim, measurement, wanted), p):
         return open_or_contrary
     if not isinstance(claim, RatioClaim):
         return "holds", "the interval lies on the claimed side"
-    if low <= published <= high:
+    if low <= wanted <= high:
         return "holds", "the published ratio lies in the interval"
-    return "holds, size differs", f"the interval lies on the claimed side, wholly {'above' if low > published else 'below'}"
+    return "holds, size differs", f"the interval lies on the claimed side, wholly {'above' if low > wanted else 'below'}"
 
 
-def _side(claim: Claim, measurement: Measurement, wanted: PublishedRange) -> int:
+def _side(claim: Claim, measurement: Measurement, wanted: float) -> int:
     match claim:
-        case DirectionClaim() | DegradationClaim():
+        case DirectionClaim():
             return measurement.side_of(0.0)
         case RatioClaim():
-            return measurement.side_of(1.0) if wanted.value > 1 else -measurement.side_of(1.0)
+            return measurement.side_of(1.0) if wanted > 1 else -measurement.side_of(1.0)
     return 0
 
 
@@ -369,18 +285,9 @@ def _on_a_side(side: int, p: float | None) -> Reasoned | None:
     return None if side > 0 else ("contradicted", "the interval lies on the other side")
 
 
-def _within(low: float, high: float, wanted: PublishedRange) -> Reasoned:
-    if wanted.low <= low and high <= wanted.high:
-        return "holds", "the interval lies within what counts as the published value"
-    if high < wanted.low or low > wanted.high:
-        return "contradicted", "the interval lies wholly beyond what counts as the published value"
-    return "inconclusive", "the interval holds values within what counts as the published value and beyond it"
-
-
-def _by_counting(measurement: Measurement, wanted: PublishedRange) -> Reasoned:
+def _by_counting(measurement: Measurement) -> Reasoned:
     if measurement.otherwise:
         return "counterexample found", f"{measurement.otherwise} of {measurement.n} are otherwise"
-    low, high = measurement.low, measurement.high
-    if low is not None and high is not None and wanted.low <= low and high <= wanted.high:
+    if measurement.high is not None and measurement.high <= TOLERANCE:
         return "holds", f"none of {measurement.n} is otherwise, and the interval ends within the tolerance"
     return "inconclusive", f"none of {measurement.n} is otherwise, but so few leave more open than the tolerance"

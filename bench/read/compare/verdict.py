@@ -1,4 +1,4 @@
-"""The gate of `bench compare`, for runs and for scorecards: a few measures that its owner names, one pooled test each.
+"""The gate of `bench compare`: a few measures that its owner names, one pooled test each.
 
 A measure of B beside A over all pairs, with the margin m that the owner allows:
 

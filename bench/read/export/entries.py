@@ -4,8 +4,6 @@ from bench.read.report.export_part import ExportPart
 
 EXPORTS = (
     ExportPart("csv", "bench.read.export.csv:files"),
-    ExportPart("otel", "bench.read.export.otel:files", send="bench.read.export.otel:send", extra="otel"),
-    ExportPart("atif", "bench.read.export.atif:files"),
-    ExportPart("inspect", "bench.read.export.inspect:files", extra="inspect"),
+    ExportPart("otel", "bench.read.export.otel:files", extra="otel"),
     ExportPart("parquet", "bench.read.export.parquet:files", extra="parquet"),
 )

@@ -1,9 +1,9 @@
-"""The form `otel`: each trial as a trace of OpenTelemetry's GenAI spans, in a file of OTLP's JSON or sent to an endpoint.
+"""The form `otel`: each trial as a trace of OpenTelemetry's GenAI spans, in a file of OTLP's JSON.
 
 A trial is a span `invoke_agent`, each call of the model a span `chat` in it, each tool call in a world a span `execute_tool`.
 Faults, verdicts, rejections, crashes and questions to people are events. Attributes have the names of the semantic conventions,
-or names that begin with `recovery_bench.` if there are none. Ids follow from the trial's id, so that a trial sent twice is one
-trace.
+or names that begin with `recovery_bench.` if there are none. Ids follow from the trial's id, so that a trial that is read
+twice is one trace.
 
 A record says when each call began on its trial's clock, but not when the trial began. So all trials begin when the run did.
 """
@@ -13,40 +13,26 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import logging
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
 from google.protobuf.json_format import MessageToDict
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
-from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as gen_ai
 from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
 from opentelemetry.trace.status import Status, StatusCode
 
-from bench.common.errors import ResultsError
 from bench.read.analysis.frames import Run
-from bench.read.export.address import traces_address, without_secrets
-from bench.read.export.collector import CollectorSession
 from bench.read.export.trial_texts import SentCall, TrialTexts, fields_of, trials_of
 from bench.record.events import Faulted, Judged
 from bench.record.messages import Message
 
 OWN = "recovery_bench."
 OF_A_TOOL = ("access", "effect", "key", "outcome", "life", "day", "minute", "step", "plan_version")
-LOGGERS = (
-    "opentelemetry.exporter.otlp.proto.http",
-    "opentelemetry.exporter.otlp.proto.http.trace_exporter",
-    "urllib3.connection",
-    "urllib3.connectionpool",
-)
-AT_ONCE = 100
-"""Trials in one request to an endpoint."""
 Attributes = Mapping[str, Any]
 
 
@@ -54,41 +40,6 @@ def files(run: Run) -> Iterator[tuple[str, bytes]]:
     """Yield one file of OTLP's JSON, one line for each trial."""
     lines = (_json(encode_spans(spans_of(trial))) for trial in trials_of(run))
     yield "traces.jsonl", b"".join(lines)
-
-
-def send(run: Run, url: str) -> int:
-    """Send all spans over HTTP, and return how many.
-
-    Args:
-        url: An endpoint of OTLP. If it has no path, the path for traces, `/v1/traces`, is added. Headers, certificates and
-            time-outs come from OpenTelemetry's own environment variables, such as `OTEL_EXPORTER_OTLP_HEADERS`.
-
-    Raises:
-        ResultsError: The endpoint did not take them.
-    """
-    address = traces_address(url)
-    for name in LOGGERS:  # what they say is raised here, in one line
-        logging.getLogger(name).disabled = True
-    session = CollectorSession()
-    exporter = OTLPSpanExporter(endpoint=address, session=session)
-    sent, waiting = 0, list[ReadableSpan]()
-    try:
-        for number, trial in enumerate(trials_of(run), 1):
-            waiting += spans_of(trial)
-            if number % AT_ONCE == 0 or number == len(run.trials):
-                if exporter.export(waiting) is not SpanExportResult.SUCCESS:
-                    problem = session.problem or "no request was made"
-                    taken = f"accepted {sent - session.rejected} spans and refused the next"
-                    raise ResultsError(f"{without_secrets(url)}: {taken}: {problem}; is a collector there?")
-                sent, waiting = sent + len(waiting), []
-    finally:
-        exporter.shutdown()
-    if session.rejected:
-        reason = f": {session.reason}" if session.reason else ""
-        raise ResultsError(
-            f"{without_secrets(url)}: accepted {sent - session.rejected} spans and rejected {session.rejected}{reason}"
-        )
-    return sent
 
 
 def spans_of(trial: TrialTexts) -> list[ReadableSpan]:

@@ -121,11 +121,6 @@ def trials_of(run: Run) -> Iterator[TrialTexts]:
         yield TrialTexts(run.name, record, texts, labels[record.model], run.is_simulated(record.model), began)
 
 
-def of_kinds(record: TrialRecord, *kinds: type) -> Iterator[Any]:
-    """Yield the events of these kinds in order."""
-    return (event for event in record.events if isinstance(event, kinds))
-
-
 def fields_of(event: Any) -> dict[str, Any]:
     """Return the fields of a fault or a verdict that are not None, as JSON holds them."""
     values = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(event).items()}

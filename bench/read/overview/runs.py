@@ -1,25 +1,23 @@
-"""The index of a folder's runs: the question and the results of each run, each config over time, and a ranking for each
-pack."""
+"""The index of a folder's runs: the question and the results of each run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, groupby, pairwise
+from itertools import chain, groupby
 from pathlib import Path
 
 import pandas as pd
 
 from bench.common.errors import ResultsError
 from bench.common.wording import plural
-from bench.read.analysis.arms import arms_of, missing_trials, require_receipts
+from bench.read.analysis.arms import Arm, arms_of, missing_trials, require_receipts
 from bench.read.analysis.frames import Run, load_run
 from bench.read.analysis.metrics import COST, LEAST_PRICED, PRICE, TOKENS
 from bench.read.overview.kept import KeptRuns
-from bench.read.overview.leaderboard import ArmOfRun, boards_of
-from bench.read.render.cells import BoundedNumber, Estimate, Linked, Rate
-from bench.read.render.labels import each_arm
+from bench.read.render.cells import BoundedNumber, Linked
+from bench.read.render.labels import each_arm, model_label
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.claims_part import CLAIMS
 from bench.read.report.html import grouped, rendered, source
@@ -34,6 +32,31 @@ SCRIPTS = ("page_data.js", "page_tables.js")
 
 
 WHOSE = {False: "yours", True: "came along"}
+
+
+@dataclass(frozen=True, eq=False)
+class ArmOfRun:
+    """An arm, with the run that it belongs to."""
+
+    run: Run
+    arm: Arm
+
+    @property
+    def name(self) -> str:
+        return self.run.folder.name if self.run.folder else self.run.name
+
+    @property
+    def started(self) -> str:
+        """The time at which the run began, in UTC, to the minute."""
+        return self.run.manifest.started[:16].replace("T", " ")
+
+    @property
+    def plan(self) -> str:
+        return self.arm.condition.plan
+
+    @property
+    def model(self) -> str:
+        return self.arm.condition.model
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,8 +197,6 @@ def index_page(index: Index) -> str:
         runs=_runs_table([*chain(*index.groups.values())]),
         unread=index.unread,
         others=index.others,
-        histories=list(_histories(index.runs)),
-        boards=boards_of([listed.arms for listed in reversed(index.runs)]),
         simulated=any(arm.run.is_simulated(arm.model) for listed in index.runs for arm in listed.arms),
     )
 
@@ -189,7 +210,7 @@ def _runs_table(runs: Sequence[ListedRun]) -> Table:
         TableColumn[ListedArms]("Run", lambda row: Linked(row[1][0].name, row[0].report)),
         TableColumn[ListedArms]("Started (UTC)", lambda row: row[1][0].started),
         TableColumn[ListedArms]("Pack", lambda row: row[1][0].arm.condition.scenario),
-        TableColumn[ListedArms]("Model", lambda row: row[1][0].label),
+        TableColumn[ListedArms]("Model", lambda row: model_label(row[1][0].run, row[1][0].model)),
         TableColumn[ListedArms]("Solved", lambda row: solved_said(row[1])),
         TableColumn[ListedArms]("Price of a failure", lambda row: _price_said(row[1])),
         TableColumn[ListedArms]("Trials", lambda row: _spent_in(row[1]).trials),
@@ -251,44 +272,3 @@ def _between(ends: Sequence[tuple[float, str, str]], none: str, named: bool = Tr
     if low == high:
         return f"{least} {first if len(ends) == 1 else 'each'}" if named else least
     return f"{least} {first} to {most} {last}" if named else f"{least} to {most}"
-
-
-# Over time
-
-
-def _histories(runs: Sequence[ListedRun]) -> Iterator[Table]:
-    """Yield a table for each config with several runs: the arms without faults, each with its runs from the oldest on."""
-    for config in sorted({listed.run.config.name for listed in runs}):
-        arms = [
-            arm
-            for listed in reversed(runs)
-            if listed.run.config.name == config
-            for arm in listed.arms
-            if arm.plan == FAULT_FREE
-        ]
-        arms.sort(key=lambda arm: (arm.arm.condition.scenario, arm.arm.architecture))
-        times = len({arm.name for arm in arms})
-        if times > 1:
-            title = f"The config {config}, run {times} times, without faults"
-            yield table_of("history", title, HISTORY, ((before, arm) for before, arm in pairwise([None, *arms]) if arm))
-
-
-def _changed(row: HistoryStep) -> str:
-    before, arm = row
-    if not before or before.run is arm.run or before.arm.architecture != arm.arm.architecture:
-        return "–"
-    return ", ".join(name for name, value in arm.made_by.items() if value != before.made_by[name]) or "nothing"
-
-
-HistoryStep = tuple[ArmOfRun | None, ArmOfRun]
-"""An arm, and the arm in the row above it."""
-HISTORY = (
-    TableColumn[HistoryStep]("Pack", lambda row: row[1].arm.condition.scenario),
-    TableColumn[HistoryStep]("Architecture", lambda row: row[1].arm.architecture),
-    TableColumn[HistoryStep]("Started (UTC)", lambda row: row[1].started),
-    TableColumn[HistoryStep]("Run", lambda row: row[1].name),
-    TableColumn[HistoryStep]("Model", lambda row: row[1].label),
-    TableColumn[HistoryStep]("Solved", lambda row: Rate(row[1].arm.solved())),
-    TableColumn[HistoryStep]("Tokens a trial", lambda row: Estimate(row[1].arm.mean(TOKENS.name))),
-    TableColumn[HistoryStep]("Changed since the row above", _changed),
-)

@@ -1,5 +1,5 @@
-"""The cells of a table. A cell keeps its numbers apart from its text. CSV gets a column for each number, while Markdown, LaTeX
-and the page show one text."""
+"""The cells of a table. A cell keeps its numbers apart from its text. CSV gets a column for each number, while Markdown and
+the page show one text."""
 
 from __future__ import annotations
 

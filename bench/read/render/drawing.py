@@ -6,14 +6,13 @@ import io
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -34,8 +33,8 @@ WIDEST = 12.0
 
 @dataclass(frozen=True)
 class Look:
-    """The colour and the hatch of an area. Hatches consist only of lines: dots would be thousands of curves, 250 KB in each
-    SVG."""
+    """The colour and the hatch of an area. Hatches consist only of lines: dots would be thousands of curves in each
+    PDF."""
 
     colour: str
     hatch: str = ""
@@ -53,11 +52,6 @@ ACCOUNT_LOOKS: Mapping[str, Look] = {
     "lost": Look(PURPLE, "xxxx"),
     "judging": Look(SKY, "----"),
 }
-LATENCY_LOOKS: Mapping[str, Look] = {
-    "api_seconds": Look(BLUE),
-    "waiting_seconds": Look(GREY, "////"),
-    "framework_seconds": Look(YELLOW, "xxxx"),
-}
 RC: Mapping[Any, Any] = {
     "font.size": 8.5,
     "axes.titlesize": 9.0,
@@ -68,8 +62,6 @@ RC: Mapping[Any, Any] = {
     "hatch.linewidth": 0.6,
     "legend.frameon": False,
     "text.parse_math": False,
-    "svg.hashsalt": "bench",
-    "svg.fonttype": "path",
     "pdf.fonttype": 42,
     "figure.dpi": 120,
 }
@@ -84,9 +76,16 @@ class Picture:
     caption: str
     width: float
     png: bytes
-    svg: bytes
-    pdf: bytes
+    drawn: Figure = field(compare=False, repr=False)
     title: str = ""
+
+    @property
+    def pdf(self) -> bytes:
+        """The figure as PDF, drawn when it is asked for."""
+        pdf, nothing = io.BytesIO(), dict.fromkeys(("CreationDate", "Creator", "Producer"))
+        with style():
+            FigureCanvasPdf(self.drawn).print_pdf(pdf, metadata=nothing)  # type: ignore[no-untyped-call]  # of matplotlib
+        return pdf.getvalue()
 
     @property
     def below(self) -> str:
@@ -122,7 +121,7 @@ def panels(count: int, across: int, width: float, height: float) -> tuple[Figure
 
 
 def finish(figure: Figure, name: str, title: str, caption: str) -> Picture:
-    """Set the title and write PNG, SVG and PDF. The files hold nothing of the day or the machine."""
+    """Set the title and write the PNG. It holds nothing of the day or the machine."""
     lines = textwrap.wrap(title, max(40, int(min(figure.get_figwidth(), WIDEST) * 13)))
     heading = figure.suptitle("\n".join(lines), fontsize=10)
     if figure.get_figwidth() > WIDEST:  # A page scrolls it: all that it says in words begins at its left edge.
@@ -134,10 +133,7 @@ def finish(figure: Figure, name: str, title: str, caption: str) -> Picture:
     for text in figure.findobj(Text):
         text.set_text(escape_terminal(text.get_text()).replace("\t", " "))
     _settle(figure)
-    return Picture(name, caption, figure.get_figwidth(), _png(figure), _svg(figure), _pdf(figure), title)
-
-
-# The canvas writes the files: `savefig` would draw each form twice, to lay the figure out first.
+    return Picture(name, caption, figure.get_figwidth(), _png(figure), figure, title)
 
 
 def _png(figure: Figure) -> bytes:
@@ -150,21 +146,9 @@ def _png(figure: Figure) -> bytes:
     return png.getvalue()
 
 
-def _svg(figure: Figure) -> bytes:
-    svg = io.BytesIO()
-    FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None, "Creator": None})  # type: ignore[no-untyped-call]  # of matplotlib
-    return svg.getvalue()
-
-
-def _pdf(figure: Figure) -> bytes:
-    pdf, nothing = io.BytesIO(), dict.fromkeys(("CreationDate", "Creator", "Producer"))
-    FigureCanvasPdf(figure).print_pdf(pdf, metadata=nothing)  # type: ignore[no-untyped-call]  # of matplotlib
-    return pdf.getvalue()
-
-
 def _settle(figure: Figure) -> None:
-    """Lay the figure out once for all file formats, and round its positions. The last digits of the layout differ between
-    processes, and an SVG derives the names of its clip paths from them. After rounding the files are always the same."""
+    """Lay the figure out once for both file formats, and round its positions, whose last digits differ between processes.
+    `savefig` would draw each form twice, to lay the figure out first."""
     layout = figure.get_layout_engine()
     assert layout is not None, "`blank` gives each figure one"
     layout.execute(figure)  # `draw_without_rendering` would draw the whole figure a third time

@@ -7,42 +7,17 @@ Names of models and plans, endpoints' errors and models' replies are shown in al
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from bench.common.escaping import escape_terminal
 
 _FORMULA = re.compile(r"\s*[=+\-@\t\r]")
 """The start of a cell that a spreadsheet takes for a formula. https://owasp.org/www-community/attacks/CSV_Injection"""
-_LATEX: Mapping[str, str] = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_\allowbreak{}",
-    "{": r"\{",
-    "}": r"\}",
-    "|": r"\textbar{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "±": r"$\pm$",
-    "−": r"$-$",
-    "×": r"$\times$",
-    "–": "--",
-}
 
 
 def escape_markdown(text: str) -> str:
     """Return the text as one line of Markdown, which may stand in a table's cell."""
     line = " ".join(escape_terminal(text).split())
     return re.sub(r"([\\|`*<]|!(?=\[)|\](?=[(\[])|^\[(?=[^\]]*\]:))", r"\\\1", line)
-
-
-def escape_latex(text: str) -> str:
-    """Return the text as one line of LaTeX."""
-    return "".join(_LATEX.get(character, character) for character in " ".join(escape_terminal(text).split()))
 
 
 def escape_csv(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A table, and its forms in Markdown and CSV. `latex` has the form for LaTeX, and the page makes its own.
+"""A table, and its forms in Markdown and CSV. The page makes its own.
 
 If all rows share a circumstance, CSV keeps its column. The other forms say it once, in the title.
 """

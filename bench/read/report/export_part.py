@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from bench.common.errors import ConfigError, ResultsError
 from bench.common.raised import words_of
@@ -21,12 +20,9 @@ class ExportPart(Part):
     """A form in which another program reads a run.
 
     files   a function that yields each file's name and content and writes nothing, or its import path
-    send    the import path of the function that sends the run to an endpoint (`Run`, URL) and returns the number of spans sent;
-            "" if no endpoint takes this form
     """
 
     files: Files | str
-    send: str = ""
 
 
 def export(run: Run, part: ExportPart, to: Path) -> list[Path]:
@@ -44,7 +40,12 @@ def export(run: Run, part: ExportPart, to: Path) -> list[Path]:
         ConfigError: The form's packages are missing.
         ResultsError: A file cannot be written, or the code of another package fails.
     """
-    files: Files = _loaded(part, part.files) if isinstance(part.files, str) else part.files
+    try:
+        files: Files = part.load(part.files) if isinstance(part.files, str) else part.files
+    except ModuleNotFoundError as error:
+        if not part.extra or str(error.name).startswith("bench"):
+            raise
+        raise ConfigError(f"the form '{part.name}' needs: pip install '{part.package or '.'}[{part.extra}]'") from error
     try:
         written = dict(files(run))
     except Exception as error:
@@ -52,38 +53,6 @@ def export(run: Run, part: ExportPart, to: Path) -> list[Path]:
             raise
         raise ResultsError(f"the form '{part.name}' of {part.package} fails: {words_of(error)}") from error
     return write_files(to, written)
-
-
-def send(run: Run, part: ExportPart, url: str) -> int:
-    """Send a run to an endpoint.
-
-    Args:
-        run: The run.
-        part: The form.
-        url: The endpoint.
-
-    Returns:
-        The number of spans that were sent.
-
-    Raises:
-        ConfigError: No endpoint takes this form, or its packages are missing.
-        ResultsError: The endpoint did not take it.
-    """
-    if not part.send:
-        taken = ", ".join(part.name for part in EXPORTS if part.send)
-        raise ConfigError(f"--endpoint: the form '{part.name}' is files alone; leave it out, or give --form {taken}")
-    sent: int = _loaded(part, part.send)(run, url)
-    return sent
-
-
-def _loaded(part: ExportPart, path: str) -> Callable[..., Any]:
-    try:
-        loaded: Callable[..., Any] = part.load(path)
-    except ModuleNotFoundError as error:
-        if not part.extra or str(error.name).startswith("bench"):
-            raise
-        raise ConfigError(f"the form '{part.name}' needs: pip install '{part.package or '.'}[{part.extra}]'") from error
-    return loaded
 
 
 EXPORTS = Registry("form of export", ExportPart, plural="exports")

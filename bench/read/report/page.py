@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bench.read.analysis.arms import instances_of, shortfalls
@@ -27,7 +27,9 @@ NAMED = ("architecture", "scenario", "model", "plan")
 """The columns whose values are set apart in the page's sentences."""
 TALLY = "claims"
 """The table that the tally of the paper's claims leads to."""
-LONG_TABLES = frozenset({"claims_levels", "failure_differences", "subtasks"})
+LONG_TABLES = frozenset(
+    {"failure_differences", "subtasks", "scorecard-failures", "scorecard-cost", "scorecard-pass", "scorecard-receipts"}
+)
 MOST_ROWS = 25
 """Tables that compare everything with everything, and how many of their rows `report.md` shows at most. The page can be sorted
 and searched, so it has all rows."""
@@ -112,7 +114,6 @@ def page_of(
     tables: Sequence[Table],
     pictures: Sequence[Picture],
     verdicts: Sequence[SummaryFinding] = (),
-    more_facts: Iterable[tuple[str, str]] = (),
     standing: str = "",
 ) -> Page:
     """Return the page. `verdicts` has a sentence for each source of claims that judged a claim."""
@@ -122,7 +123,7 @@ def page_of(
         warnings=tuple(_warnings(run)),
         summary=_with_coverage(summary_of(run, results.arms, verdicts, results.models), tables),
         first=next(iter(pictures), None),
-        facts=(*_facts(run), *more_facts),
+        facts=tuple(_facts(run)),
         sections=_sections(tables, pictures[1:]),
         standing=standing,
         lead=tuple(table for table in tables if table.section == LEAD),

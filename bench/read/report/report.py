@@ -14,7 +14,6 @@ from typing import TypeVar
 from bench.read.analysis.arms import require_receipts
 from bench.read.analysis.frames import Run
 from bench.read.render.drawing import Picture
-from bench.read.render.latex import latex, latex_document
 from bench.read.render.table import Table, comma_separated, markdown
 from bench.read.report.claims_part import CLAIMS
 from bench.read.report.figures import all_figures
@@ -48,12 +47,13 @@ class Contents:
     pictures: tuple[Picture, ...]
 
 
-def report_of(run: Run, around: ViewMaker | None = None) -> Report:
+def report_of(run: Run, around: ViewMaker | None = None, pdf: bool = False) -> Report:
     """Make the files of a run's report.
 
     Args:
         run: The run, as recorded or put together from several.
         around: Makes the views of trials in worlds; without it the page shows their calls alone.
+        pdf: Write each figure as PDF too.
 
     Raises:
         ResultsError: A fault did not arrive, so that no number may be reported, or the run's folder cannot be read again.
@@ -62,7 +62,7 @@ def report_of(run: Run, around: ViewMaker | None = None) -> Report:
     contents = contents_of(results)
     lines = tuple(line for claims in map(claims_of, CLAIMS) for line in claims.lines(results))
     del results  # what it keeps of a large run need not be held while the trials are read again
-    return Report(_files(run, contents, around), contents.page.summary, lines)
+    return Report(_files(run, contents, around, pdf), contents.page.summary, lines)
 
 
 def contents_of(results: Results) -> Contents:
@@ -72,32 +72,24 @@ def contents_of(results: Results) -> Contents:
     pictures = _named_apart(all_figures(results))
     claims = [claims_of(part) for part in CLAIMS]
     findings = [finding for source in claims for finding in source.findings(results)]
-    facts = (fact for source in claims for fact in source.facts(results))
     standing = " ".join(filter(None, (source.standing(results) for source in claims)))
-    page = page_of(results, tables, pictures, findings, facts, standing)
+    page = page_of(results, tables, pictures, findings, standing)
     return Contents(page, tuple(tables), tuple(pictures))
 
 
-def _files(run: Run, contents: Contents, around: ViewMaker | None) -> dict[str, bytes]:
+def _files(run: Run, contents: Contents, around: ViewMaker | None, pdf: bool) -> dict[str, bytes]:
     page, tables, pictures = contents.page, contents.tables, contents.pictures
     files = {
         "report.md": as_markdown(page).encode(),
         "report.html": as_html(page, trace_of(run, around)).encode(),
-        "tables/all.tex": latex_document(page.title, page.warnings, tables).encode(),
     }
     for table in tables:
-        for ending, text in (("md", markdown(table)), ("tex", _latex(page, table)), ("csv", comma_separated(table))):
+        for ending, text in (("md", markdown(table)), ("csv", comma_separated(table))):
             files[f"tables/{table.name}.{ending}"] = text.encode()
     for picture in pictures:
-        forms = {"png": picture.png, "svg": picture.svg, "pdf": picture.pdf}
-        files |= {f"figures/{picture.name}.{ending}": content for ending, content in forms.items()}
+        files[f"figures/{picture.name}.png"] = picture.png
+        files |= {f"figures/{picture.name}.pdf": picture.pdf} if pdf else {}
     return files
-
-
-def _latex(page: Page, table: Table) -> str:
-    """Return a document for a table that shows the paper's figures beside ours, else a table for another document to
-    include."""
-    return latex_document(page.title, page.warnings, [table]) if table.section == "paper" else latex(table)
 
 
 def _named_apart(items: Iterable[Drawn]) -> list[Drawn]:

@@ -29,9 +29,6 @@ class Claims(Protocol):
     def standing(self, of: Results, /) -> str:
         """Return a sentence that says whether the claims hold, with the title of the source; "" if none was judged."""
 
-    def facts(self, of: Results, /) -> Iterable[tuple[str, str]]:
-        """Return titled texts on the claims, for a report's facts."""
-
     def lines(self, of: Results, /) -> Iterable[str]:
         """Return each verdict for a terminal."""
 

@@ -30,21 +30,15 @@ if TYPE_CHECKING:
     from bench.read.render.table import Table
 
 
-FORMER = {"repair_policies": "policy"}
-"""Name of a study -> its name in earlier versions."""
-
-
 @dataclass(frozen=True)
 class StudyPart(Part):
     """A study, which answers a question beyond the paper.
 
     path     its module, imported when needed: it imports pandas and matplotlib, and no run should wait for them
-    former   its name in earlier versions: old runs keep that name, and a config with that name is told the new one
     folder   the folder in which it lies; None for a package's
     """
 
     path: str = ""
-    former: str = ""
     folder: Path | None = None
 
 
@@ -56,7 +50,7 @@ def find_studies() -> Iterator[StudyPart]:
     """
     for path in sorted(_root().glob("*/study.py")):
         name = path.parent.name
-        yield StudyPart(name, former=FORMER.get(name, ""), folder=path.parent)
+        yield StudyPart(name, folder=path.parent)
 
 
 def _root() -> Path:
@@ -103,13 +97,10 @@ def require_known(name: str | None) -> None:
         name: The study's name in a config; None for no study.
 
     Raises:
-        ConfigError: There is no such study, or it has another name now.
+        ConfigError: There is no such study.
     """
-    if name is not None:
-        if name not in STUDIES and (part := _formerly(name)):
-            raise ConfigError(f"the study '{name}' is called '{part.name}' now: say study = \"{part.name}\"")
-        if name not in STUDIES:
-            raise ConfigError(f"{STUDIES.unknown(name)}; studies are looked for in {_root()}")
+    if name is not None and name not in STUDIES:
+        raise ConfigError(f"{STUDIES.unknown(name)}; studies are looked for in {_root()}")
 
 
 def study_tables(run: Run) -> list[Table]:
@@ -161,7 +152,7 @@ def study_named(name: str) -> Study:
     """Return the module of a study.
 
     Args:
-        name: Its name, present or former.
+        name: Its name.
 
     Returns:
         The module.
@@ -204,13 +195,7 @@ def _place(error: BaseException, folder: Path) -> str:
 
 
 def _part(name: str) -> StudyPart:
-    """Return the study of this name, present or former. Raises ResultsError if there is none."""
-    part = STUDIES[name] if name in STUDIES else _formerly(name)
-    if part is None:
+    """Return the study of this name. Raises ResultsError if there is none."""
+    if name not in STUDIES:
         raise ResultsError(f"is unknown; {nearest(name, STUDIES.names)}")
-    return part
-
-
-def _formerly(name: str) -> StudyPart | None:
-    """Return the study that had this name in an earlier version."""
-    return next((part for part in STUDIES if part.former == name), None)
+    return STUDIES[name]

@@ -19,6 +19,7 @@ SECTIONS = {
     "models": "Models compared, by pack and architecture",
     "paper": "The paper's tables beside ours",
     "world": "What became of the world",
+    "scorecard": "Killed and started again",
     "failure": "What one failure costs",
     "recovery": "Recovery to a right answer",
     "break_even": "Break-even",
@@ -37,7 +38,7 @@ SECTIONS = {
     "more": "More tables",
 }
 """The sections of a report, in reading order, and their titles."""
-OPEN = {"models": 1, "paper": 2, "world": 2, "failure": 1, "verdicts": 1, "study": 2}
+OPEN = {"models": 1, "paper": 2, "world": 2, "scorecard": 1, "failure": 1, "verdicts": 1, "study": 2}
 """How many tables of a section a page shows open; all others are folded by section."""
 
 

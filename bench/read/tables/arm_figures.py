@@ -1,4 +1,4 @@
-"""The figures of every report (first rounds, latency, accounts, timelines), and which figures lead a report."""
+"""The figures of every report (first rounds, accounts), and which figures lead a report."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from matplotlib.axes import Axes
 
 from bench.read.analysis.arms import Arm, Arms, Condition
 from bench.read.analysis.frames import Run
-from bench.read.analysis.metrics import FIRST_ROUND, LATENCY, PRICE, Metric
+from bench.read.analysis.metrics import FIRST_ROUND, PRICE, Metric
 from bench.read.analysis.statistics import Mean
 from bench.read.render.drawing import (
     ACCOUNT_LOOKS,
     BLACK,
     BLUE,
-    LATENCY_LOOKS,
     Look,
     Picture,
     finish,
@@ -29,16 +28,13 @@ from bench.read.render.drawing import (
 from bench.read.render.labels import bracketed, each_arm, extremes_said, model_label, numbers_said, slug, trials_in, under
 from bench.read.render.marks import errors_of
 from bench.read.report.figure_part import FigurePart
-from bench.read.tables.model_figures import model_figures, models_together
+from bench.read.tables.model_figures import models_together
 from bench.read.tables.recovery_rates import recovery_figures
-from bench.read.tables.timeline import struck_trials, timeline
 from bench.record.config import FAULT_FREE
-
-LATENCY_TITLES = {"api_seconds": "LLM API", "waiting_seconds": "waiting", "framework_seconds": "framework"}
 
 
 def arm_figures(run: Run, arms: Arms) -> Iterator[Picture]:
-    """Draw first rounds, latency, accounts and timelines. Trials that ended in an error are left out."""
+    """Draw first rounds and accounts. Trials that ended in an error are left out."""
     for model in run.names("model"):
         drawn = _drawable(arms, model)
         plans = [plan for plan in run.names("plan") if any(condition.plan == plan for condition in drawn)]
@@ -49,11 +45,8 @@ def arm_figures(run: Run, arms: Arms) -> Iterator[Picture]:
             noticed = {at: named for at, named in chosen.items() if any(arm.mean(rounds).n for arm in named.values())}
             if noticed:
                 yield first_round(run, noticed)
-            if plan == struck[0]:  # seconds are the machine's: once is enough
-                yield latency(run, chosen)
         if any(arm.trials["tokens"].any() for arm in each_arm(drawn)):
             yield accounts(run, drawn)
-        yield from (timeline(run, trials) for trials in struck_trials(drawn))
 
 
 def _in_world(run: Run) -> bool:
@@ -91,10 +84,9 @@ def first_round(run: Run, arms: Arms) -> Picture:
 
 def _extremes(arms: Arms, metric: Metric) -> str:
     """Return in words the least and the greatest mean of the first panel that has a mean."""
-    unit = " seconds" if metric is LATENCY else " tokens"
     for condition, named in arms.items():
         means = {name: arm.mean(metric.name).mean for name, arm in named.items()}
-        if extremes := extremes_said(means, lambda value: f"{value:,.0f}", unit):
+        if extremes := extremes_said(means, lambda value: f"{value:,.0f}", " tokens"):
             return f"{extremes} on {condition.scenario}"
     return "what the panels show"
 
@@ -168,29 +160,6 @@ def _one_scale_by_scenario(arms: Arms, axes: Sequence[Axes]) -> None:
             ax.set_ylim(0, 1.03 * top)
 
 
-def latency(run: Run, arms: Arms) -> Picture:
-    """Draw a trial's mean latency by its parts, stacked. The framework's part is also written in numbers, because it is often
-    too small to see."""
-    figure, axes = panels(len(arms), 3, _width(arms, 3.4), 2.7)
-    for (condition, named), ax in zip(arms.items(), axes, strict=True):
-        tops = _stack(ax, named, LATENCY_LOOKS, "latency_seconds")
-        for place, (arm, top) in enumerate(zip(named.values(), tops, strict=True)):
-            ours = arm.mean("framework_seconds").mean or 0.0
-            text = f"framework:\n{ours * 1000:.1f} ms" if ours < 1 else f"framework:\n{ours:.2f} s"
-            ax.annotate(text, (place, top), (0, 3), textcoords="offset points", ha="center", fontsize=7.5)
-        ax.margins(y=0.2)
-        panel_title(ax, condition.scenario, trials_in(named.values()))
-        ax.set_ylabel("seconds a trial")
-    looks = {LATENCY_TITLES[column]: look for column, look in _looks_of(arms, LATENCY_LOOKS).items()}
-    legend_of(figure, looks)
-    condition = next(iter(arms))
-    title = f"A trial took {_extremes(arms, LATENCY)} {_of_whom(run, condition)}"
-    caption = (
-        f"{title}. Each bar is a mean, and the whisker is the 95% interval of the total. Above a bar is the framework's part."
-    )
-    return finish(figure, slug("latency", condition.model, condition.plan), title, caption)
-
-
 def _looks_of(arms: Arms, looks: Mapping[str, Look]) -> dict[str, Look]:
     """Return the looks of the columns that are not 0 in every arm."""
     return {name: look for name, look in looks.items() if any(arm.mean(name).mean for arm in each_arm(arms))}
@@ -222,7 +191,6 @@ def _width(arms: Arms, least: float) -> float:
 PARTS = (
     FigurePart("models_together", lambda of: models_together(of.run, of.models), leads=True),
     FigurePart("recovery_in_world", lambda of: recovery_figures(of.run, of.arms) if _in_world(of.run) else (), leads=True),
-    FigurePart("models", lambda of: model_figures(of.run, of.arms)),
     FigurePart("arms", lambda of: arm_figures(of.run, of.arms)),
     FigurePart("recovery", lambda of: () if _in_world(of.run) else recovery_figures(of.run, of.arms)),
 )

@@ -1,4 +1,4 @@
-"""Paired comparisons of two architectures or two models, and of an arm with itself."""
+"""Paired comparisons of two architectures or two models."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import COMPARED, COST, SOLVED, Metric
 from bench.read.analysis.per_solved import per_solved
 from bench.read.analysis.statistics import PairedMean
-from bench.read.render.cells import BoundedNumber, Cell, Estimate, Number, Rate, RateGap, Spent
-from bench.read.render.labels import arm_columns, condition_columns, each_arm, model_label
+from bench.read.render.cells import BoundedNumber, Cell, Estimate, Rate, RateGap, Spent
+from bench.read.render.labels import condition_columns, model_label
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.table_part import TablePart
-from bench.read.tables.noise import SPLITS, halves_of
 
 ArmPair = tuple[Arm, Arm]
 
@@ -132,39 +131,7 @@ def _compared(first: Arm, second: Arm) -> Iterator[MeasureOfModels]:
     yield MeasureOfModels(first, second, SOLVED.title, rates, RateGap(gap), "–", gap.pairs, gap.unpaired)
 
 
-def noise_floor(run: Run, arms: Arms) -> Table:
-    halves = {arm: halves_of(len(arm.units("tokens"))) for arm in each_arm(arms)}
-    floor: dict[tuple[Arm, str], float | None] = {}
-    for n in dict.fromkeys(each.n for each in halves.values()):
-        alike = [(arm, measure.name) for arm, each in halves.items() if each.n == n for measure in COMPARED]
-        floor |= zip(alike, halves_of(n).floors([arm.units(measure) for arm, measure in alike]), strict=True)
-
-    def of_mean(arm: Arm, measure: str) -> float | None:
-        apart, mean = floor[arm, measure], arm.mean(measure).mean
-        return apart / abs(mean) if apart is not None and mean else None
-
-    def floors(measure: Metric) -> Iterator[TableColumn[Arm]]:
-        yield TableColumn(measure.title, lambda arm: Number(floor[arm, measure.name], measure.digits))
-        yield TableColumn(f"{measure.title}, of the mean", lambda arm: Number(of_mean(arm, measure.name), 1, percent=True))
-
-    columns = (
-        *arm_columns(run),
-        TableColumn[Arm]("N", lambda arm: halves[arm].n),
-        TableColumn[Arm]("In a half", lambda arm: halves[arm].half),
-        TableColumn[Arm]("Splits", lambda arm: halves[arm].splits),
-        *chain.from_iterable(map(floors, COMPARED)),
-    )
-    notes = (
-        "A/A by split halves: one arm's repetitions, each with other seeds, are dealt into two halves in every possible way "
-        f"({SPLITS:,} random ways if there are more); in 95% of the splits the halves differ by no more than this",
-        "chance alone makes groups of that size differ by this much; two arms of N unpaired trials would differ about 1.4 "
-        "times less, and paired arms can differ even less: compare it with the paired differences",
-    )
-    return table_of("noise_floor", "Noise floor: each architecture against itself", columns, each_arm(arms), notes)
-
-
 PARTS = (
     TablePart("differences", lambda of: differences(of.run, of.arms), "differences"),
-    TablePart("noise_floor", lambda of: noise_floor(of.run, of.arms), "differences"),
     TablePart("models", lambda of: models(of.run, of.arms), "models"),
 )

@@ -1,11 +1,9 @@
-"""Tables of the parts of live latency: the framework's time, the client's time, and a cold or warm prompt cache."""
+"""Tables of the parts of live latency: the framework's time, and a cold or warm prompt cache."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import NamedTuple
-
-import pandas as pd
 
 from bench.read.analysis.frames import Run
 from bench.read.analysis.lived import live_seconds_of
@@ -24,7 +22,7 @@ ModelAndArm = tuple[str, LiveSeconds]
 
 def latency_tables(run: Run, published: PublishedFigures) -> list[Table]:
     """Return the tables that have rows."""
-    return [table for table in (framework_time(run, published), client_time(run), prompt_cache(run)) if table.rows]
+    return [table for table in (framework_time(run, published), prompt_cache(run)) if table.rows]
 
 
 def framework_time(run: Run, published: PublishedFigures) -> Table:
@@ -51,38 +49,6 @@ def framework_time(run: Run, published: PublishedFigures) -> Table:
         *([f"paper: framework time by latency, {published.paper.source}, Tables 1 and 2"] if published.has_figures else []),
     )
     return table_of("framework_time", "Framework time of the live run", columns, live_seconds_of(run), notes)
-
-
-def client_time(run: Run) -> Table:
-    """Show the client's time by model, over the calls for which it was measured."""
-    columns = (
-        TableColumn[pd.DataFrame]("Model", lambda calls: model_label(run, str(calls["model"].iloc[0]))),
-        TableColumn[pd.DataFrame]("Calls", len),
-        TableColumn[pd.DataFrame]("In flight s", lambda calls: Number(float(calls["seconds"].sum()), 1)),
-        TableColumn[pd.DataFrame](
-            "Client's share of that",
-            lambda calls: Number(float(calls["client_seconds"].sum() / calls["seconds"].sum()), 1, percent=True),
-        ),
-        TableColumn[pd.DataFrame]("Client s a call, median", lambda calls: Number(float(calls["client_seconds"].median()), 4)),
-        TableColumn[pd.DataFrame]("95th percentile", lambda calls: Number(float(calls["client_seconds"].quantile(0.95)), 4)),
-    )
-    notes = (
-        "in flight: from the request's last byte to the reply's last; the client's time: its work, connecting, and being busy "
-        "while received bytes waited; it is in no call's seconds",
-        "a large share means that this process, not the endpoint, limited the concurrent calls",
-        *_at_a_time(run),
-    )
-    told_apart = run.calls[run.calls["client_seconds"].gt(0)]
-    by_model = (calls for _, calls in told_apart.groupby("model", sort=False))
-    return table_of("client_time", "What the client took beside its calls", columns, by_model, notes)
-
-
-def _at_a_time(run: Run) -> Iterator[str]:
-    """Yield in words how many calls at a time the config allows, for models that are allowed more than one."""
-    most = run.manifest.concurrency
-    several = [f"{model_label(run, name)} {most[name]}" for name in run.names("model") if most.get(name, 1) != 1]
-    if several:
-        yield f"calls at a time at most: {', '.join(several)}"
 
 
 def _papers_share(published: PublishedFigures, scenario: str, architecture: str) -> Cell:

@@ -25,7 +25,7 @@ def test_all_runs_are_listed_and_a_page_is_written(tmp_path: Path) -> None:
     assert header.split() == ["started", "run", "trials", "solved", "by", "an", "arm", "tokens", "dollars"]
     assert row.split()[:3] == ["mine", "12", "3/3"]
     assert total.split()[:2] == ["all", "12"] and line.startswith("yours: 1 run, 12 trials, ")
-    assert last == "1 run; for prices, verdicts, history and rankings open reports/index.html"
+    assert last == "1 run; for prices and verdicts open reports/index.html"
     assert err == "not read: results/photos: holds no run (no manifest.json); name a folder that `bench run` wrote\n"
     page = (tmp_path / "reports" / "index.html").read_bytes()
     assert page.startswith(b"<!doctype html>")
@@ -71,7 +71,7 @@ def test_a_folder_that_is_not_there_and_one_without_runs_are_one_line(tmp_path: 
     )
     assert bench(tmp_path, "runs", "empty")[:2] == (
         0,
-        "0 runs; for prices, verdicts, history and rankings open reports/index.html\n",
+        "0 runs; for prices and verdicts open reports/index.html\n",
     )
     assert "There are 0 runs" in (tmp_path / "reports" / "index.html").read_text()
 

@@ -14,7 +14,7 @@ from bench.probe.points import points_of
 from bench.probe.read.compare import compare_probes
 from bench.probe.read.page import page_of
 from bench.probe.read.run import EXIT_CODES, ProbeRead, read_probe
-from bench.probe.read.sentences import lines, not_shown, row_line, sentence, what
+from bench.probe.read.sentences import counts, lines, not_shown, row_line, sentence, share_gave_up, what
 from bench.probe.read.steps import text_of_cell
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
@@ -104,6 +104,8 @@ def test_the_cells_that_were_asked_for_come_to_a_verdict_of_their_own(tmp_path: 
         f"shop did no damage in any of the {COUNT} cells that were asked for, which holds for this task"
     )
     assert "Only pay was struck." in not_shown(read)
+    read = probe(tmp_path / "more", *of_bound(), only=("pay", "resumed_thrice"))
+    assert "Only pay, resumed_thrice was struck; no call has resumed_thrice." in not_shown(read)
 
 
 def planned_anew(run: CellRun, **changed: object) -> CellRun:
@@ -119,6 +121,8 @@ def test_what_only_a_tool_does_with_one_call_has_an_exit_code_and_a_sentence_of_
     read = probe(tmp_path, *runs)
     assert (read.conclusion, EXIT_CODES[read.conclusion]) == ("tool", 4)
     assert sentence(read).startswith(f"a tool of shop, which got one call twice, does damage in 1 of {COUNT} cells: when")
+    assert "doubled 1" in counts(read) and counts(read).endswith("; in 1 of them a tool did it.")
+    assert share_gave_up(read).startswith("In 0 of ")  # the agent did not do what the tool did
 
 
 def test_a_repeated_call_that_nobody_saw_is_no_damage_and_no_pass(tmp_path: Path) -> None:

@@ -13,13 +13,14 @@ CELLS = [
 ]
 
 
-def judged(verdict: CellVerdict, effect: str = "shop.pay#1") -> CellJudged:
-    findings = (CellFinding("doubled", effect, 2, (), (1,)),) if verdict == "doubled" else ()
+def judged(verdict: CellVerdict, effect: str = "shop.pay#1", times: int = 2) -> CellJudged:
+    findings = (CellFinding("doubled", effect, times, (), (1,)),) if verdict == "doubled" else ()
     return CellJudged("", "lost", "break", "effect", 1, verdict, True, None, findings)
 
 
 def test_two_runs_came_out_the_same_if_the_verdict_and_the_effects_are_the_same() -> None:
     assert same_verdict(judged("doubled"), judged("doubled")) and same_verdict(judged("same"), judged("same"))
+    assert same_verdict(judged("doubled", times=547), judged("doubled", times=458))
     assert not same_verdict(judged("doubled"), judged("same"))
     assert not same_verdict(judged("doubled"), judged("doubled", "shop.pay#2"))
 

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from payers import payer_of
 from plugged import install, plugged
 
 from bench.probe.points import POINTS, StrikePoint, point_of, points_of
 from tests.probe.run.gateway.test_striker import Counter
-from tests.probe.run.test_states import first, payer_of, probed
+from tests.probe.run.test_states import first, probed
 
 DOCS = Path(__file__).parents[3] / "docs" / "probe.md"
 ENTRY = 'StrikePoint("too_busy", "{} is done and its server says that it is too busy", ("effect",), after="error")'

@@ -18,6 +18,7 @@ import pytest
 from till import ROOT, MadeProbe, desk, probed, till, worker_of
 
 from bench.common.errors import ConfigError, OriginalChanged
+from bench.probe.run.cells import require_cells
 from bench.probe.run.gateway.subject import Subject
 from bench.probe.run.probe import Probe
 from bench.probe.run.writing import CellRun
@@ -155,6 +156,15 @@ def test_a_cell_that_cannot_be_is_refused_with_the_nearest_names_by_the_first_cl
     with pytest.raises(ConfigError, match=f"--only {word}: no cell has this in its name; did you mean {near}"):
         asyncio.run(first_runs())
     assert not ended and (tmp_path / "worker-0").exists() == (word == "till.chrage")
+
+
+def test_a_point_that_no_call_has_is_passed_over_beside_one_that_has_a_cell() -> None:
+    plans = ["shop.POST /tickets/T-7/notes#1.lost", "shop.POST /tickets/T-7/notes#1.lost.error"]
+    for only in (["lost", "meanwhile"], [".lost.error", ".resumed_twice.undone"], ["POST /tickets/*/notes#1.lost"]):
+        require_cells(only, plans)
+    for only in (["meanwhile"], ["lost", "lsot"], ["lost", "shop.PUT /tickets#1.meanwhile"]):
+        with pytest.raises(ConfigError, match=f"--only {only[-1]}: no cell has this"):
+            require_cells(only, plans)
 
 
 @pytest.mark.parametrize(

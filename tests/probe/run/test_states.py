@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import sys
-from contextlib import aclosing, closing
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
-import payer
 import pytest
+from payers import payer_of
 
 from bench.common.errors import ConfigError
 from bench.probe.read.blame import blame_of
-from bench.probe.run.gateway.subject import OthersStep, OwnersCheck, ProbedAgent, Service, Subject
+from bench.probe.run.gateway.subject import OthersStep, OwnersCheck, Subject
 from bench.probe.run.probe import Probe
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
@@ -27,19 +26,6 @@ from bench.record.probe.events import CellJudged, CellsPlanned, GatewayCall
 from bench.record.worlds.process_events import ProcessStarted
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the probe's processes are watched on Linux")
-
-
-def payer_of(folder: Path, mode: str) -> Subject:
-    with closing(sqlite3.connect(folder / "shop.db")) as database:
-        database.executescript(payer.TABLES)
-    program = (sys.executable, payer.__file__)
-    serve = (*program, "serve", "{port}", str(folder / "shop.db"))
-    service = Service("pay", "PAY_URL", "http://127.0.0.1:{port}", serve)
-    words = (*program, mode)
-    agent = ProbedAgent(words, words, folder, limit=60.0)
-    return Subject(
-        "payer", agent, services=(service,), settle=0.02, patience=6.0, takes_sql=frozenset({"shop"}), remembers=True
-    )
 
 
 def probed(folder: Path, subject: Subject, *only: str, until: str = "") -> list[CellRun]:
@@ -128,6 +114,12 @@ def test_an_agent_that_takes_an_intent_for_a_payment_is_blamed_for_its_memory(tm
     assert blame and blame.minimal == (frozenset({"memory"}),)
 
 
+def test_payments_in_parallel_that_a_restart_makes_again_are_blamed_with_the_key_and_the_memory(tmp_path: Path) -> None:
+    runs = probed(tmp_path, payer_of(tmp_path, "parallel"), "#1.unacknowledged")
+    blame = blame_of("pay.POST /pay", [run.judged for run in runs if run.judged and run.judged.mended])
+    assert blame and set(blame.minimal) == {frozenset({"key"}), frozenset({"memory"})}
+
+
 def test_of_two_equal_payments_the_one_that_is_made_again_after_a_restart_is_the_restarts(tmp_path: Path) -> None:
     plan = "pay.POST /pay#1.unacknowledged"
     cell = probed(tmp_path, payer_of(tmp_path, "equal"), "#1.unacknowledged", until=plan)[-1]
@@ -205,6 +197,15 @@ def test_what_another_writer_changed_meanwhile_has_to_stand(tmp_path: Path, mode
     if mode == "debits":
         blame = blame_of("pay.POST /balance", [run.judged for run in runs if run.judged and run.judged.mended])
         assert blame and blame.minimal == (frozenset({"swap"}),)
+
+
+@pytest.mark.parametrize(("mode", "verdict", "left"), [("triages", "same", 3), ("triages raises", "overwritten", 3)])
+def test_a_number_that_is_set_whatever_it_was_overwrites_nothing(tmp_path: Path, mode: str, verdict: str, left: int) -> None:
+    plan = "pay.POST /priority#1.meanwhile"
+    subject = replace(payer_of(tmp_path, mode), checks=(OwnersCheck("shop", "SELECT priority FROM ticket"),))
+    cell = probed(tmp_path, subject, "#1.meanwhile", until=plan)[-1]
+    assert cell.judged and cell.judged.verdict == verdict
+    assert [cell.texts[check] for check in cell.judged.checks] == [f"[({left},)]"]
 
 
 @pytest.mark.parametrize(("mode", "verdict"), [("approves", "changed"), ("approves shown", "gave_up")])

@@ -35,6 +35,13 @@ def rows(*held: RowDifference) -> dict[tuple[str, str, str], RowDifference]:
     return {place_of(row): row for row in held}
 
 
+def test_a_path_with_an_id_that_varies_has_one_name_in_each_probe() -> None:
+    text: JsonValue = {"text": "x"}
+    known = masks_of([[(call(f"POST /tickets/T-{made}/notes"), text)] for made in ("2befc713", "90aa12ef")])
+    assert known.tool("shop", "POST /tickets/T-77/notes") == "POST /tickets/*/notes"
+    assert [known.tool("shop", tool) for tool in ("POST /tickets", "pay")] == ["POST /tickets", "pay"]
+
+
 @given(VALUES, VALUES)
 def test_calls_that_differ_by_what_varied_are_the_same_call(early: JsonValue, late: JsonValue) -> None:
     known = masks([early], [late])

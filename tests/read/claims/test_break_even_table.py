@@ -14,9 +14,8 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import mean_of
 from bench.read.claims import break_even_table as break_even
 from bench.read.claims.break_even import BreakEven, Rivals, Sides
-from bench.read.claims.break_even_table import break_even_figures, break_even_tables
+from bench.read.claims.break_even_table import break_even_tables
 from bench.read.render.cells import text_of
-from bench.read.render.drawing import style
 from bench.read.render.table import Table, comma_separated
 from bench.read.report.results import Results
 from bench.record.record import TrialRecord
@@ -99,40 +98,6 @@ def _rejected_once(record: TrialRecord) -> TrialRecord:
     return trial(record.architecture, record.plan, record.repetition, events=[*record.events, rejected(2, "b")])
 
 
-def test_a_run_without_first_passes_or_without_rounds_has_neither_table_nor_figure(tmp_path: Path) -> None:
+def test_a_run_without_first_passes_or_without_rounds_has_no_table(tmp_path: Path) -> None:
     free = run_of(tmp_path / "free", experiment(plans=["none"]))
     assert not break_even_tables(Results(free))
-    assert not break_even_figures(Results(free))
-
-
-def test_the_figure_names_its_model_and_can_be_drawn_whatever_is_missing(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
-    with style():
-        (picture,) = break_even_figures(Results(run))
-        assert picture.name == "break_even-m" and "m, SIMULATED" in picture.caption
-        for result in (BreakEven(1.0, 0.0, math.inf), BreakEven(math.inf, math.inf, math.inf), BreakEven(2.0), None):
-            shown(monkeypatch, run, result, result)
-            assert break_even_figures(Results(run))
-
-
-@pytest.mark.parametrize(
-    ("measured", "n", "title"),
-    [
-        (
-            BreakEven(1.234, 0.5, 2.0),
-            6,
-            "From 1.23 failures a trial on, later is cheaper than earlier on demo under paper (m, SIMULATED)",
-        ),
-        (BreakEven(1.234, 0.0, 2.0), 6, "How many failures"),
-        (BreakEven(1.234, 0.5, math.inf), 6, "How many failures"),
-        (BreakEven(1.234, 0.5, 2.0), 4, "How many failures"),
-        (BreakEven(1.234), 6, "How many failures"),
-    ],
-)
-def test_the_figure_s_title_has_a_rate_of_enough_pairs_whose_interval_has_both_ends(
-    monkeypatch: pytest.MonkeyPatch, run: Run, measured: BreakEven, n: int, title: str
-) -> None:
-    shown(monkeypatch, run, measured, None, n)
-    with style():
-        (picture,) = break_even_figures(Results(run))
-    assert picture.title.startswith(title)
-    assert "1.23" in picture.svg.decode()

@@ -37,7 +37,7 @@ def recorded() -> Run:
 
 
 def judged(run: Run, name: str) -> Judgement:
-    [judgement] = judge_all(run, PUBLISHED, only=lambda claim: claim.id == name)
+    [judgement] = [each for each in judge_all(run, PUBLISHED) if each.claim.id == name]
     return judgement
 
 

@@ -12,7 +12,7 @@ from bench.read.analysis.frames import Run
 from bench.read.claims.claim import DirectionClaim
 from bench.read.claims.evidence import results_by_model
 from bench.read.claims.population import population_of, refused
-from bench.read.claims.published import load_others, load_published
+from bench.read.claims.published import load_published
 from bench.read.claims.table import claims_tables
 from bench.read.claims.trace import claim_named
 from bench.read.claims.verdicts import judge_all
@@ -30,9 +30,9 @@ def run_with(folder: Path, *architectures: str, **variants: object) -> Run:
     return bench.load_run(folder)
 
 
-def test_every_claim_of_every_source_declares_its_population_its_unit_and_its_arms(tmp_path: Path) -> None:
+def test_every_claim_declares_its_population_its_unit_and_its_arms(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", experiment())
-    for claim in (claim for source in (PUBLISHED, *load_others()) for claim in source.claims):
+    for claim in PUBLISHED.claim:
         population = population_of(run, claim)
         assert population.among and population.unit and population.arms, claim.id
 
@@ -73,7 +73,7 @@ def test_the_report_shows_what_each_judged_claim_was_judged_on(tmp_path: Path) -
     records = [trial(name, "paper", n, scenario="k8s_oomkill", timing="live") for name in names for n in (1, 2, 3)]
     run = run_of(tmp_path / "run", records)
     judgements = judge_all(run, PUBLISHED)
-    verdicts, populations, _ = claims_tables(run, judgements, PUBLISHED)
+    verdicts, populations = claims_tables(run, judgements)
     assert [row[0] for row in verdicts.rows] == [row[0] for row in populations.rows] != []
 
 

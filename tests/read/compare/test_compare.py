@@ -588,16 +588,17 @@ def test_trace_lists_trials_and_calls_and_refuses_what_it_does_not_know(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = str(
-        write_run(tmp_path / "run", [trial("static", "none", i, scenario="k8s_oomkill", timing="live") for i in (1, 2)])
+        write_run(
+            tmp_path / "run", [trial("runtime_structured", "none", i, scenario="k8s_oomkill", timing="live") for i in (1, 2)]
+        )
     )
-    assert run_command(monkeypatch, "trace", folder, "table2.calls.static") == 0
+    assert run_command(monkeypatch, "trace", folder, "assumption.rca.accepted-answers-are-right") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert (
-        f"  {id_of('static-none-1-k8s_oomkill-m')}  k8s_oomkill static none repetition 1: solved  first_pass_calls = 2" in lines
-    )
+    first = f"  {id_of('runtime_structured-none-1-k8s_oomkill-m')}  k8s_oomkill runtime_structured none repetition 1: solved"
+    assert f"{first}  wrong_answers = 0" in lines
     second = [line for line in lines if line.startswith("    call 2  ")]
     assert [line.endswith("attempt 1 try 1  first  in_answer  100 in, 20 out  accepted") for line in second] == [True, True]
-    assert run_command(monkeypatch, "trace", folder, "table1.calls.static") == 0
+    assert run_command(monkeypatch, "trace", folder, "retry.debugging.static-to-monolithic") == 0
     assert "not measured" in capsys.readouterr().out
-    assert run_command(monkeypatch, "trace", folder, "table2.call.static") == 2
-    assert "did you mean 'table2.calls.static'" in capsys.readouterr().err
+    assert run_command(monkeypatch, "trace", folder, "retry.rca.static-to-monolitic") == 2
+    assert "did you mean 'retry.rca.static-to-monolithic'" in capsys.readouterr().err

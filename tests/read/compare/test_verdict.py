@@ -18,9 +18,6 @@ from bench.read.analysis.frames import Run
 from bench.read.compare.compare import Comparison, compare
 from bench.read.compare.compare_table import sentences
 from bench.read.compare.verdict import Contrast, GatedMeasure, allowed_damage, counterexamples, finding_of, verdict_of
-from bench.worlds.read.scorecard.build import scorecard_of
-from bench.worlds.read.scorecard.card import Scorecard, ScoredTrial
-from bench.worlds.read.scorecard.compare import compare_scorecards
 
 ERRING = {"m": {"kind": "simulated", "failure_rate": 0.1, "price_in": 1.0, "price_out": 1.0}}
 GATE = {"solved": 0.05, "tokens": 0.05, "price": 0.05}
@@ -211,42 +208,6 @@ def test_who_damages_more_in_one_pair_and_less_in_another_is_a_trade_off(tmp_pat
     first, second = (run_of(tmp_path / str(n), records) for n, records in enumerate(sides))
     assert compare(first, second, ONLY).verdict == "trade-off"
     assert counterexamples({("a", 1): {"lost": 1}}, {("a", 1): {"lost": 0}}, {}) == ("better", "1 lost fewer")
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.booleans(), st.booleans()), min_size=1, max_size=12),
-    st.booleans(),
-)
-@settings(max_examples=8, deadline=None)
-def test_of_random_scorecards_exchanged_each_finding_is_exchanged(
-    cards: Scorecard, tasks: list[tuple[int, int, bool, bool]], are_paired: bool
-) -> None:
-    first, second = (
-        replace(
-            cards,
-            rows=(
-                replace(
-                    cards.rows[0], results=tuple(scored(n, task[side], bool(task[2 + side])) for n, task in enumerate(tasks))
-                ),
-            ),
-            worlds=(replace(cards.worlds[0], schedule="other" if side and not are_paired else "one"),),
-        )
-        for side in (0, 1)
-    )
-    forth, back = compare_scorecards(first, second), compare_scorecards(second, first)
-    words: list[list[str]] = [[row.finding for row in (*card.overall, *card.differences)] for card in (forth, back)]
-    assert decided(words[1]) == decided(list(map(exchanged, words[0])))
-    assert (forth.verdict, back.verdict) != ("worse", "worse")
-
-
-@pytest.fixture(scope="module")
-def cards(tmp_path_factory: pytest.TempPathFactory) -> Scorecard:
-    return scorecard_of([run_of(tmp_path_factory.mktemp("card"), shop(instances=2))])
-
-
-def scored(number: int, harm: int, right: bool) -> ScoredTrial:
-    by = "process:unacknowledged" if number % 2 else "control"
-    return ScoredTrial(f"task_{number // 4}", number, "crash" if number % 2 else "none", by, number % 2, right, harm)
 
 
 @pytest.mark.parametrize("text", ["doubled", "doubled=", "doubled=-1", "doubled=1e3", "doubled=99999999", "doublde=1", "=1"])

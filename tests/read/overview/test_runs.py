@@ -1,4 +1,4 @@
-"""A folder's runs in one page: all that can be read is listed, and what cannot be compared is not ranked."""
+"""A folder's runs in one page: all that can be read is listed."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
 from records import edit_manifest, trial, write_run
 
-from bench.read.overview.leaderboard import Board, boards_of
 from bench.read.overview.runs import Index, index_of, index_page
 from bench.record.record import Outcome, TrialRecord
 
@@ -48,11 +46,6 @@ def index(results: Path) -> Index:
     return index_of(results, results.parent / "reports")
 
 
-def board(results: Path) -> Board:
-    [result] = boards_of([each.arms for each in reversed(index(results).runs)])
-    return result
-
-
 def live(*args: Any, **values: Any) -> list[TrialRecord]:
     return trials_of(*args, timing="live", **values)
 
@@ -89,72 +82,12 @@ def test_what_cannot_be_read_is_one_line_each_and_the_rest_is_shown(tmp_path: Pa
     assert index_page(result).count("Not read: ") == 3
 
 
-def test_arms_of_two_runs_on_the_same_instances_are_ranked_and_close_ones_share_a_place(tmp_path: Path) -> None:
+def test_a_simulated_model_is_marked(tmp_path: Path) -> None:
     written(tmp_path, "a", live(18))
-    written(tmp_path, "b", [*live(17, architecture="monolithic"), *live(2, architecture="other")], "2026-01-02T10:00:00+00:00")
-    [table] = board(tmp_path).tables
-    assert [(row[0], row[1], row[3]) for row in table.rows] == [(1, "static", "a"), (1, "monolithic", "b"), (3, "other", "b")]
-    assert board(tmp_path).refusals == ()
-
-
-@pytest.mark.parametrize(
-    ("other", "why"),
-    [
-        ({"asked_by_instance": {f"i{n}": "changed" for n in range(20)}}, "They ask something else"),
-        ({"graded_by": "another"}, "Other graders graded them"),
-    ],
-)
-def test_what_cannot_be_compared_is_not_ranked_and_a_sentence_says_why(tmp_path: Path, other: dict[str, Any], why: str) -> None:
-    written(tmp_path, "a", live(18))
-    written(tmp_path, "b", live(17, model="n"), "2026-01-02T10:00:00+00:00", **other)
-    result = board(tmp_path)
-    assert [len(table.rows) for table in result.tables] == [1, 1]
-    [refusal] = result.refusals
-    assert refusal.startswith(f"Not ranked together: b, and a. {why}")
-
-
-def test_other_instances_are_not_ranked(tmp_path: Path) -> None:
-    written(tmp_path, "a", live(18))
-    written(tmp_path, "b", live(8, of=10, model="n"), "2026-01-02T10:00:00+00:00")
-    assert "They have 10 and 20 instances and share 10" in board(tmp_path).refusals[0]
-
-
-def test_a_simulated_model_is_marked_and_not_ranked_with_a_real_one(tmp_path: Path) -> None:
-    written(tmp_path, "a", live(18))
+    assert "SIMULATED" not in index_page(index(tmp_path))
     written(tmp_path, "b", trials_of(20, model="made_up"), "2026-01-02T10:00:00+00:00")
-    result = board(tmp_path)
-    assert "A simulated model is not compared with a real one" in result.refusals[0]
-    assert result.tables[1].title.endswith("SIMULATED") and result.tables[1].rows[0][2] == "made_up (SIMULATED)"
-    assert "A model marked SIMULATED is no model" in index_page(index(tmp_path))
-
-
-def test_faults_of_another_seed_are_other_faults(tmp_path: Path) -> None:
-    for name, seed in (("a", 1), ("b", 2)):
-        records = [trial("static", "paper", n, _outcome(n > seed), id=f"{name}{n}", timing="live") for n in (1, 2, 3)]
-        folder = write_run(tmp_path / name, records)
-        manifest = index(tmp_path).runs[0].run.config.model_dump(mode="json")
-        edit_manifest(folder, models={"m": {"kind": "openai"}}, config={**manifest, "seed": seed})
-    assert "draw them by another seed" in board(tmp_path).refusals[0]
-
-
-def test_the_same_trials_and_replays_of_a_listed_run_are_ranked_once(tmp_path: Path) -> None:
-    written(tmp_path, "a", live(18))
-    written(tmp_path, "again", live(18), "2026-01-02T10:00:00+00:00")
-    written(tmp_path, "b", live(17, model="n"), "2026-01-03T10:00:00+00:00")
-    replayed = {"kind": "openai", "recording": {"name": "b", "digest": "d"}}
-    written(tmp_path, "b-replay", trials_of(17, model="r", timing="recorded"), "2026-01-04T10:00:00+00:00")
-    edit_manifest(tmp_path / "b-replay", models={"r": replayed})
-    written(tmp_path, "taken_over", live(17, model="renamed"), "2026-01-05T10:00:00+00:00")
-    [table] = board(tmp_path).tables
-    assert [row[3] for row in table.rows] == ["a", "b"], "what went the same way in every trial is no further evidence"
-
-
-def test_the_history_of_a_config_names_what_was_changed(tmp_path: Path) -> None:
-    written(tmp_path, "a", live(18))
-    written(tmp_path, "b", live(17, model="n"), "2026-01-02T10:00:00+00:00")
     page = index_page(index(tmp_path))
-    assert "The config by-hand, run 2 times, without faults" in page
-    assert 'data-value="">the model</td>' in page
+    assert "A model marked SIMULATED is no model" in page and "made_up (SIMULATED)" in page
 
 
 def test_no_price_is_told_of_few_trials(tmp_path: Path) -> None:

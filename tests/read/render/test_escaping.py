@@ -8,7 +8,6 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 from hostile import TEXTS
@@ -19,9 +18,8 @@ from bench.common.errors import ConfigError
 from bench.common.escaping import escape_terminal
 from bench.common.paths import named
 from bench.read.render.drawing import blank, finish, names_below, style
-from bench.read.render.escaping import escape_csv, escape_latex, escape_markdown
+from bench.read.render.escaping import escape_csv, escape_markdown
 from bench.read.render.labels import slug
-from bench.read.render.latex import latex
 from bench.read.render.table import Table, comma_separated, markdown
 from bench.read.report.page import Page, Section, as_markdown
 from bench.read.report.page_html import as_html
@@ -76,17 +74,6 @@ def test_markdown_keeps_it_in_one_line_without_html_images_or_links(text: str) -
     assert [len(re.findall(r"(?<!\\)\|", re.sub(r"\\\\", "", row))) for row in rows] == [3, 3, 3, 3]
 
 
-@each
-def test_latex_has_no_command_of_it(text: str) -> None:
-    written = latex(table_of(text))
-    ours = latex(table_of("x" * len(escape_terminal(text))))
-    known = r"\\(textbackslash|textbar|textasciitilde|textasciicircum|textless|textgreater|allowbreak)\b"
-    commands = re.findall(r"\\[a-zA-Z]+", re.sub(known, "", re.sub(r"\\[&%$#_{}]", "", written)))
-    assert set(commands) <= set(re.findall(r"\\[a-zA-Z]+", ours)) | {r"\resizebox", r"\multicolumn"}
-    assert not STEERING.search(escape_latex(text)) and "\n" not in escape_latex(text)
-    assert not re.search(r"(?<!\\)[%#$&^~]", escape_latex(text))
-
-
 class Elements(HTMLParser):
     """The elements of a page with the names of their attributes, and its texts."""
 
@@ -116,7 +103,7 @@ def test_a_figure_shows_them_all_and_is_an_image() -> None:
         axes.plot([0, 1], label=" ".join(short))
         axes.legend()
         picture = finish(figure, "hostile", " ".join(short), "")
-    assert ElementTree.fromstring(picture.svg).tag.endswith("svg") and picture.png.startswith(b"\x89PNG")
+    assert picture.png.startswith(b"\x89PNG") and picture.pdf.startswith(b"%PDF")
 
 
 @each
@@ -132,7 +119,7 @@ def test_a_folder_is_never_called_by_it(text: str) -> None:
     assert "is no name for a folder in results" in message and "\n" not in message and len(message) < 250
 
 
-@pytest.mark.parametrize("escape", [escape_terminal, escape_markdown, escape_latex, escape_csv])
+@pytest.mark.parametrize("escape", [escape_terminal, escape_markdown, escape_csv])
 def test_harmless_words_stay_as_they_are(escape: object) -> None:
     assert callable(escape) and escape("qwen2.5-coder (recorded:paper), 12.5 [1, 2]: ümlaut 図") == (
         "qwen2.5-coder (recorded:paper), 12.5 [1, 2]: ümlaut 図"
@@ -145,5 +132,5 @@ def test_a_report_of_a_run_whose_names_are_hostile_is_written_whole(tmp_path: Pa
     files = report_of(run_of(tmp_path / "run", [replace(each, model=named_so) for each in experiment()])).files
     assert all(re.fullmatch(r"[a-z]*/?[A-Za-z0-9_.+-]{1,200}", name) for name in files), list(files)
     for name, content in files.items():
-        if not name.endswith((".png", ".svg", ".html")):
+        if not name.endswith((".png", ".html")):
             assert not STEERING.search(content.decode()), name

@@ -9,7 +9,6 @@ import pytest
 
 from bench.read.analysis.statistics import mean_of, share_of
 from bench.read.render.cells import NARROW_NOTE, Cell, Estimate, PublishedNumber, Rate
-from bench.read.render.latex import latex
 from bench.read.render.table import Table, comma_separated, markdown
 
 TABLE = Table(
@@ -74,5 +73,4 @@ def test_markdown_of_a_long_table_shows_its_first_rows_and_says_which_file_has_a
 def test_the_sign_of_an_interval_that_is_too_narrow_never_stands_without_its_meaning() -> None:
     few, many = (Table("t", "T", ("Tokens",), ((Estimate(mean_of(map(float, range(n)))),),), ("a note",)) for n in (3, 164))
     assert [markdown(few).count(sign) for sign in ("]† |", f"- {NARROW_NOTE}\n", "- a note\n")] == [1, 1, 1]
-    assert latex(few).count(NARROW_NOTE.replace("%", r"\%")) == 1
     assert "†" not in markdown(many) and many.footer == many.notes

@@ -15,8 +15,7 @@ from bench.read.claims.published import load_published
 from bench.read.render.table import markdown
 from bench.read.report.history import history_facts, sandbox_said, sessions_said
 from bench.read.report.report import report_of
-from bench.read.tables.latency_tables import client_time, framework_time, latency_tables, prompt_cache
-from bench.record.events import Called, Event
+from bench.read.tables.latency_tables import framework_time, latency_tables, prompt_cache
 from bench.record.history import History, LiveSeconds
 from bench.record.messages import Timing
 from bench.record.origin import Machine
@@ -110,27 +109,6 @@ def test_the_framework_time_of_a_live_run_and_of_its_replay_are_the_same_rows(tm
     history = History.of("live", "d1", run.manifest.machine, None, records)
     [ours], [theirs] = (framework_time(each, published).texts() for each in (run, replay(tmp_path, history)))
     assert ours[4:] == theirs[4:] == ["3", "0.7500", "8.85", "8.4746%", "8.1967% to 8.7719%", "–"]
-
-
-def test_what_the_client_took_stands_beside_the_seconds_in_flight_where_it_was_told_apart(tmp_path: Path) -> None:
-    records = [replace(each, events=tuple(_with_client(event, 0.25) for event in each.events)) for each in of_time("live")]
-    [row] = client_time(bench.load_run(write_run(tmp_path / "told", records))).texts()
-    calls = int(row[1])
-    assert calls and row[2:] == [f"{calls:.1f}", "25.0%", "0.2500", "0.2500"]
-    assert not client_time(bench.load_run(write_run(tmp_path / "untold", of_time("live")))).rows
-
-
-def test_how_many_calls_were_in_flight_at_most_stands_beside_what_the_client_took(tmp_path: Path) -> None:
-    records = [replace(each, events=tuple(_with_client(event, 0.25) for event in each.events)) for each in of_time("live")]
-    folder = write_run(tmp_path / "told", records)
-    notes = client_time(bench.load_run(folder)).notes
-    assert not any("at a time at most" in note for note in notes)
-    edit_manifest(folder, concurrency={"m": 200})
-    assert client_time(bench.load_run(folder)).notes == (*notes, "calls at a time at most: m 200")
-
-
-def _with_client(event: Event, seconds: float) -> Event:
-    return replace(event, client=seconds) if isinstance(event, Called) else event
 
 
 def test_the_papers_share_stands_beside_the_arms_that_it_has(tmp_path: Path) -> None:

@@ -10,18 +10,15 @@ import pytest
 from records import called, edit_manifest, experiment, recovered, run_of, smooth, trial, write_run
 
 import bench
-from bench.read.analysis.arms import arms_of
 from bench.read.analysis.frames import Run
 from bench.read.analysis.per_solved import per_solved
 from bench.read.render.cells import Spent, text_of
-from bench.read.render.drawing import style
 from bench.read.render.labels import model_label
 from bench.read.render.table import comma_separated
 from bench.read.report.page import page_of
 from bench.read.report.report import report_of
 from bench.read.report.results import Results
 from bench.read.report.tables import all_tables
-from bench.read.tables.model_figures import model_figures
 from bench.record.events import Event
 from bench.record.record import Outcome, TrialRecord
 
@@ -36,11 +33,6 @@ def names_of(run: Run) -> list[str]:
 
 def rows_of(run: Run, name: str) -> list[list[str]]:
     return next(table.texts() for table in all_tables(Results(run)) if table.name == name)
-
-
-def figures_of(run: Run) -> list[str]:
-    with style():
-        return [picture.name for picture in model_figures(run, arms_of(run))]
 
 
 def priced(folder: Path, records: Sequence[TrialRecord], models: Mapping[str, Any]) -> Run:
@@ -80,7 +72,7 @@ def test_two_models_are_compared_repetition_by_repetition(tmp_path: Path) -> Non
 TWO_PRICES = {"dear": {"price_in": 10_000.0, "price_out": 0.0}, "cheap": {"price_in": 1000.0, "price_out": 0.0}}
 
 
-def test_where_both_models_have_prices_dollars_stand_in_the_tables_and_the_figure(tmp_path: Path) -> None:
+def test_where_both_models_have_prices_dollars_stand_in_the_tables(tmp_path: Path) -> None:
     run = priced(tmp_path / "run", two_models(), TWO_PRICES)
     by_measure = {row[PLACE]: row[PLACE + 1 :] for row in rows_of(run, "models")}
     # 1210, 1220 and 1230 tokens in at a cent each; 310, 320 and 340 at a tenth of that, of which one was wrong.
@@ -89,9 +81,6 @@ def test_where_both_models_have_prices_dollars_stand_in_the_tables_and_the_figur
         text_of(Spent(per_solved(run.trials[run.trials["model"] == model], "cost"), 5)) for model in ("dear", "cheap")
     ]
     assert "36.60000/3 = 12.20000 [" in by_measure["Dollars for a solved task"][0]
-    with style():
-        [picture] = model_figures(run, arms_of(run))
-    assert picture.caption.endswith("Trials that ended in an error are left out, but their cost is counted.")
     [solved] = [row for row in rows_of(run, "models_together") if row[0] == "Dollars for a solved task"]
     # Repetitions 1 and 2, which both have: 12.10 and 12.20 dollars; 0.31 and 0.32, of which one was solved.
     assert solved == ["Dollars for a solved task", "12.15000", "0.63000", "–", "–"]
@@ -122,14 +111,6 @@ def test_where_there_is_one_model_there_is_neither_table_nor_figure_of_models(tm
     assert b"Models compared" not in files["report.html"]
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_there_is_a_figure_for_each_plan_in_which_two_models_have_a_trial_without_an_error(tmp_path: Path) -> None:
-    records = [trial("static", plan, 1, model=model) for plan in ("none", "paper") for model in ("a", "b")]
-    assert figures_of(run_of(tmp_path / "both", records)) == ["models-none", "models-paper"]
-    failed = [*records[:3], trial("static", "paper", 1, "error", model="b")]
-    assert figures_of(run_of(tmp_path / "one", failed)) == ["models-none"]
-
-
 @pytest.mark.parametrize("drawn", [False, pytest.param(True, marks=pytest.mark.endurance)])
 def test_the_comparison_is_in_the_report_as_table_and_as_figure(
     drawn: bool, tmp_path: Path, request: pytest.FixtureRequest
@@ -137,10 +118,10 @@ def test_the_comparison_is_in_the_report_as_table_and_as_figure(
     if not drawn:
         request.getfixturevalue("undrawn")
     files = report_of(run_of(tmp_path / "run", two_models())).files
-    assert {f"tables/models.{form}" for form in ("md", "tex", "csv")} <= files.keys()
-    assert {"figures/models-paper.png", "figures/models-paper.svg"} <= files.keys()
+    assert {f"tables/models.{form}" for form in ("md", "csv")} <= files.keys()
+    assert "figures/models.png" in files
     page = files["report.md"].decode()
-    assert "## Models compared" in page and "(figures/models-paper.png)" in page
+    assert "## Models compared" in page and "(figures/models.png)" in page
 
 
 def test_a_replay_of_a_simulated_model_is_marked_as_what_it_is(tmp_path: Path) -> None:

@@ -95,6 +95,3 @@ def test_every_table_with_small_numbers_says_their_limits(tmp_path: Path) -> Non
     tables = tables_of(run_of(tmp_path / "run", experiment()))
     for name in ("comparison-demo-m-paper", "differences"):
         assert any(note.startswith("N=3") for note in tables[name].notes), name
-    row = tables["noise_floor"].texts()[0]
-    assert row[4:9] == ["3", "1", "3", "0", "0.0%"], "tokens are equal without a fault"
-    assert next(row for row in tables["noise_floor"].texts() if row[2] == "paper")[7] == "20"

@@ -180,6 +180,7 @@ class Journal:
         started, reading = self.now(), await self._stores.read()
         if reading.digest != self._last.digest:
             self._note(started, tuple(sorted(self._since)) or self._owed, reading)
+        self._since.clear()
         self._owed = ()
 
     async def read(self) -> None:

@@ -29,7 +29,8 @@ _NOT_PASSED_ON = frozenset[CallFate](("hold", "error", "rate_limit", "malformed"
 @dataclass(frozen=True)
 class CellStrike:
     """The strike of a cell: the `nth` call with this identity is struck at a point, in a wire form. `acting` has the identities
-    of the calls that have an effect, or may have one; `step` is what another writer does right before."""
+    of the calls that have an effect, or may have one; `step` is what another writer does right before, or if `early`, as soon
+    as the row is there that it changes."""
 
     identity: str
     nth: int
@@ -37,6 +38,7 @@ class CellStrike:
     form: str
     acting: frozenset[str] = frozenset()
     step: OthersStep | None = None
+    early: bool = False
 
 
 class Striker:
@@ -70,7 +72,7 @@ class Striker:
     ):
         self.journal, self.patience = journal, patience
         self.struck: JournaledCall | None = None
-        self.dead = self.delivered = False
+        self.dead = self.delivered = self._stepped = False
         self._strike, self._kill, self._one_by_one, self._mends = strike, kill, one_by_one, mends
         self._point: StrikePoint | None = POINTS[strike.point] if strike else None
         self._tape = tape
@@ -127,8 +129,9 @@ class Striker:
             await self._die()
         if self.dead:
             return self._dropped(entry)
-        if at and at.others:
-            await self._step_in()
+        steps_in = self._strike and ((at and at.others) or self._strike.early) and not self._stepped
+        if steps_in and self._strike and self._strike.step:
+            await self._step_in(self._strike.step)
         before = self._fate(entry)
         self.delivered = self.delivered or before not in ("pass", "again")
         if before not in _NOT_PASSED_ON:
@@ -137,12 +140,10 @@ class Striker:
             entry.given_otherwise = before != "hold"
         return before
 
-    async def _step_in(self) -> None:
+    async def _step_in(self, step: OthersStep) -> None:
         """Let another writer change a store, unless other calls are in flight: nobody could tell who changed what."""
-        assert self._strike and self._strike.step
-        step = self._strike.step
         try:
-            self.delivered = len(self._flying) == 1 and await self.journal.step_in(step.store, step.sql)
+            self.delivered = self._stepped = len(self._flying) == 1 and await self.journal.step_in(step.store, step.sql)
         except ConfigError as error:
             self.noticed("", f"another writer could not change store {step.store}: {error}")
 
@@ -419,15 +420,20 @@ class Striker:
         return after
 
     async def _die(self) -> None:
-        """Kill the agent. A caller that still waits for an answer gets none."""
+        """Kill the agent. A caller that still waits for an answer gets none. In a mended run the servers first answer the other
+        calls that were passed on: else neither a key nor the journal could answer for them."""
         self.dead = self.delivered = True
         self._at_next_request = False
+        flying = {call for call in self._flying if self._calls[call].passed_on is not None} if self._mends else set()
+        others = flying - {self.struck.call if self.struck else None}
+        with suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.gather(*(call.over.wait() for call in others)), self.patience)
         await self._kill()
 
     @property
     def _watches(self) -> bool:
         """Before the strike a cell goes as a clean run did, and nothing is read."""
-        return self._strike is None or self.struck is not None
+        return self._strike is None or self.struck is not None or self._strike.early
 
     async def _lift_off(self, call: LiveCall) -> None:
         """Wait until it is the call's turn, and read the stores if no other call is in flight."""

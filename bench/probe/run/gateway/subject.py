@@ -132,6 +132,7 @@ class Subject:
     checks     what the owner asks at the end of each run
     meanwhile  what another writer does right before calls, as the owner says
     takes_sql  the names of the stores that take SQL
+    stand_ins  the names of the stores that keep what is sent to others: how these take a message twice, nobody knows
     remembers  whether one of its stores is the agent's memory
     hosts      further hosts of the web that the owner allows: in a box what the agent calls there is seen, and struck
     passes     hosts and ports to which bytes are passed on from the box's network, and no call is seen
@@ -152,6 +153,7 @@ class Subject:
     checks: tuple[OwnersCheck, ...] = ()
     meanwhile: tuple[OthersStep, ...] = ()
     takes_sql: frozenset[str] = frozenset()
+    stand_ins: frozenset[str] = frozenset()
     remembers: bool = False
     functions: tuple[str, ...] | None = None
     hosts: tuple[str, ...] = ()

@@ -43,7 +43,6 @@ def damage(run: Run, arms: list[Arm]) -> Table:
     notes = (
         "effects, summed over the trials that did not end in an error; shares are k/N with Wilson's 95% interval",
         "a recount is made from the world's tables alone; where one differs, a count is wrong",
-        f"damage by kind of failure, beyond the control's: bench scorecard {' '.join(part.name for part in run.recorded)}",
     )
     return table_of("world_damage", "Damage: effects that went wrong, counted in the world's journal", columns, arms, notes)
 

@@ -13,31 +13,18 @@ import pandas as pd
 
 from bench.common.digests import digest_of
 from bench.common.errors import ResultsError, one_line
-from bench.read.analysis.arms import UNUSABLE, instances_of, require_receipts
+from bench.read.analysis.arms import UNUSABLE, require_receipts
 from bench.read.analysis.frames import Run
 from bench.read.analysis.merge import merge
 from bench.read.analysis.pairing import asked, plan_texts
 from bench.read.analysis.statistics import exact_share
 from bench.record.config import FAULT_FREE
-from bench.record.origin import digests_said
 from bench.record.reading import read_texts, read_trials
 from bench.record.record import latest
 from bench.record.repeated_call import repeated_call
-from bench.record.worlds.damage import DAMAGES
 from bench.worlds.read.analysis.beyond_control import beyond_control
-from bench.worlds.read.analysis.own_logs import logs_of
-from bench.worlds.read.scorecard.card import (
-    CONTROL,
-    VERSION,
-    Receipts,
-    Scorecard,
-    ScorecardRow,
-    ScorecardWorld,
-    ScoredTrial,
-    SourceRun,
-    Whose,
-)
-from bench.worlds.read.scorecard.cells import ANY, beyond_of, pass_hats, share_of, struck_cell
+from bench.worlds.read.scorecard.card import Receipts, Scorecard, ScorecardRow, ScorecardWorld, Whose
+from bench.worlds.read.scorecard.cells import pass_hats, share_of, struck_cell
 from bench.worlds.read.scorecard.struck import MIXED, NONE, belongs, kinds_of_failure, with_strikes
 
 MOST_SHOWN = 240
@@ -54,13 +41,16 @@ def scorecard_of(runs: Sequence[Run]) -> Scorecard:
         _require_measurable(run)
     by_world = {world: _of_world(runs, world) for world in dict.fromkeys(chain.from_iterable(map(_worlds, runs)))}
     return Scorecard(
-        version=VERSION,
-        kind="recovery scorecard",
-        sources=tuple(SourceRun(run.name, run.sources, digests_said(run.manifest.codes)) for run in runs),
         worlds=tuple(_world(run, world) for world, run in by_world.items()),
         rows=tuple(chain.from_iterable(_rows(run, world) for world, run in by_world.items())),
         notes=tuple(dict.fromkeys(chain.from_iterable(run.notes for run in by_world.values()))),
     )
+
+
+def tells_recovery(run: Run) -> bool:
+    """Return whether a run has a world, a control, and faults that killed a system or kept an answer from it."""
+    struck = run.faults["point"].eq("process") | (run.faults["point"].eq("tool") & run.faults["effect"].eq("lost_ack"))
+    return bool(struck.any()) and FAULT_FREE in run.names("plan") and bool(_worlds(run))
 
 
 def _require_measurable(run: Run) -> None:
@@ -81,15 +71,7 @@ def _worlds(run: Run) -> list[str]:
 def _of_world(runs: Sequence[Run], world: str) -> Run:
     """Merge the runs that have this world, restricted to it."""
     having = [run for run in runs if world in _worlds(run)]
-    return merge(
-        [_with_reasons(_with_own_logs(run.with_frames(lambda rows: rows.loc[rows["scenario"] == world]))) for run in having]
-    )
-
-
-def _with_own_logs(run: Run) -> Run:
-    """Add the column `own_log` to the trials: whether the system's log agrees with our account. Missing if it kept no log."""
-    agree = {kept.trial: not kept.differences for kept in logs_of(run.folder)} if run.folder else {}
-    return replace(run, trials=run.trials.assign(own_log=run.trials["trial"].map(agree).astype("boolean")))
+    return merge([_with_reasons(run.with_frames(lambda rows: rows.loc[rows["scenario"] == world])) for run in having])
 
 
 def _with_reasons(run: Run) -> Run:
@@ -145,7 +127,7 @@ def _row(
     usable = trials[~trials["outcome"].isin(UNUSABLE)]
     control, under_faults = usable[usable["plan"] == FAULT_FREE], usable[usable["plan"] != FAULT_FREE]
     struck = under_faults[~under_faults["by"].isin([NONE, MIXED])]
-    recounts, logs = usable["recount_agrees"].dropna(), usable["own_log"].dropna()
+    recounts = usable["recount_agrees"].dropna()
     return ScorecardRow(
         world=world,
         model=model,
@@ -160,9 +142,7 @@ def _row(
         mixed=int((under_faults["by"] == MIXED).sum()),
         errors=len(trials) - len(usable),
         two_counts_agree=exact_share(int(recounts.sum()), len(recounts)),
-        own_log=exact_share(int(logs.sum()), len(logs)) if len(logs) else None,
         reason=_reason(control),
-        results=(*_results(control.assign(by=CONTROL, failures=0), paired), *_results(struck, paired)),
     )
 
 
@@ -183,20 +163,3 @@ def _receipts(kind: str, faults: pd.DataFrame) -> Receipts:
     names = (faults["point"] + ":" + faults["effect"]).tolist()
     struck = faults.loc[np.array([belongs(name, kind) for name in names], dtype=bool)]
     return Receipts(kind, *(int(struck[stage].sum()) for stage in ("planned", "delivered", "not_applicable")))
-
-
-def _results(trials: pd.DataFrame, paired: pd.DataFrame) -> Iterator[ScoredTrial]:
-    harm = dict(zip(paired["trial"].tolist(), beyond_of(paired, ANY).tolist(), strict=True))
-    by_kind = paired[[f"beyond_{kind}" for kind in DAMAGES]].to_dict("records")
-    harms = {
-        trial: {
-            kind: int(value) for kind, value in zip(DAMAGES, of_trial.values(), strict=True) if value is not pd.NA and value
-        }
-        for trial, of_trial in zip(paired["trial"].tolist(), by_kind, strict=True)
-    }
-    columns = ["trial", "repetition", "plan", "by", "failures", "outcome"]
-    rows = trials[columns].itertuples(index=False, name=None)
-    for instance, (trial, repetition, plan, by, failures, outcome) in zip(instances_of(trials), rows, strict=True):
-        yield ScoredTrial(
-            instance, int(repetition), plan, by, int(failures), outcome == "solved", harm.get(trial), harms.get(trial)
-        )

@@ -1,28 +1,15 @@
-"""The parts of a scorecard, and its JSON file, which has the same fields. `null` means not measured, never 0."""
+"""The parts of a scorecard. None means not measured, never 0."""
 
 from __future__ import annotations
 
-import json
-import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
-from gzip import GzipFile
-from pathlib import Path
-from typing import IO, Annotated, Literal, cast
+from typing import Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
-
-from bench.common.bounds import SPARSE, Lookup, Many, crowded, validated
-from bench.common.errors import ResultsError
-from bench.common.files import opened, within
-from bench.common.wording import first_violation
 from bench.read.analysis.statistics import PassHat, Share
 
-VERSION: Literal[1] = 1
-"""The version of the file. It changes when a field changes its meaning or is removed; new fields can be added."""
 Whose = Literal["simulated", "recorded", "live"]
 ALL_CRASHES = "process:*"
-CONTROL = "control"
-MOST_BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True)
@@ -73,8 +60,8 @@ class Struck:
     compared    number of pairs with an answer in both trials
     work        tokens, calls (of the model) and tool_calls of compared trials, divided by their controls': 1 is no waste
     recovery    tokens, calls, tool_calls and seconds beyond the controls, for each failure
-    distinct    number of trials without copies (trials of one task with equal outcome, tokens, calls, damage); None in earlier
-                scorecards
+    distinct    number of trials without copies (trials of one task with equal outcome, tokens, calls, damage); None if
+                not counted
     """
 
     by: str
@@ -82,13 +69,13 @@ class Struck:
     trials: int
     instances: int
     right: Share
-    pass_hat: Many[PassHat]
+    pass_hat: tuple[PassHat, ...]
     paired: int
     any_harm: Share
-    harm: Lookup[str, HarmRates]
+    harm: Mapping[str, HarmRates]
     compared: int
-    work: Lookup[str, RatePerFailure]
-    recovery: Lookup[str, RatePerFailure]
+    work: Mapping[str, RatePerFailure]
+    recovery: Mapping[str, RatePerFailure]
     distinct: int | None = None
 
     @property
@@ -105,24 +92,6 @@ class Receipts:
 
 
 @dataclass(frozen=True)
-class ScoredTrial:
-    """A struck trial, or a fault-free trial (`by` is `control`), so that two scorecards can be compared pair by pair.
-
-    harm    damaged effects of all kinds minus the control's; None without a control
-    harms   the same by kind of damage; None in earlier scorecards
-    """
-
-    instance: str
-    repetition: int
-    plan: str
-    by: str
-    failures: int
-    right: bool
-    harm: int | None
-    harms: Annotated[Lookup[str, int] | None, Field(exclude_if=lambda harms: harms is None)] = None
-
-
-@dataclass(frozen=True)
 class ScorecardRow:
     """One system in one world with one model.
 
@@ -132,9 +101,7 @@ class ScorecardRow:
     mixed          trials struck by several kinds of failures: counted under no kind
     errors         trials that ended in an error or were not graded: left out
     two_counts_agree   the share of trials in which journal and world's tables give the same count of damage
-    own_log        of the trials whose system kept a log of requests, tokens, tool calls and effects, the share whose log agrees
-                   with our account; None if there is no log
-    reason         if no fault-free trial finished right, the most frequent reason and its count; "" in earlier scorecards
+    reason         if no fault-free trial finished right, the most frequent reason and its count; else ""
     """
 
     world: str
@@ -142,17 +109,15 @@ class ScorecardRow:
     whose: Whose
     system: str
     control: Share
-    control_pass_hat: Many[PassHat]
-    struck: Many[Struck]
-    receipts: Many[Receipts]
+    control_pass_hat: tuple[PassHat, ...]
+    struck: tuple[Struck, ...]
+    receipts: tuple[Receipts, ...]
     trials: int
     not_struck: int
     mixed: int
     errors: int
     two_counts_agree: Share
-    results: Many[ScoredTrial]
-    own_log: Share | None = None
-    reason: Annotated[str, Field(exclude_if=lambda reason: not reason)] = ""
+    reason: str = ""
 
     def struck_by(self, by: str) -> Struck | None:
         return next((struck for struck in self.struck if struck.by == by), None)
@@ -168,51 +133,11 @@ class ScorecardWorld:
     seed: int | None
     instances: int
     repetitions: int
-    plans: Many[str]
-
-
-@dataclass(frozen=True)
-class SourceRun:
-    """A source run. `files` is the digest of its files, `code` the digest of the code that ran it."""
-
-    run: str
-    files: str
-    code: str
+    plans: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Scorecard:
-    version: Literal[1]
-    kind: Literal["recovery scorecard"]
-    sources: Many[SourceRun]
-    worlds: Many[ScorecardWorld]
-    rows: Many[ScorecardRow]
-    notes: Many[str]
-
-
-SCORECARD: TypeAdapter[Scorecard] = TypeAdapter(Scorecard)
-
-
-def as_json(card: Scorecard) -> str:
-    """Return the card as one line of JSON. Nobody reads it, and spaces would be a third of it."""
-    return json.dumps(SCORECARD.dump_python(card, mode="json"), separators=(",", ":"), allow_nan=False) + "\n"
-
-
-def read_scorecard(path: Path) -> Scorecard:
-    """Read a scorecard, which may be packed by gzip. Raise ResultsError, with one line, if the file is no scorecard of this
-    version."""
-    try:
-        with opened(path) as file:
-            unpacked = cast(IO[bytes], GzipFile(fileobj=file)) if path.suffix == ".gz" else file
-            content = within(unpacked, path, MOST_BYTES)
-    except (OSError, EOFError, zlib.error) as error:
-        raise ResultsError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    if why := crowded(content, SPARSE):
-        raise ResultsError(f"{path}: is not a scorecard: {why}")
-    try:
-        return validated(SCORECARD, content)
-    except ValidationError as error:
-        problem = f"{path}: is not a scorecard of version {VERSION}: {first_violation(error).line}"
-        raise ResultsError(
-            f"{problem}; write it with `bench scorecard RUN --format json --to {str(path).removesuffix('.gz')}`"
-        ) from None
+    worlds: tuple[ScorecardWorld, ...]
+    rows: tuple[ScorecardRow, ...]
+    notes: tuple[str, ...]

@@ -1,18 +1,21 @@
-"""The tables of a scorecard."""
+"""The tables of a scorecard: a section of a report, and `bench scorecard` in a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import PassHat, Share
 from bench.read.render.cells import BoundedNumber, Cell, Rate, text_of
 from bench.read.render.table import Table, TableColumn, table_of
+from bench.read.report.table_part import TablePart
 from bench.record.worlds.damage import DAMAGES
+from bench.worlds.read.scorecard.build import scorecard_of, tells_recovery
 from bench.worlds.read.scorecard.card import ALL_CRASHES, Receipts, Scorecard, ScorecardRow, Struck
 from bench.worlds.read.scorecard.card import RatePerFailure as Measured
 from bench.worlds.read.scorecard.cells import ANY, KS
-from bench.worlds.read.scorecard.words import KINDS, failure, legend, model, notes
+from bench.worlds.read.scorecard.words import KINDS, failure, legend, model, notes, schedules
 
 UNMEASURED = "not measured"
 PLACE = (
@@ -57,7 +60,7 @@ HARMS = (
 
 
 def tables(card: Scorecard) -> tuple[Table, ...]:
-    return (glance(card), by_kind(card), by_failure(card), costs(card), in_a_row(card), receipts(card))
+    return (glance(card), by_failure(card), costs(card), in_a_row(card), receipts(card))
 
 
 def glance(card: Scorecard) -> Table:
@@ -79,28 +82,9 @@ def glance(card: Scorecard) -> Table:
         HARM_INTERVALS,
         "tokens: what struck trials took, divided by what their controls took; 1 is no waste",
         *notes(card),
+        *schedules(card),
     )
     return table_of("scorecard", "Recovery at a glance", columns, card.rows, table_notes)
-
-
-def by_kind(card: Scorecard) -> Table:
-    columns = (
-        *PLACE_OF_STRUCK,
-        TableColumn[StruckRow]("Crashes", lambda each: each.struck.failures),
-        TableColumn[StruckRow]("Trials", lambda each: _count(each.struck, each.struck.paired)),
-        *HARMS,
-    )
-    crashed = [StruckRow(row, _crashed(row)) for row in card.rows]
-    table_notes = (
-        *_on_copies(crashed),
-        f"Each kind of damage is counted in {HARM}.",
-        HARM_INTERVALS,
-        "An effect can be damaged in several ways, and then counts under each.",
-        *(f"{kind}: {what}" for kind, what in KINDS.items()),
-    )
-    return table_of(
-        "scorecard-damage", "What a crash does to the world: effects damaged for 100 crashes", columns, crashed, table_notes
-    )
 
 
 def by_failure(card: Scorecard) -> Table:
@@ -112,13 +96,17 @@ def by_failure(card: Scorecard) -> Table:
         RIGHT,
         *HARMS,
     )
-    failures = _failures(card)
+    failures = [StruckRow(row, struck) for row in card.rows for struck in _without_repeats(row)]
+    copies = any(each.struck.has_copies for each in failures)
     table_notes = (
         "trials with any: trials in which something was damaged more often than in their control",
         SHARES,
+        HARM_INTERVALS,
         ONE_KIND,
-        *_on_copies(failures),
+        "An effect can be damaged in several ways, and then counts under each.",
+        *([COPIES] if copies else []),
         *legend(each.struck.by for each in failures),
+        *(f"{kind}: {what}" for kind, what in KINDS.items()),
     )
     return table_of("scorecard-failures", "By what happened: effects damaged for 100 failures", columns, failures, table_notes)
 
@@ -254,10 +242,6 @@ def _count(struck: Struck, count: int) -> Cell:
     return f"{count}, {struck.distinct} distinct" if struck.has_copies else count
 
 
-def _on_copies(rows: Iterable[StruckRow]) -> Sequence[str]:
-    return [COPIES] if any(each.struck.has_copies for each in rows) else []
-
-
 def _failures(card: Scorecard) -> list[StruckRow]:
     """Return each system with each kind of failure; crashes at different points are separate."""
     return [StruckRow(row, struck) for row in card.rows for struck in row.struck if struck.by != ALL_CRASHES]
@@ -292,3 +276,10 @@ def _named(struck: Struck) -> Cell:
 def _pass(hats: Sequence[PassHat], k: int) -> Cell:
     hat_at_k = next((hat for hat in hats if hat.k == k and hat.value is not None), None)
     return BoundedNumber(hat_at_k.value, hat_at_k.low, hat_at_k.high, 0, percent=True) if hat_at_k else UNMEASURED
+
+
+def _of_report(run: Run) -> Sequence[Table]:
+    return tables(scorecard_of([run])) if tells_recovery(run) else ()
+
+
+PARTS = (TablePart("scorecard", lambda of: _of_report(of.run), "scorecard", concerns=("faults",), says_limits=False),)

@@ -47,7 +47,6 @@ PHRASES: Mapping[str, str] = {
     "late": "done too late",
 }
 """What a sentence says of effects that are damaged."""
-INTERVALS = "The tables below have the 95% interval of each of these rates."
 SIMULATED = (
     "Models marked SIMULATED are no models: they answer from the packs' references. What a system does to the world after a "
     "crash is measured; tokens and seconds are declared. Nothing of it says how good a real model is."
@@ -68,6 +67,11 @@ def model(row: ScorecardRow) -> str:
     return f"{row.model} ({'SIMULATED' if row.whose == 'simulated' else 'recorded'})" if row.whose != "live" else row.model
 
 
+def warnings(card: Scorecard) -> list[str]:
+    """Return what a reader must know before any number."""
+    return [SIMULATED] if any(row.whose == "simulated" for row in card.rows) else []
+
+
 def findings(card: Scorecard) -> Iterator[str]:
     """Yield a few sentences on the control of each row, on its crashes, and on its lost answers. Rows with the same sentences
     are joined."""
@@ -80,20 +84,6 @@ def findings(card: Scorecard) -> Iterator[str]:
                     alike.setdefault((f" with {model(row)}" if many_models else "", *sentences), []).append(row)
             for (with_model, *_), rows in alike.items():
                 yield f"On {world}{with_model}, {' '.join(sentences_of(rows[0], [row.system for row in rows]))}"
-
-
-def headline(card: Scorecard) -> str:
-    """Return how often the best and the worst system finished right after crashes in the first world, or "" if none was
-    killed."""
-    killed = [(struck.right, row) for row in card.rows for struck in [row.struck_by(ALL_CRASHES)] if struck and struck.right.n]
-    in_first = sorted(
-        ((right, row.system) for right, row in killed if row.world == killed[0][1].world), key=lambda pair: -(pair[0].rate or 0)
-    )
-    if not in_first:
-        return ""
-    (best, system), (worst, other) = in_first[0], in_first[-1]
-    begins = f"On {killed[0][1].world}, {system} finished {best.k} of {plural(best.n, 'trial')} right after crashes"
-    return f"{begins}, and {other} {worst.k} of {worst.n}" if len(in_first) > 1 else begins
 
 
 def _control(row: ScorecardRow, systems: Sequence[str]) -> Iterator[str]:
@@ -183,25 +173,9 @@ def notes(card: Scorecard) -> Iterator[str]:
         yield "Where a control did damage that the struck trial did not, that damage is taken off, so numbers may be below 0."
 
 
-def provenance(card: Scorecard) -> Iterator[tuple[str, str]]:
+def schedules(card: Scorecard) -> Iterator[str]:
+    """Yield the fault schedule of each world. Two systems with the same digest met the same faults at the same places."""
     for world in card.worlds:
         size = f"tasks: {world.instances}; repetitions: {world.repetitions}"
         drawn_from = f"{size}; fault plans: {', '.join(world.plans)}; seed: {world.seed}"
-        yield f"Fault schedule of {world.name}", f"{world.schedule} ({drawn_from})"
-    for source in card.sources:
-        yield f"Run {source.run}", f"{source.files}, by the code {source.code}"
-    yield "Own logs", own_logs(card)
-
-
-def own_logs(card: Scorecard) -> str:
-    """Say how many of the systems' own logs agree with the account. Rows of one world with the same numbers are joined."""
-    alike: dict[tuple[str, Share], list[str]] = {}
-    for row in card.rows:
-        if row.own_log is not None:
-            alike.setdefault((row.world, row.own_log), []).append(row.system)
-    sentences = []
-    for (world, log), systems in alike.items():
-        logs, agree = ("the logs", "each agree") if len(systems) > 1 else ("the log", "agrees")
-        trials = f"{log.k} of {plural(log.n, 'trial')}"
-        sentences.append(f"On {world}, {logs} of {_all(systems)} {agree} with the account in {trials}.")
-    return " ".join(sentences) or "No system kept a log that could be compared with the account."
+        yield f"fault schedule of {world.name}: {world.schedule} ({drawn_from})"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,15 +17,15 @@ import bench
 from bench.common.digests import digest_of
 from bench.common.errors import ResultsError
 from bench.read.analysis.statistics import exact_share
+from bench.read.render.table import markdown
 from bench.record.events import Called, of_kind
 from bench.record.record import TrialRecord
 from bench.record.tool_calls import ToolCall, text_of
 from bench.record.worlds.damage import DAMAGES
 from bench.worlds.read.scorecard.build import scorecard_of
-from bench.worlds.read.scorecard.card import ALL_CRASHES, SCORECARD, Scorecard, ScorecardRow, Struck, as_json, read_scorecard
-from bench.worlds.read.scorecard.page import as_markdown
-
-SCHEMA = Path(__file__).parents[4] / "docs" / "scorecard.schema.json"
+from bench.worlds.read.scorecard.card import ALL_CRASHES, Scorecard, ScorecardRow, Struck
+from bench.worlds.read.scorecard.tables import tables
+from bench.worlds.read.scorecard.words import findings
 
 
 def card_of(folder: Path, records: list[TrialRecord]) -> Scorecard:
@@ -75,7 +73,8 @@ def test_trials_of_one_task_that_went_the_same_course_are_told_as_copies(tmp_pat
     card = card_of(tmp_path, [lived(instance="one"), lived(instance="two"), other, same, further])
     result = struck(card)
     assert (result.trials, result.distinct, result.has_copies) == (3, 2, True)
-    assert "| 3, 2 distinct |" in as_markdown(card) and "are copies" in as_markdown(card)
+    shown = "".join(map(markdown, tables(card)))
+    assert "| 3, 2 distinct |" in shown and "are copies" in shown
 
 
 def test_damage_that_never_came_up_is_0_with_the_exact_upper_end_of_a_share(tmp_path: Path) -> None:
@@ -169,13 +168,12 @@ def test_a_system_that_is_never_right_undisturbed_has_the_most_frequent_reason(t
     ]
     card = card_of(tmp_path, records)
     assert only(card).reason == "no end within 60 s (2 of 3)"
-    assert "The trials failed most often for this reason: no end within 60 s (2 of 3)." in as_markdown(card)
+    assert "The trials failed most often for this reason: no end within 60 s (2 of 3)." in " ".join(findings(card))
 
 
-def test_a_system_that_was_right_undisturbed_needs_no_reason_and_its_file_has_none(tmp_path: Path) -> None:
+def test_a_system_that_was_right_undisturbed_needs_no_reason(tmp_path: Path) -> None:
     records = [lived(instance="a"), lived(instance="b", outcome="gave_up", reason="late"), crashed("a", 0), crashed("b", 0)]
-    card = card_of(tmp_path, records)
-    assert only(card).reason == "" and '"reason"' not in as_json(card)
+    assert only(card_of(tmp_path, records)).reason == ""
 
 
 def test_an_agent_that_went_round_in_a_circle_has_that_as_its_reason(tmp_path: Path) -> None:
@@ -240,55 +238,6 @@ def test_another_seed_is_another_fault_schedule(tmp_path: Path) -> None:
     assert scorecard_of([bench.load_run(folder)]).worlds[0].schedule != before.worlds[0].schedule
 
 
-# Its file
-
-
-def test_a_scorecard_is_read_as_it_was_written_and_null_stands_for_what_was_not_measured(tmp_path: Path) -> None:
-    card = card_of(tmp_path / "run", [*shop(), lived("answers", "task_1", planned=(ACK,))])
-    path = tmp_path / "card.json"
-    path.write_text(as_json(card))
-    assert read_scorecard(path) == card
-    lost = next(each for each in json.loads(path.read_text())["rows"][0]["struck"] if each["by"] == "tool:lost_ack")
-    assert lost["right"]["rate"] is lost["harm"]["doubled"]["per_100"]["value"] is None
-
-
-@pytest.mark.parametrize("text", ["", "[]", '{"version": 2}', '{"a": ' * 3000, "\x00"])
-def test_what_is_no_scorecard_is_refused_in_one_line_that_says_what_to_do(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "card.json"
-    path.write_text(text)
-    with pytest.raises(ResultsError, match=r"is not a scorecard of version 1: .*write it with `bench scorecard") as refused:
-        read_scorecard(path)
-    assert "\n" not in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    "content", [b"", b"{}", gzip.compress(b"{}" * 9, mtime=0)[:-9], gzip.compress(b"x" * 99, mtime=0)[:12] + b"\xff" * 9]
-)
-def test_a_packed_scorecard_that_is_no_gzip_or_is_cut_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "card.json.gz"
-    path.write_bytes(content)
-    with pytest.raises(ResultsError, match=r"card.json(.gz: cannot be read: |.gz: is not a scorecard)") as refused:
-        read_scorecard(path)
-    assert "\n" not in str(refused.value)
-
-
-def test_a_small_file_that_unpacks_to_more_than_a_scorecard_can_have_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "card.json.gz"
-    path.write_bytes(gzip.compress(bytes(2**26 + 1), mtime=0))
-    with pytest.raises(ResultsError, match=r"card.json.gz: cannot be read: it has more than 67,108,864 bytes"):
-        read_scorecard(path)
-
-
-def test_a_pipe_in_the_place_of_a_scorecard_is_one_line_and_is_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "card.json")
-    with pytest.raises(ResultsError, match=r"card.json: cannot be read: it is not a file"):
-        read_scorecard(tmp_path / "card.json")
-
-
-def test_the_schema_in_the_docs_is_that_of_the_file() -> None:
-    assert json.loads(SCHEMA.read_text(encoding="utf-8")) == SCORECARD.json_schema()
-
-
 # Whatever the records
 
 
@@ -318,6 +267,3 @@ def test_the_counts_of_a_row_add_up_whatever_happened(tmp_path_factory: pytest.T
         assert (cell.harm["any"].per_100.value is None) == (cell.paired == 0)
     for receipt in row.receipts:
         assert receipt.planned == receipt.delivered + receipt.not_applicable
-    assert sum(result.failures for result in row.results) == sum(kind.failures for kind in kinds) + (
-        (crashes.failures if crashes else 0) - sum(kind.failures for kind in kinds if kind.by.startswith("process:"))
-    )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +13,14 @@ from hostile import TEXTS
 from records import run_of
 from scorecards import ACK, lived, shop
 
-from bench.common.errors import ResultsError
-from bench.read.analysis.statistics import exact_share
-from bench.read.render.drawing import style
 from bench.read.render.table import Table, markdown
-from bench.worlds.read.scorecard.badge import badge
+from bench.read.report.results import Results
+from bench.read.report.tables import all_tables
 from bench.worlds.read.scorecard.build import scorecard_of
 from bench.worlds.read.scorecard.card import HarmRates, Scorecard, ScorecardRow
 from bench.worlds.read.scorecard.cells import ANY
-from bench.worlds.read.scorecard.compare import compare_scorecards
-from bench.worlds.read.scorecard.compare_table import as_json, compare_table
-from bench.worlds.read.scorecard.page import as_html, as_markdown
-from bench.worlds.read.scorecard.pictures import pictures
 from bench.worlds.read.scorecard.tables import UNMEASURED, glance, in_short, tables
-from bench.worlds.read.scorecard.words import findings, headline, own_logs
+from bench.worlds.read.scorecard.words import findings, schedules, warnings
 
 
 @pytest.fixture(scope="module")
@@ -123,17 +115,6 @@ def test_the_sentences_keep_copies_rare_damage_less_damage_and_what_was_not_meas
     assert first.endswith("The trials failed most often for this reason: no end after 40 calls (5 of 8).")
 
 
-def test_the_logs_of_systems_in_one_world_with_the_same_numbers_are_named_together(card: Scorecard) -> None:
-    assert own_logs(card) == "No system kept a log that could be compared with the account."
-    bad, good = card.rows
-    kept = [replace(row, own_log=exact_share(8, 8)) for row in (bad, good)]
-    other = replace(bad, world="bank", own_log=exact_share(3, 4))
-    assert own_logs(replace(card, rows=(*kept, other))) == (
-        "On shop, the logs of agent and careful each agree with the account in 8 of 8 trials. "
-        "On bank, the log of agent agrees with the account in 3 of 4 trials."
-    )
-
-
 TERM = re.compile(r"[a-z×][\w^, ]{0,30}: ")
 """The beginning of a note that defines a term."""
 
@@ -141,10 +122,10 @@ TERM = re.compile(r"[a-z×][\w^, ]{0,30}: ")
 def test_each_note_below_a_table_is_of_sentences_or_defines_a_term(card: Scorecard) -> None:
     more = replace(card.rows[0].struck[0].harm[ANY], fewer=1)
     struck = replace(card.rows[0].struck[0], distinct=2)
-    row = replace(card.rows[0], struck=(replace(struck, harm={**struck.harm, ANY: more}), *card.rows[0].struck[1:]))
+    alone = replace(card.rows[0].struck[1], distinct=2)
+    row = replace(card.rows[0], struck=(replace(struck, harm={**struck.harm, ANY: more}), alone, *card.rows[0].struck[2:]))
     rich = replace(card, rows=(row, *card.rows[1:]))
-    comparison = replace(compare_scorecards(card, card), left_out=("the row shop / twin (only in the first)",))
-    notes = [note for table in (*tables(rich), in_short(rich), compare_table(comparison)) for note in table.notes]
+    notes = [note for table in (*tables(rich), in_short(rich)) for note in table.notes]
     assert any("copies" in note for note in notes) and any("taken off" in note for note in notes)
     for note in notes:
         is_sentence = note[0].isupper() and note.endswith(".")
@@ -155,31 +136,6 @@ def test_the_short_table_says_what_its_kinds_of_damage_mean(card: Scorecard) -> 
     notes = in_short(card).notes
     assert "doubled: an effect that happened once too often" in notes
     assert not any(note.startswith("stale: ") for note in notes), "no effect was stale"
-
-
-def test_the_page_begins_with_one_row_a_system(card: Scorecard, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.worlds.read.scorecard.page.pictures", lambda _: [])
-    many = replace(card, rows=tuple(replace(row, world=f"{row.world}{n}") for n in range(3) for row in card.rows))
-    for shown in (as_html(many), as_markdown(card)):
-        assert in_order(shown, "Recovery at a glance", "In words", "The tables below have", "What a crash does to the world")
-
-
-def test_few_sentences_stand_before_the_first_table(card: Scorecard, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.worlds.read.scorecard.page.pictures", lambda _: [])
-    assert in_order(as_html(card), "In words", "The tables below have", "Recovery at a glance")
-
-
-def in_order(page: str, *texts: str) -> bool:
-    places = [page.index(text) for text in texts]
-    return places == sorted(places) and all(page.count(f"<h2>{text}</h2>") <= 1 for text in texts)
-
-
-def test_the_title_is_how_often_the_best_and_the_worst_system_finished_right(card: Scorecard, tmp_path: Path) -> None:
-    assert headline(card) == "On shop, careful finished 8 of 8 trials right after crashes, and agent 0 of 8"
-    assert headline(replace(card, rows=card.rows[:1])) == "On shop, agent finished 0 of 8 trials right after crashes"
-    elsewhere = replace(card.rows[1], world="other")
-    assert headline(replace(card, rows=(card.rows[0], elsewhere))).startswith("On shop, agent finished 0 of 8")
-    assert not headline(scorecard_of([run_of(tmp_path, [lived(), lived("answers", by=(ACK,))])]))
 
 
 def test_what_was_not_measured_is_a_word_and_never_a_number(card: Scorecard) -> None:
@@ -196,76 +152,32 @@ def test_without_any_plan_that_kills_the_page_stands_and_says_so(tmp_path: Path)
     records = [lived(), lived("answers", by=(ACK,), damage={"doubled": 1})]
     result = scorecard_of([run_of(tmp_path, records)])
     assert cells(glance(result), 0)["Right after a crash"] == UNMEASURED
-    assert not list(pictures(result)) and UNMEASURED in as_html(result)
-    assert json.loads(badge(result))["message"] == UNMEASURED
-
-
-def test_markdown_and_page_mark_what_is_simulated_and_name_the_schedule_and_the_files(card: Scorecard) -> None:
-    for shown in (as_markdown(card), as_html(card)):
-        assert "SIMULATED" in shown and card.worlds[0].schedule in shown and card.sources[0].code in shown
-    with style():
-        drawn = list(pictures(card))
-    assert len(drawn) == 3, "a figure for each measure, so that a narrow page shows them one below the other"
-    assert all("SIMULATED" in each.caption and "N = 8 crashes" in each.caption and each.width < 5 for each in drawn)
-
-
-class Tags(HTMLParser):
-    """The tags of a page, and its text."""
-
-    def __init__(self, page: str):
-        super().__init__()
-        self.tags: list[str] = []
-        self.text = ""
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, _: Any) -> None:
-        self.tags.append(tag)
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
+    assert all(markdown(table) for table in tables(result))
 
 
 def renamed(card: Scorecard, name: str) -> Scorecard:
     return replace(
         card,
         rows=tuple(replace(row, system=f"{name}{number}", model=name) for number, row in enumerate(card.rows)),
-        sources=tuple(replace(source, run=name) for source in card.sources),
         notes=(name,),
     )
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_a_hostile_name_stays_a_text_wherever_it_is_shown(card: Scorecard, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.worlds.read.scorecard.page.pictures", lambda _: [])  # drawn in the tests of figures
-    harmless, hostile = renamed(card, "x"), renamed(card, text)
-    page, words = as_html(hostile), as_markdown(hostile)
-    assert Tags(page).tags == Tags(as_html(harmless)).tags
-    assert words.count("\n") == as_markdown(harmless).count("\n")
-    steering = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-    shortened = replace(hostile, rows=hostile.rows[:1])
-    for shown in (page, words, badge(shortened), json.loads(badge(shortened))["label"]):
-        assert not steering.search(shown)
+def test_a_hostile_name_stays_a_text_in_every_table(card: Scorecard, text: str) -> None:
+    harmless, hostile = ("".join(map(markdown, tables(renamed(card, name)))) for name in ("x", text))
+    assert hostile.count("\n") == harmless.count("\n")
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]", hostile)
 
 
-def test_a_badge_is_what_shields_reads_and_its_colour_is_that_of_the_damage(card: Scorecard) -> None:
-    bad, good = (json.loads(badge(replace(card, rows=(row,)))) for row in card.rows)
-    assert set(bad) == {"schemaVersion", "label", "message", "color"} and bad["schemaVersion"] == 1
-    assert (bad["color"], bad["message"]) == ("red", "0/8 right after a crash, 200 effects damaged per 100 crashes")
-    assert (good["color"], good["label"]) == ("brightgreen", "recovery of careful (simulated)")
+def test_what_is_simulated_and_which_faults_were_met_is_told(card: Scorecard) -> None:
+    assert warnings(card) and "m (SIMULATED)" in markdown(glance(card))
+    [schedule] = schedules(card)
+    assert card.worlds[0].schedule in schedule and schedule in glance(card).notes
 
 
-def test_a_badge_of_several_worlds_is_of_the_worst_and_one_of_several_systems_is_refused(card: Scorecard) -> None:
-    bad, good = card.rows
-    both = replace(card, rows=(replace(good, system="agent", world="bank"), bad))
-    assert json.loads(badge(both))["color"] == "red"
-    with pytest.raises(ResultsError, match="here are 2: name one with --system agent"):
-        badge(card)
-
-
-def test_a_comparison_says_of_each_measure_what_it_is_of(card: Scorecard) -> None:
-    comparison = compare_scorecards(card, card)
-    shown = markdown(compare_table(comparison))
-    assert "killed unacknowledged" in shown and "8 and 8" in shown and "equal" in shown
-    rows = json.loads(as_json(comparison))["rows"]
-    assert {row["finding"] for row in rows} == {"equal", "not measured"}
-    assert all(row["pairs"] == 8 for row in rows if row["finding"] == "equal")
+def test_a_report_of_killed_systems_has_the_tables_in_a_section_of_their_own(tmp_path: Path) -> None:
+    killed, undisturbed = (run_of(tmp_path / name, records) for name, records in (("a", shop()), ("b", [lived()])))
+    tables_of = [all_tables(Results(run)) for run in (killed, undisturbed)]
+    names = [[table.name for table in of_run if table.section == "scorecard"] for of_run in tables_of]
+    assert names == [["scorecard", *(f"scorecard-{name}" for name in ("failures", "cost", "pass", "receipts"))], []]

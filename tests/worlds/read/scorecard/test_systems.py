@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from own_logs import kept_by
 from trials import GRADERS, ROOTS, Fault
 
 from bench.common.errors import ConfigError
@@ -15,7 +16,6 @@ from bench.run.experiment.matrix import build_matrix
 from bench.run.experiment.trial import TrialResult, run_trial
 from bench.run.trial.loop import run
 from bench.run.trial.slots import Slots
-from bench.worlds.read.analysis.own_logs import kept_by
 
 ROOT = ROOTS[0].parent
 CONFIG = ROOT / "configs" / "scorecard.toml"

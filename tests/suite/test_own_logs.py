@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 from driven import driven, ends
+from own_logs import LoggedTrial, kept_by, logs_of, main
 from records import write_with_texts
 from trials import Fault
 
 from bench.record.events import Faulted
-from bench.worlds.read.analysis.own_logs import LoggedTrial, kept_by
-from bench.worlds.read.scorecard.build import scorecard_of
 
 POINTS = ("before", "unacknowledged", "unrecorded", "recorded")
 
@@ -111,7 +110,9 @@ def test_an_agent_without_a_log_is_held_against_nothing() -> None:
     assert kept_by(result.record, result.texts) is None
 
 
-def test_the_scorecard_says_in_how_many_trials_the_two_accounts_agree(tmp_path: Path) -> None:
+def test_of_a_run_it_is_said_which_trials_agree_and_the_exit_code_says_that_one_does_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     undisturbed = driven(["python", "noting.py"])
     honest, silent = (driven(["python", "noting.py", *how], at_the_refund("before")) for how in ([], ["silent"]))
     records = [
@@ -119,6 +120,6 @@ def test_the_scorecard_says_in_how_many_trials_the_two_accounts_agree(tmp_path: 
         for number, (log_, plan, repetition) in enumerate([(undisturbed, "none", 1), (honest, "plan", 1), (silent, "plan", 2)])
     ]
     texts = {**undisturbed.texts, **honest.texts, **silent.texts}
-    [row] = scorecard_of([write_with_texts(tmp_path / "run", records, texts)]).rows
-    assert row.own_log
-    assert (row.own_log.k, row.own_log.n) == (2, 3)
+    write_with_texts(tmp_path / "run", records, texts)
+    assert [not log.differences for log in logs_of(tmp_path / "run")] == [True, True, False]
+    assert main(tmp_path / "run") == 1 and "3 trials with a log of their own" in capsys.readouterr().out
