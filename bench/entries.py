@@ -12,8 +12,17 @@ ENTRIES = {
     "claims": ("bench.read.claims.entries:CLAIMS",),
     "commands": ("bench.cli.commands.entries:COMMANDS",),
     "dialects": ("bench.run.endpoint.dialect:CHAT", "bench.run.dialects.entries:DIALECTS"),
+    "doors": (
+        "bench.probe.run.gateway.stdio:KIND",
+        "bench.probe.run.gateway.mcp_http:KIND",
+        "bench.probe.run.gateway.http:KIND",
+        "bench.probe.run.gateway.functions:KIND",
+        "bench.probe.run.gateway.database:KIND",
+        "bench.probe.run.gateway.outbox_doors:KIND",
+        "bench.probe.run.gateway.model:KIND",
+    ),
     "effects": ("bench.run.effects.texts:EFFECTS", "bench.run.effects.calls:EFFECTS", "bench.worlds.run.effects:EFFECTS"),
-    "environments": ("bench.worlds.run.entries:ENVIRONMENTS",),
+    "environments": ("bench.worlds.run.kind:ENVIRONMENTS",),
     "events": (
         "bench.record.events:ENTRIES",
         "bench.record.worlds.events:EVENTS",

@@ -49,6 +49,7 @@ RENAMED = {
     "exchange.imported": "elsewhere.runs",
     "nesting": "common.bounds",
     "regression": "read.compare",
+    "run.packs.packaged": "common.packs",
     "runtime": "run.trial",
     "runtime.answering": "run.trial.endpoint_session",
     "runtime.asking": "run.trial.workbench",

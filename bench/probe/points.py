@@ -13,7 +13,9 @@ from typing import Literal, get_args
 from bench.common.registry import Part, Registry
 from bench.record.probe.events import CallClass
 
-DoorKind = Literal["mcp_stdio", "mcp_http", "http", "function", "database", "mail", "model"]
+DoorAbility = Literal["hold", "twice", "mcp_error"]
+"""What a door may be able to do: keep a call, or its answer, under silence; deliver a call twice; answer with an error in both
+forms of MCP."""
 CallFate = Literal["pass", "twice", "again", "hold", "error", "malformed", "rate_limit", "answer", "drop"]
 """What becomes of a call that has arrived.
 
@@ -60,7 +62,7 @@ class StrikePoint(Part):
     others    whether another writer changes a store right before the call is done
     forms     the wire forms, the default first: form -> the fate of the answer in that form
     usual     door -> how many of the forms are cells unless all forms are asked for; elsewhere the default is
-    doors     the doors at which it strikes; empty for all
+    needs     what a door must be able to do; "" for nothing
     streams   whether only a reply has it that comes as a stream
     by_tool   whether the tool gets the call twice, so that what is done twice is the tool's doing
     when_in, death_in   form -> the clause, and when the agent is killed, where they are others
@@ -75,7 +77,7 @@ class StrikePoint(Part):
     others: bool = False
     forms: Mapping[str, AnswerFate] = field(default_factory=dict, hash=False)
     usual: Mapping[str, int] = field(default_factory=dict, hash=False)
-    doors: tuple[DoorKind, ...] = ()
+    needs: Literal["", DoorAbility] = ""
     streams: bool = False
     by_tool: bool = False
     when_in: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -86,14 +88,12 @@ class StrikePoint(Part):
         self.refuse_unknown("before", (self.before,), get_args(CallFate))
         self.refuse_unknown("after", (self.after, *self.forms.values()), get_args(AnswerFate))
         self.refuse_unknown("death", (self.death, *self.death_in.values()), get_args(AgentDeath))
-        self.refuse_unknown("doors", self.doors, get_args(DoorKind))
+        self.refuse_unknown("needs", [self.needs] if self.needs else [], get_args(DoorAbility))
 
 
 _WRITE: tuple[CallClass, ...] = ("effect", "unseen")
 _READ: tuple[CallClass, ...] = ("read", "unseen")
 _MODEL: tuple[CallClass, ...] = ("model",)
-LATER: tuple[DoorKind, ...] = ("mcp_stdio", "mcp_http", "http", "database")
-"""The doors at which a call, or its answer, can be held."""
 IS_ERROR, JSON_RPC = "is_error", "json_rpc"
 """The forms of an error of MCP."""
 OURS = (
@@ -102,7 +102,7 @@ OURS = (
         "the request of {} is still under way when the agent looks",
         _WRITE,
         before="hold",
-        doors=LATER,
+        needs="hold",
     ),
     StrikePoint(
         "lost",
@@ -127,14 +127,14 @@ OURS = (
     StrikePoint("meanwhile", "another writer changes what {} changes, right before it is done", ("effect",), others=True),
     StrikePoint("acknowledged", "the agent dies right after it gets the answer of {}", _WRITE, death="given"),
     StrikePoint("acknowledged_next", "the agent dies at its next request after {}", _WRITE, death="next"),
-    StrikePoint("late", "the answer of {} comes late", _WRITE, after="late", doors=LATER),
-    StrikePoint("twice", "{} is delivered twice", _WRITE, before="twice", doors=("http", "mcp_http"), by_tool=True),
+    StrikePoint("late", "the answer of {} comes late", _WRITE, after="late", needs="hold"),
+    StrikePoint("twice", "{} is delivered twice", _WRITE, before="twice", needs="twice", by_tool=True),
     StrikePoint(
         "redelivered",
         "{} is delivered again after the agent's next effect",
         _WRITE,
         before="again",
-        doors=("http", "mcp_http"),
+        needs="twice",
         by_tool=True,
     ),
     StrikePoint("killed_before", "the agent dies before {} is done", _WRITE, death="arrived"),

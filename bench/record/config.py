@@ -78,7 +78,7 @@ class StoredConfig(ConfigEntry):
         return names
 
     def base(self, architecture: str) -> str:
-        """Return the architecture of which this one is a variant, or itself."""
+        """Return the architecture that a variant varies; of any other, the architecture itself."""
         variant = self.architecture.get(architecture)
         return (variant and variant.base) or architecture
 

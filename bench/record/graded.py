@@ -12,7 +12,7 @@ LineDefects = Iterator[tuple[int, str]]
 
 
 def contradiction(record: TrialRecord | NewGrade) -> str:
-    """Return why a trial's outcome is not the one that its grade means; "" if it is."""
+    """Return how a trial's outcome contradicts its grade; "" if they agree."""
     if not record.grade or record.outcome == outcome_of(record.grade):
         return ""
     return f"contradicts itself: its outcome is {record.outcome}, its grade means {outcome_of(record.grade)}"

@@ -43,13 +43,13 @@ def _share(latency: float, framework: float) -> float:
 
 @dataclass(frozen=True)
 class History:
-    """The history of one recorded model. `name`, `digest`, sessions and machine are the recording's; all else belongs to the
-    one model that is replayed.
+    """The history of one recorded model. `name`, `digest`, sessions and machine are the recording's. All else is of the
+    replayed model.
 
     superseded  records of errors that a later record of the same trial replaced
     calls       the calls of its trials' latest records; `reused` of them got a reply that another trial had had
     seconds     by arm; empty if nothing ran live
-    before      the history of the recording that this one itself replays; None if it replays none
+    before      the history of the recording that this recording replays; None if it replays none
     """
 
     name: str

@@ -213,7 +213,7 @@ class Regrade:
 
 @dataclass(frozen=True)
 class NewGrade:
-    """A trial's grade that replaces the one in its record."""
+    """A new grade of a trial. It replaces the grade in the trial's record."""
 
     trial: TrialId
     outcome: Outcome

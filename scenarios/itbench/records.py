@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from bench.common.errors import PackError
 
 Json = dict[str, Any]
@@ -35,6 +33,8 @@ def table(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """These columns of each row; "" for one that the table has not. Nothing where there is no such file."""
     if not path.is_file():
         return
+    import pandas as pd  # noqa: PLC0415  who lists packs should not wait for it
+
     try:
         chunks = pd.read_csv(
             path, sep="\t", dtype=str, keep_default_na=False, encoding_errors="replace",

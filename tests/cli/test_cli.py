@@ -19,10 +19,10 @@ from scripted_server import ScriptedServer, completion, hang, html, status
 from written_traces import acting, trajectory
 
 from bench.cli.authoring.new import new_scenario
+from bench.common.packs import find_packs
 from bench.common.paths import PACKS
 from bench.record.files import TRIALS
 from bench.record.reading import read_manifest, read_trials
-from bench.run.packs import find_packs, loading
 
 ORCHARD = ("--scenarios", str(Path(__file__).parents[1] / "support" / "packs"))
 OPENAI_TABLE = '[model.{name}]\nkind = "openai"\nbase_url = "{url}"\ntimeout_seconds = 1\n'
@@ -402,7 +402,7 @@ def test_packs_that_came_with_the_package_are_found_beside_those_of_the_folder_w
 ) -> None:
     new_scenario("brought", tmp_path / "package")
     new_scenario("mine", tmp_path / "elsewhere")
-    monkeypatch.setattr(loading, "SHIPPED", tmp_path / "package")
+    monkeypatch.setattr("bench.common.packs.SHIPPED", tmp_path / "package")
     monkeypatch.chdir(tmp_path)
     assert list(find_packs(PACKS)) == ["brought"]
     assert list(find_packs([Path("elsewhere")])) == ["mine"]

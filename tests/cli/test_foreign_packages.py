@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 import typer
-from commands import bench_anew, workplace
-from plugged import EVERY_KIND, install, plugged
+from commands import bench_anew, sabotaged, workplace
+from plugged import EVERY_KIND, Installed, install, plugged
 from typer.testing import CliRunner
 
 from bench.cli.command import Commands
@@ -129,10 +129,10 @@ def test_no_other_package_is_left_out(lines: list[str]) -> None:
 
 def test_commands_work_beside_all_packages_that_harm(tmp_path: Path, installed: Path) -> None:
     config = workplace(tmp_path / "work")
-    code, printed, told = bench_anew(tmp_path / "work", "run", str(config), "--dry-run", PYTHONPATH=str(installed))
+    code, printed, told = sabotaged(tmp_path / "work", Installed((installed,)), "run", str(config), "--dry-run")
     assert code == 0 and "runtime_structured" in printed and "Traceback" not in told, told
     code, printed, told = bench_anew(tmp_path / "work", "list", PYTHONPATH=str(installed))
-    assert code == 0 and "loud: output  from good-parts 1.0" in printed and "Traceback" not in told, told
+    assert code == 0 and "loud (from good-parts 1.0)" in printed and "Traceback" not in told, told
     code, _, of_commands = bench_anew(tmp_path, "mine1", PYTHONPATH=str(installed))
     assert code == 2 and "no such command 'mine1'" in of_commands and "bad_parts1x:f" in of_commands, of_commands
     lines = {line for line in (told + of_commands).splitlines() if "left out" in line}

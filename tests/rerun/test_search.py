@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -11,7 +12,7 @@ from planted import MUCH, WEAKNESSES, planted
 from bench.cli.commands.counterfactual import worst_lines
 from bench.common.paths import PACKS, STUDIES_FOLDER
 from bench.rerun.rerun import RerunArm
-from bench.rerun.search import MOST_STRIKES, Seen, StrikeSet, TrialHarm, guided, search, under
+from bench.rerun.search import MOST_STRIKES, SearchResult, Seen, StrikeSet, TrialHarm, guided, search, under
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.trial import loop
@@ -48,10 +49,15 @@ def arm_of(weakness: str = "") -> RerunArm:
     return RerunArm(matrix.specs[0], matrix.worked_by(planted(weakness)) if weakness else matrix)
 
 
+@cache
+def found_in(weakness: str) -> SearchResult:
+    arm = arm_of(weakness)
+    return loop.run(search(arm.run, arm.spec.plan, SMALL, seed=1))
+
+
 @pytest.mark.parametrize("weakness", ["an offer that fails once", "a letter that fails twice"])
 def test_a_planted_schedule_is_found(weakness: str) -> None:
-    arm = arm_of(weakness)
-    result = loop.run(search(arm.run, arm.spec.plan, SMALL, seed=1))
+    result = found_in(weakness)
     struck = {strike.target for _, strike in result.worst.schedule}
     assert result.worst.harm.damage >= MUCH
     assert set(WEAKNESSES[weakness]) <= struck
@@ -74,7 +80,7 @@ def test_the_same_seed_tries_the_same_schedules() -> None:
 
 def test_only_the_strikes_of_a_schedule_are_made() -> None:
     arm = arm_of("an offer that fails once")
-    worst = loop.run(search(arm.run, arm.spec.plan, SMALL, seed=1)).worst
+    worst = found_in("an offer that fails once").worst
     result = loop.run(arm.run(under(arm.spec.plan, worst.schedule)))
     assert set(result.strikes) <= worst.schedule
 

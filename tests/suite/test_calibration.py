@@ -35,7 +35,6 @@ from bench.read.analysis.statistics import (
     amount_of,
     by_unit,
     generator,
-    groups_differ,
     mean_of,
     paired_test,
     ratio_of_means,
@@ -152,12 +151,6 @@ def test_the_ratios_interval_measured_is_the_one_that_is_shipped(pair: PairedWor
         shipped = ratio_of_means(by_number(left[row]), by_number(right[row]))
         ends = [np.nan if end is None else end for end in (shipped.low, shipped.high)]
         assert [low[row], high[row]] == pytest.approx(ends, nan_ok=True)
-
-
-def test_the_other_methods_measured_are_those_that_are_shipped(rng: np.random.Generator) -> None:
-    left, right = (worlds(RECORDED)[0].draw(rng, 4, 5) for _ in range(2))
-    for row, p in enumerate(methods.mann_whitney(left, right)):
-        assert groups_differ(left[row].tolist(), right[row].tolist()).p == pytest.approx(p)
 
 
 def test_the_clusters_interval_measured_is_the_one_that_is_shipped(rng: np.random.Generator) -> None:

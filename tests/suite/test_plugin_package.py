@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commands import UNDRAWN, bench_anew, environment
+from commands import UNDRAWN, environment, sabotaged
 from little_worlds import REFUNDS, harm
-from plugged import PARROT, install_package, plugged
+from plugged import PARROT, Installed, install_package, plugged
 from trials import Fault, events, matrix_of, run_all, stages
 
 from bench.cli.authoring.new import new_plugin, new_scenario
@@ -47,18 +47,18 @@ def installed(tmp_path: Path) -> Iterator[None]:
 
 def test_its_parts_are_listed_run_and_reported(tmp_path: Path) -> None:
     install_package(tmp_path / "packages")
-    path = os.pathsep.join((str(tmp_path / "packages"), str(PARROT)))
+    parts = Installed((tmp_path / "packages", PARROT))
     new_scenario("demo", tmp_path / "scenarios")
     (tmp_path / "mine.toml").write_text(CONFIG, encoding="utf-8")
 
-    code, listed, err = bench_anew(tmp_path, "list", PYTHONPATH=path)
+    code, listed, err = sabotaged(tmp_path, parts, "list")
     assert (code, err) == (0, "")
-    for line in ("  parrot  from parrot-parts 1.0", "  squawked: output  from parrot-parts 1.0"):
-        assert line in listed.splitlines()
-    for name in ("parrot", "echo", "first_tokens", "heard"):
+    for name in ("parrot", "echo", "squawked"):
         assert f"{name} (from parrot-parts 1.0)" in listed
+    assert "  squawked: output  from parrot-parts 1.0" in sabotaged(tmp_path, parts, "list", "effects")[1].splitlines()
+    assert "first_tokens (from parrot-parts 1.0)" in sabotaged(tmp_path, parts, "list", "metrics")[1]
 
-    code, out, err = bench_anew(tmp_path, "run", "mine.toml", "--report", PYTHONPATH=path, **UNDRAWN)
+    code, out, err = sabotaged(tmp_path, parts, "run", "mine.toml", "--report", **UNDRAWN)
     assert (code, err) == (0, "") and "solved 12" in out
     report = tmp_path / "reports" / "mine-bird"
     page = (report / "report.md").read_text(encoding="utf-8")
@@ -67,7 +67,7 @@ def test_its_parts_are_listed_run_and_reported(tmp_path: Path) -> None:
     assert "| First tokens |" in page
     assert (report / "tables" / "heard.csv").exists() and (report / "figures" / "heard.png").exists()
 
-    code, out, err = bench_anew(tmp_path, "export", "mine-bird", "--form", "parrot", PYTHONPATH=path)
+    code, out, err = sabotaged(tmp_path, parts, "export", "mine-bird", "--form", "parrot")
     assert (code, err, out) == (0, "", "1 files in reports/mine-bird/parrot: parrot.txt\n")
     assert (report / "parrot" / "parrot.txt").read_text(encoding="utf-8").count("solved, solved!\n") == 12
 
@@ -111,7 +111,7 @@ def test_the_package_that_bench_new_plugin_writes_passes_its_own_test_and_is_sou
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(folder), str(folder)]
     tested = subprocess.run(words, cwd=folder, env=environment(PYTHONPATH=path), capture_output=True, text=True, check=False)
     assert tested.returncode == 0 and "1 passed" in tested.stdout, tested.stdout + tested.stderr
-    code, listed, err = bench_anew(tmp_path, "list", PYTHONPATH=path)
+    code, listed, err = sabotaged(tmp_path, Installed((tmp_path / "packages", folder)), "list", "effects")
     assert (code, err) == (0, "") and "my_parts_capitals: output  from my-parts 1.0" in listed
     assert not [file for file in folder.rglob("*") if file.suffix == ".j2" or "{{" in file.name]
 

@@ -147,9 +147,9 @@ def start(folder: Path, *words: str, **variables: str) -> Started:
     return Started(folder, words, variables)
 
 
-def sabotaged(folder: Path, before: Sabotage, *words: str) -> Ended:
+def sabotaged(folder: Path, before: Sabotage, *words: str, **variables: str) -> Ended:
     """Run `bench` to its end, whatever ends it."""
-    with Started(folder, words, {}, before) as command:
+    with Started(folder, words, variables, before) as command:
         return command.ended()
 
 

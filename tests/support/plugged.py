@@ -6,12 +6,15 @@ import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from bench.cli.command_part import COMMANDS
 from bench.common import registry
+from bench.common.packs import PACKAGED
 from bench.elsewhere.formats.part import FORMATS
 from bench.probe.points import POINTS
+from bench.probe.run.gateway.door_kinds import DOOR_KINDS
 from bench.probe.run.witness.kinds import STORE_KINDS
 from bench.read.analysis.metrics import METRICS
 from bench.read.analysis.rows import FRAMES
@@ -25,7 +28,6 @@ from bench.run.architectures.registry import ARCHITECTURES
 from bench.run.endpoint.dialect import DIALECTS
 from bench.run.experiment.model_entries import MODELS
 from bench.run.packs.environments import ENVIRONMENTS
-from bench.run.packs.packaged import PACKAGED
 from bench.run.trial.effects import EFFECTS
 
 KINDS = (ARCHITECTURES, EFFECTS, MODELS, METRICS, TABLES, FIGURES, STUDIES, EXPORTS)
@@ -34,6 +36,7 @@ EVERY_KIND = (
     COMMANDS,
     CLAIMS,
     DIALECTS,
+    DOOR_KINDS,
     ENVIRONMENTS,
     EVENTS,
     FRAMES,
@@ -83,6 +86,17 @@ def install_package(folder: Path, package: Path = PARROT) -> None:
     """The package in `tests/plugin_package`, or in another folder; its modules are found where they lie."""
     project = tomllib.loads((package / "pyproject.toml").read_text())["project"]
     install(folder, project["name"], project["entry-points"], requires=project["dependencies"])
+
+
+@dataclass(frozen=True)
+class Installed:
+    """Installs the packages in these folders in a command's own process, before the command begins."""
+
+    folders: tuple[Path, ...]
+
+    def __call__(self) -> None:
+        sys.path[:0] = map(str, self.folders)
+        forget()
 
 
 @contextmanager

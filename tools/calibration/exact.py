@@ -8,7 +8,7 @@ import numpy as np
 from calibration.experiments import VARIANTS, Result
 from scipy import stats
 
-from bench.read.analysis.statistics import paired_rates, rates_differ, share_of
+from bench.read.analysis.statistics import paired_rates, share_of
 
 RATES = np.arange(1, 100) / 100
 """The true rates looked at; the lowest coverage among them is what counts."""
@@ -20,8 +20,6 @@ def exactly(sizes: Sequence[int] = VARIANTS) -> Iterator[Result]:
     for n in sizes:
         yield from wilson(n)
         yield from discordant(n)
-        if n <= 40:  # beyond, there are too many outcomes to sum over
-            yield from unpaired(n)
 
 
 def wilson(n: int) -> Iterator[Result]:
@@ -82,13 +80,3 @@ def _ends(gained: int, lost: int, n: int) -> tuple[float, float]:
 def _mcnemar(outcomes: np.ndarray) -> np.ndarray:
     """The two-sided p of the exact McNemar test (Psychometrika 12, 1947), which no table shows, by (gained, lost)."""
     return np.asarray(np.minimum(1.0, 2 * stats.binom.cdf(outcomes.min(axis=1), outcomes.sum(axis=1), 0.5)))
-
-
-def unpaired(n: int) -> Iterator[Result]:
-    """Fisher's test of two groups of n with the same rate."""
-    shares = [share_of(k, n) for k in range(n + 1)]
-    refused = np.array([[(rates_differ(share, other) or 0.0) <= 0.05 for other in shares] for share in shares])
-    for rate in (0.1, 0.5):
-        chances = stats.binom.pmf(np.arange(n + 1), n, rate)
-        share = float(chances @ refused @ chances)
-        yield Result("false positives", "test of unpaired rates", f"rate {rate}", True, n, "Fisher, exact", share, 0)

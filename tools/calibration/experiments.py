@@ -86,8 +86,6 @@ def everything(recorded: Recorded, simulations: Simulations, sizes: Sequence[int
             yield from ratios(pair, n, simulations, _rng(simulations, 3, n, number))
         for number, pair in enumerate((*null_worlds(recorded), *recovery_nulls())):
             yield from false_positives(pair, n, simulations, _rng(simulations, 4, n, number))
-        for number, world in enumerate(worlds(recorded)[:4]):
-            yield from groups(world, n, simulations, _rng(simulations, 8, n, number))
     yield from family(recorded, simulations, _rng(simulations, 5))
     for tasks in TASKS:
         for spread in (0.3, 1.0):
@@ -126,12 +124,6 @@ def false_positives(world: PairedWorld, n: int, simulations: Simulations, rng: n
     for name, test in TESTS.items():
         p = chunked(test, (left - right)[: simulations.of(name)], name)
         yield _found("paired test", world, n, name, p)
-
-
-def groups(world: World, n: int, simulations: Simulations, rng: np.random.Generator) -> Iterator[Result]:
-    """Two groups of n from the same world, as the trials that were tried again and the rest may be."""
-    left, right = (world.draw(rng, simulations.plain, n) for _ in range(2))
-    yield _found("test of two groups", world, n, "Mann-Whitney", methods.mann_whitney(left, right))
 
 
 def family(recorded: Recorded, simulations: Simulations, rng: np.random.Generator) -> Iterator[Result]:

@@ -1,5 +1,5 @@
-"""Three intervals that have their own resampling inside, called as a report calls them: where two architectures break even,
-what a token takes of the seconds, and an effect over instances, as the studies tell it."""
+"""Two intervals that have their own resampling inside, called as a report calls them: where two architectures break even, and
+an effect over instances, as the studies tell it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from calibration.experiments import VARIANTS, Result, Simulations
 from calibration.recoveries import FIRST_ROUNDS
 from calibration.worlds import Values
 
-from bench.read.analysis.statistics import Pair, parts_of
+from bench.read.analysis.statistics import Pair
 from bench.read.claims.break_even import break_even
 from bench.read.tables.contrasts import contrast_of
 
@@ -20,9 +20,6 @@ EXTRA = (1160.0, 520.0)
 `paper-qwen2.5-coder-1.5b-instruct`, rounded: mean and sd."""
 ROUNDS = (1670.0, 80.0)
 """Of a round of `monolithic` there."""
-SECONDS = (0.009, 0.0016, 0.1)
-"""What a token takes that is read, that is read again, and that is written, about as it was recorded there."""
-CALLS = 8
 DAMAGED = (0.05, 0.1, 0.2, 0.3)
 """The part of the instances in which there is any damage: one effect, and one more in the mean."""
 Effects = Callable[[np.random.Generator, tuple[int, int]], Values]
@@ -53,9 +50,6 @@ def further(simulations: Simulations, sizes: Sequence[int] = SIZES) -> Iterator[
         for number, (missing, unlike) in enumerate(((0.0, 0.0), (0.4, 0.0), (0.0, 0.5))):
             rng = np.random.default_rng((simulations.seed, 12, n, number))
             yield breaking_even(n, missing, unlike, simulations.resampling // 2, rng)
-        for number, noise in enumerate((0.05, 0.3)):
-            rng = np.random.default_rng((simulations.seed, 13, n, number))
-            yield from parts(n, noise, simulations.resampling // 2, rng)
 
 
 def effects(simulations: Simulations, sizes: Sequence[int] = VARIANTS) -> Iterator[Result]:
@@ -97,20 +91,3 @@ def breaking_even(n: int, missing: float, unlike: float, experiments: int, rng: 
 
 def _by_pair(values: Values, kept: Values) -> dict[Pair, float]:
     return {("", place): float(value) for place, value in enumerate(values) if kept[place]}
-
-
-def parts(n: int, noise: float, experiments: int, rng: np.random.Generator) -> Iterator[Result]:
-    """`noise`: the spread of a call's seconds (sd of the logarithm), half of its variance shared by the calls of a cluster."""
-    hits = np.zeros(len(SECONDS))
-    clusters = np.repeat(np.arange(n), CALLS).tolist()
-    for _ in range(experiments):
-        amounts = rng.uniform((50, 0, 50), (1500, 1500, 600), (n * CALLS, 3)).round()
-        both = np.repeat(rng.normal(size=n), CALLS) + rng.normal(size=n * CALLS)
-        totals = amounts @ np.array(SECONDS) * np.exp(noise * both / np.sqrt(2) - noise**2 / 2)
-        for place, (part, truth) in enumerate(
-            zip(parts_of(amounts.tolist(), totals.tolist(), clusters) or (), SECONDS, strict=True)
-        ):
-            hits[place] += part.low is not None and part.high is not None and part.low <= truth <= part.high
-    for token, count in zip(("read", "read again", "written"), hits.tolist(), strict=True):
-        world = f"a token {token}, spread {noise}"
-        yield Result("coverage", "part", world, noise < 0.1, n, "jackknife by cluster", count / experiments, experiments)

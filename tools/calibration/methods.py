@@ -180,12 +180,6 @@ def wilcoxon(differences: Values) -> Values:
         return np.asarray(np.nan_to_num(stats.wilcoxon(differences, axis=1, method=method).pvalue, nan=1.0))
 
 
-def mann_whitney(left: Values, right: Values) -> Values:
-    """By its exact distribution in small groups, as the shipped function's permutations are."""
-    method = "exact" if left.shape[1] <= 10 else "asymptotic"
-    return np.asarray(stats.mannwhitneyu(left, right, axis=1, method=method).pvalue)
-
-
 INTERVALS: dict[str, Callable[[Values], Ends]] = {
     "Student t": student,
     "t of the root": of_root,

@@ -27,7 +27,6 @@ SHOWN = {
     ("difference of rates by instance", "Bonett-Price, by instance"): "difference of rates",
     ("effect over instances", "expanded percentile"): "difference of {measure}",
     ("break-even", "expanded percentile"): "break-even",
-    ("part", "jackknife by cluster"): "part",
     ("paired test", "sign-flip"): TEST,
 }
 """(about, method) of a result -> what a number is about; a score's mean is that of the logit."""

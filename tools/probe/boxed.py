@@ -56,6 +56,15 @@ class Boxed:
     processor: float
     processor_unboxed: float
 
+    @property
+    def is_equal(self) -> bool:
+        return self.boxed == self.unboxed
+
+    @property
+    def ratio(self) -> float:
+        """How many times the processor of a run without the box a run in it took."""
+        return (self.processor / self.runs) / (self.processor_unboxed / self.runs_unboxed)
+
 
 @dataclass(frozen=True)
 class Probed:

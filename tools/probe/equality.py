@@ -2,8 +2,8 @@
 
 The probe sees calls at its gateway and rows of the world's tables. The world counts by its own journal, as `bench.worlds` does.
 
-    python -m probe.equality [--instances N] [--agents NAME ...] [--workers N] [--budget S] [--folder FOLDER] [--record FOLDER]
-                             [--unboxed]
+    python -m probe.equality [--instances N] [--agents NAME ...] [--points POINT ...] [--workers N] [--budget S]
+                             [--unboxed] [--folder FOLDER] [--record FOLDER]
 """
 
 from __future__ import annotations
@@ -124,6 +124,11 @@ class Equality:
     differ: int
     owed_otherwise: int
 
+    @property
+    def of(self) -> tuple[str, str, bool, str]:
+        """What these trials are of."""
+        return self.agent, self.pack, self.boxed, self.point
+
 
 def lay_out(agent: WorldAgent, pack: str, instance: str, folder: Path, installed: Path, model: str, port: int) -> Path:
     """Make a subject's folder anew. Return its probe.toml. At the port its worlds are kept."""
@@ -223,7 +228,9 @@ def model(pack: str, instance: str) -> Iterator[str]:
             serving.terminate()
 
 
-def probed(name: str, pack: str, instance: str, folder: Path, installed: Path, options: Sequence[str]) -> list[Trial]:
+def probed(
+    name: str, pack: str, instance: str, folder: Path, installed: Path, points: Sequence[str], options: Sequence[str]
+) -> list[Trial]:
     """Probe an agent in a world, as a user would, unless a former call has. The first call of each tool is struck."""
     output, kept = folder / "output.txt", folder.with_name(f"{folder.name}-kept")
     if not output.exists():
@@ -232,7 +239,7 @@ def probed(name: str, pack: str, instance: str, folder: Path, installed: Path, o
         with model(pack, instance) as address, keeper(_environment(pack, instance), kept) as port:
             path = lay_out(AGENTS[name], pack, instance, folder, installed, address, port)
             ran = ["bench", "probe", path.name, "--yes", "--name", folder.name, *options]
-            ran += [word for point in WORLD_POINTS for word in ("--only", f"#1.{point}")]
+            ran += [word for point in points for word in ("--only", f"#1.{point}")]
             done = subprocess.run(ran, cwd=folder, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         output.write_text(done.stdout, encoding="utf-8")
     trials = list(compared(name, pack, instance, kept, folder / "results" / folder.name))
@@ -249,6 +256,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--agents", nargs="*", default=tuple(AGENTS))
     parser.add_argument("--packs", nargs="*", default=("contract_renewal", "support_desk"))
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--points", nargs="*", default=tuple(WORLD_POINTS))
     parser.add_argument("--budget", type=float, default=600.0, help="seconds of an agent in a world, beside its clean runs")
     parser.add_argument("--unboxed", action="store_true", help="without the agent's box")
     parser.add_argument("--folder", type=Path, default=Path("build", "probe"))
@@ -263,10 +271,11 @@ def main(words: Sequence[str]) -> int:
         for instance in instances_of(pack, PACKS)[: asked.instances]
     ]
     with ThreadPoolExecutor(asked.workers) as pool:
-        worlds = folder / ("worlds_unboxed" if asked.unboxed else "worlds")
-        probing = [pool.submit(probed, *of, worlds / _file_name(*of), folder, options) for of in subjects]
+        worlds = folder / "-".join(("worlds_unboxed" if asked.unboxed else "worlds", *asked.points))
+        probing = [pool.submit(probed, *of, worlds / _file_name(*of), folder, asked.points, options) for of in subjects]
         rows = list(counted((trial for each in probing for trial in each.result()), boxed=not asked.unboxed))
-    write(asked.record, Equality, [*(row for row in read(asked.record, Equality) if row.boxed == asked.unboxed), *rows])
+    made = {row.of for row in rows}
+    write(asked.record, Equality, [*(row for row in read(asked.record, Equality) if row.of not in made), *rows])
     print(
         f"{sum(row.trials for row in rows)} trials, {sum(row.damaged for row in rows)} of them damaged, "
         f"{sum(row.differ for row in rows)} differ"

@@ -6,7 +6,9 @@ python -m probe.report
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import exp, log, sqrt
 from pathlib import Path
+from statistics import mean, stdev
 
 from functions.rows import ClientRows, FunctionCell
 from reliability.kept import read
@@ -14,6 +16,7 @@ from reliability.kept import read
 from bench.record.probe.events import DAMAGE
 from probe.__main__ import ROOT, Pair
 from probe.blame import WEAKNESSES, Scored
+from probe.boxed import Boxed
 from probe.delivered import Delivered
 from probe.delivery import DeliveredTo
 from probe.equality import WORLD_POINTS, Equality
@@ -38,6 +41,35 @@ def of_pairs(pairs: Sequence[Pair]) -> Iterator[str]:
     yield "[A row for each pair](../reports/probe/pair.csv)."
 
 
+def of_boxed(rows: Sequence[Boxed]) -> Iterator[str]:
+    """Yield the lines on pairs that were probed in the box and without it."""
+    agents = sorted({row.agent for row in rows})
+    yield f"| server | {' | '.join(agents)} |"
+    yield f"| --- |{' --- |' * len(agents)}"
+    for server in sorted({row.server for row in rows}):
+        here = [[row for row in rows if (row.agent, row.server) == (agent, server)] for agent in agents]
+        yield f"| {server} | {' | '.join(_boxed_field(each) for each in here)} |"
+    pairs = {(row.agent, row.server) for row in rows}
+    ratios = [log(row.ratio) for row in rows]
+    half = 2 * stdev(ratios) / sqrt(len(ratios))
+    low, middle, high = (exp(mean(ratios) + each) for each in (-half, 0, half))
+    other = [row for row in rows if not row.is_equal]
+    yield ""
+    most = max(row.ratio for row in rows)
+    yield f"In {len(rows) - len(other)} of {len(rows)} cells, of {len(pairs)} pairs, the verdict is the same. A run in the box"
+    yield f"took {middle:.2f} [{low:.2f}, {high:.2f}] times the seconds of the processor that a run without it took (the"
+    yield f"geometric mean over cells, two standard errors), and {most:.2f} at most."
+    yield "[A row for each cell](../reports/probe/boxed.csv)."
+    for row in other:
+        yield f"Another verdict: {row.agent}, `{row.server}.{row.cell}`, {row.boxed} in the box, {row.unboxed} without it."
+
+
+def _boxed_field(rows: Sequence[Boxed]) -> str:
+    """Return the verdicts of a pair's cells, and how often the processor was needed in the box."""
+    verdicts = (row.boxed if row.is_equal else f"{row.boxed}, not {row.unboxed}" for row in rows)
+    return ", ".join(f"{verdict.replace('_', ' ')} {row.ratio:.2f}" for verdict, row in zip(verdicts, rows, strict=True))
+
+
 def of_equality(rows: Sequence[Equality]) -> Iterator[str]:
     """Yield the lines on the trials that were counted twice."""
     [clean] = _sums([row for row in rows if not row.point], "trials")
@@ -50,6 +82,10 @@ def of_equality(rows: Sequence[Equality]) -> Iterator[str]:
     yield f"and without a fault ({clean}), {damaged} are damaged: {doubled} with a doubled effect, {lost} with a lost one."
     yield f"The probe and the world differ in {differ}. Both ask what the clean run owes: in {otherwise} trials the world, as"
     yield "it became, owes other effects."
+    boxed = [row for row in rows if row.boxed]
+    trials, damaged, doubled, lost, differ = _sums(boxed, "trials", "damaged", "with_doubled", "with_lost", "differ")
+    yield f"In the box there were {trials} of these trials. {damaged} of them are damaged, {doubled} with a doubled effect,"
+    yield f"{lost} with a lost one, and the probe and the world differ in {differ}."
 
 
 def of_delivered(rows: Sequence[Delivered]) -> Iterator[str]:
@@ -97,6 +133,17 @@ def of_deliveries(rows: Sequence[DeliveredTo]) -> Iterator[str]:
     yield "[A row for each agent and point](../reports/probe/deliveredto.csv)."
 
 
+def of_resumed(rows: Sequence[FunctionCell]) -> Iterator[str]:
+    """Yield the lines on two processes that resume, beside a paper's."""
+    resumed = [row for row in rows if row.cell.endswith(".resumed_twice")]
+    doubled = sum(row.verdict == "doubled" for row in resumed)
+    fired = sorted({max(row.refunds, row.mails) for row in resumed})
+    yield f"In {doubled} of {len(resumed)} frameworks of [the table above](#agents-of-frameworks) two processes that resume"
+    yield f"at the same time do the refund again (`resumed_twice`): {' or '.join(map(str, fired))} refunds stand."
+    yield "*Resume Means Resume* ([arXiv 2608.03836](https://arxiv.org/abs/2608.03836)) found that an effect"
+    yield "fires twice in 36 of 40 cells."
+
+
 def of_functions(rows: Sequence[FunctionCell]) -> Iterator[str]:
     """Yield the lines on agents whose tools are functions."""
     reports = [row for row in rows if row.framework[-1].isdigit()]
@@ -136,10 +183,12 @@ def page(text: str, record: Path) -> str:
     """Return the page with what the record holds in the places that are marked for it."""
     parts = {
         "blame": of_blame(read(record, Scored)),
+        "boxed": of_boxed(read(record, Boxed)),
         "pairs": of_pairs(read(record, Pair)),
         "delivered": of_delivered(read(record, Delivered)),
         "delivery": of_deliveries(read(record, DeliveredTo)),
         "equality": of_equality(read(record, Equality)),
+        "resumed": of_resumed(read(record, FunctionCell)),
         "functions": of_functions(read(record, FunctionCell)),
         "clients": of_clients(read(record, ClientRows)),
     }

@@ -1,4 +1,7 @@
-"""`bench list`: the parts that exist, what each can do, and what it needs. A kind's parts are imported when it is listed."""
+"""`bench list`: the parts that exist by name; of one kind, what each part can do and what it needs.
+
+Names are read without importing a part. A kind's parts are imported when it is asked for, or when a package brings some.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from bench.cli.command import PacksOption
 from bench.cli.command_part import COMMANDS
 from bench.cli.terminal import Terminal, tell_left_out
 from bench.common.errors import ConfigError, nearest
+from bench.common.packs import find_packs, package_of
 from bench.common.paths import CONFIGS, PACKS, STUDIES_FOLDER
 from bench.common.registry import Registry, attribute_at, written_names
 from bench.common.toml import read_toml
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
     from bench.run.architectures.part import ArchitecturePart
 
 REGISTRIES = {
-    "packs": "bench.run.packs.packaged:PACKAGED",
+    "packs": "bench.common.packs:PACKAGED",
     "architectures": "bench.run.architectures.registry:ARCHITECTURES",
     "models": "bench.run.experiment.model_entries:MODELS",
     "effects": "bench.run.trial.effects:EFFECTS",
@@ -32,6 +36,8 @@ REGISTRIES = {
     "exports": "bench.read.report.export_part:EXPORTS",
 }
 """The kinds that `bench list` lists, in its order, and where the registry of each stands."""
+NAMED = ("packs", "architectures", "models", "effects", "studies", "exports")
+"""The kinds whose parts a config or an option names: `bench list` lists these parts."""
 SAME = {"scenarios": "packs", "systems": "architectures", "faults": "effects"}
 """Further words for a kind."""
 out, err = Terminal(), Terminal(stderr=True)
@@ -49,31 +55,25 @@ def list_(
 ) -> None:
     """List what a config can name: packs, models, faults, and more.
 
-    Architectures, metrics, tables, studies and export forms are listed too, and what other packages bring.
+    It names the parts; with a kind, it says what each part can do and what it needs. What other packages bring is listed too.
 
     For example: bench list effects
     """
     asked = SAME.get(kind, kind) if kind else None
     if asked is not None and asked not in REGISTRIES:
         raise ConfigError(f"list {kind}: is no kind of part; {nearest(asked, REGISTRIES)}")
-    kinds = [name for name in REGISTRIES if asked in (None, name)]
+    kinds = [name for name in REGISTRIES if asked == name or (asked is None and (as_json or name in NAMED))]
     if as_json:
-        from bench.run.packs import find_packs  # noqa: PLC0415  another kind should not wait for it
-
-        names = {name: list(find_packs(scenarios)) if name == "packs" else names_in(name, bare=True) for name in kinds}
-        out.print(json.dumps(names, indent=2))
+        out.print(json.dumps({name: _names_in(name, scenarios) for name in kinds}, indent=2))
         return
-    printers: dict[str, Callable[[], None]] = {
-        "packs": lambda: _print_packs(scenarios),
-        "architectures": _print_architectures,
-        "models": _print_models,
-        "effects": _print_effects,
-    }
-    for name in kinds:
-        if name in printers:
-            printers[name]()
-        else:
-            out.print(f"{name}\n  {', '.join(names_in(name))}")
+    if asked in DETAILS:
+        DETAILS[asked](scenarios)
+    else:
+        for name in kinds:
+            out.print(f"{name}\n  {', '.join(_names_in(name, scenarios, with_package=True)) or _no_packs_in(scenarios)}")
+    if asked is None:
+        others = ", ".join(name for name in REGISTRIES if name not in NAMED)
+        out.print(f"`bench list KIND` says what each can do and what it needs; further kinds are {others}")
     tell_left_out(err, *(_registry(name) for name in kinds if written_names(name) is None), COMMANDS)
 
 
@@ -82,26 +82,32 @@ def _registry(kind: str) -> Registry[Any]:
     return registry
 
 
-def names_in(kind: str, bare: bool = False) -> list[str]:
-    """Return the names of a kind's parts, and by whom they are; `bare` are the names alone."""
+def _names_in(kind: str, roots: Sequence[Path], with_package: bool = False) -> list[str]:
+    """Return the names of a kind's parts, each followed by the package that brings it if `with_package`."""
     if (names := written_names(kind)) is not None:
-        return names
-    registry = _registry(kind)
-    if bare:
-        return list(registry.names)
-    return [f"{part.name}{f' (from {part.package})' if part.package else ''}" for part in registry]
+        parts = [(name, "") for name in names]
+    elif kind == "packs":
+        parts = [(name, package_of(folder)) for name, folder in find_packs(roots).items()]
+    else:
+        parts = [(part.name, part.package) for part in _registry(kind)]
+    return list(dict.fromkeys(f"{name} (from {package})" if package and with_package else name for name, package in parts))
 
 
-def _print_models() -> None:
+def _no_packs_in(roots: Sequence[Path]) -> str:
+    todo = "begin one with `bench new scenario NAME`, or name a folder of packs with --scenarios"
+    return f"none in {', '.join(f'{root}/' for root in roots)}; {todo}"
+
+
+def _print_models(_: Sequence[Path]) -> None:
     out.print("models (by config)")
     for path in (*sorted(CONFIGS.glob("*.toml")), *sorted(STUDIES_FOLDER.glob("*/*.toml"))):
         tables = read_toml(path).get("model")
         out.print(f"  {path}: {', '.join(tables) if isinstance(tables, dict) else 'none'}")
-    out.print(f"kinds of models\n  {', '.join(names_in('models'))}")
+    out.print(f"kinds of models\n  {', '.join(_names_in('models', (), with_package=True))}")
 
 
-def _print_effects() -> None:
-    from bench.run.trial.effects import EFFECTS, points_of  # noqa: PLC0415  another kind should not wait for it
+def _print_effects(_: Sequence[Path]) -> None:
+    from bench.run.trial.effects import EFFECTS, points_of  # noqa: PLC0415  the same
 
     out.print("fault effects (and the points at which each can strike)")
     for name in EFFECTS.names:
@@ -110,22 +116,19 @@ def _print_effects() -> None:
 
 
 def _print_packs(roots: Sequence[Path]) -> None:
-    from bench.run.packs import find_packs, lacks, variants_of  # noqa: PLC0415  another kind should not wait for it
-    from bench.run.packs.packaged import PACKAGED  # noqa: PLC0415  the same
+    from bench.run.packs import lacks, variants_of  # noqa: PLC0415  another kind should not wait for it
 
-    out.print("scenarios")
+    out.print("packs")
     if not (packs := find_packs(roots)):
-        todo = "begin one with `bench new scenario NAME`, or name a folder of packs with --scenarios"
-        out.print(f"  none in {', '.join(f'{root}/' for root in roots)}; {todo}")
+        out.print(f"  {_no_packs_in(roots)}")
     for name, folder in packs.items():
         note = f"; not available here: {lacking}" if (lacking := lacks(name, roots)) else ""
-        package = next((part.package for part in PACKAGED if folder.is_relative_to(part.folder)), "")
-        whose = f"  from {package}" if package else ""
+        whose = f"  from {package}" if (package := package_of(folder)) else ""
         out.print(f"  {name}  (variants: {', '.join(variants_of(folder))}{note}){whose}")
 
 
-def _print_architectures() -> None:
-    from bench.run.architectures.registry import ARCHITECTURES  # noqa: PLC0415  another kind should not wait for it
+def _print_architectures(_: Sequence[Path]) -> None:
+    from bench.run.architectures.registry import ARCHITECTURES  # noqa: PLC0415  the same
 
     headed = {
         "architectures": [entry for entry in ARCHITECTURES if entry.acts_in != "world" and not entry.makes_own_calls],
@@ -151,3 +154,12 @@ def _forms(part: ArchitecturePart) -> str:
         *([f"after {part.lineage}"] if part.lineage else []),
     )
     return f"  ({'; '.join(line)})" if line else ""
+
+
+DETAILS: dict[str, Callable[[Sequence[Path]], None]] = {
+    "packs": _print_packs,
+    "architectures": _print_architectures,
+    "models": _print_models,
+    "effects": _print_effects,
+}
+"""Kind -> prints what each of its parts can do and needs."""

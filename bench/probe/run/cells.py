@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from bench.common.errors import ConfigError, nearest
-from bench.probe.points import IS_ERROR, JSON_RPC, POINTS, DoorKind, StrikePoint, gravity_of, points_of
+from bench.probe.points import IS_ERROR, JSON_RPC, POINTS, StrikePoint, gravity_of, points_of
 from bench.probe.run.clean import Clean
+from bench.probe.run.gateway.door_kinds import DOOR_KINDS
 from bench.probe.run.gateway.striker import CellStrike
 from bench.probe.run.gateway.subject import Subject
 from bench.probe.run.meanwhile import step_before
 from bench.record.probe.events import GatewayCall, plan_of
-
-MCP: frozenset[DoorKind] = frozenset(("mcp_stdio", "mcp_http"))
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ def _of_call(
         if (point.before == "again" and not _has_later(clean, call)) or (point.by_tool and call.door in subject.stand_ins):
             continue
         within = (each.door_kind for each in clean.reference.calls if each.continues == call.number and point.before == "hold")
-        if point.doors and {call.door_kind, *within}.isdisjoint(point.doors):
+        if point.needs and not any(point.needs in DOOR_KINDS[kind].can for kind in (call.door_kind, *within)):
             continue
         if point.streams and not _streams(clean, call):
             continue
@@ -93,7 +92,8 @@ def _of_call(
 
 def _forms(call: GatewayCall, point: StrikePoint) -> Sequence[str]:
     """Return the wire forms of a point at the call's door, the default first; "" if it has one."""
-    return [form for form in point.forms if call.door_kind in MCP or form not in (IS_ERROR, JSON_RPC)] or [""]
+    has_both = "mcp_error" in DOOR_KINDS[call.door_kind].can
+    return [form for form in point.forms if has_both or form not in (IS_ERROR, JSON_RPC)] or [""]
 
 
 def _has_earlier(clean: Clean, call: GatewayCall, identity: str) -> bool:

@@ -17,6 +17,7 @@ from bench.common.paths import NAME
 from bench.common.toml import read_toml
 from bench.common.wording import first_violation
 from bench.probe.run.addresses import places_of
+from bench.probe.run.gateway.door_kinds import DOOR_KINDS
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings
 from bench.record.entry import MOST, ConfigEntry
 
@@ -123,6 +124,15 @@ class ServiceEntry(ConfigEntry):
     replaced."""
     health: str = ""
     """A path that answers below 500 once it is ready; by default it is ready when its port takes connections."""
+    door: str = "http"
+    """The kind of its door, which names its calls: `http`, or a kind that another package brings."""
+
+    @field_validator("door")
+    @classmethod
+    def _is_known(cls, door: str) -> str:
+        if not (known := [kind.name for kind in DOOR_KINDS if kind.opens]).count(door):
+            raise ValueError(f"no kind of door for a service is named '{door}'; {nearest(door, known)}")
+        return door
 
 
 class CheckEntry(ConfigEntry):

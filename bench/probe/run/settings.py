@@ -80,7 +80,7 @@ class ProbeSettings:
             agent=agent,
             configs=configs,
             services=tuple(
-                Service(entry.name, entry.variable, self._filled("service.url", entry.url), words, entry.health)
+                Service(entry.name, entry.variable, self._filled("service.url", entry.url), words, entry.health, entry.door)
                 for entry in file.service
                 for words in [self._words("service.command", entry.command)]
             ),
@@ -135,7 +135,7 @@ class ProbeSettings:
         subject = self.subject
         servers = [server for config in subject.configs for server in config.servers]
         doors = {server.name: "mcp_http" if server.url else "mcp_stdio" for server in servers}
-        doors |= dict.fromkeys((service.name for service in subject.services), "http")
+        doors |= {service.name: service.door for service in subject.services}
         doors |= {store.name: "database" for store in self.stores if store.is_door}
         doors |= {name: "http" for host in subject.hosts for name in (host, f"{host}:80")}
         doors |= {store.name: OUTBOXES[store.kind] for store in self.stores if store.kind in OUTBOXES}

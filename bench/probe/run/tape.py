@@ -6,7 +6,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -26,6 +27,7 @@ from bench.probe.run.cells import cells_of
 from bench.probe.run.clean import FEWEST, clean_of, objection
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.bodies import Unpacking
+from bench.probe.run.gateway.door_kinds import DOOR_KINDS
 from bench.probe.run.gateway.http import CONTENT
 from bench.probe.run.gateway.http_wire import framing_of, head_of
 from bench.probe.run.gateway.journal import RowPlace
@@ -222,16 +224,45 @@ def _offline(subject: Subject, tape: CellTape) -> Subject:
 def _taped(course: AgentCourse, hidden: Secrets) -> list[TapedCall]:
     raw = {call.number: answer for call, answer in zip(course.calls, course.answers, strict=True)}
     rows: dict[int, tuple[RowDifference, ...]] = {}
+    identities = {call.number: identity for call, identity, _ in course.own_calls()}
     for reading in course.readings:
-        if reading.calls:
-            last = max(reading.calls)
-            rows[last] = (*rows.get(last, ()), *reading.changed)
+        numbers = sorted(reading.calls)
+        alike = len({identities.get(number, "") for number in numbers}) == 1
+        parts = _shares(reading.changed, len(numbers) if alike else 1)
+        for number, part in zip(numbers[-len(parts) :], parts, strict=False):
+            rows[number] = (*rows.get(number, ()), *part)
     step = tuple(row for reading in course.readings if reading.other for row in reading.changed)
     return [TapedCall(OTHER, 1, "", "", step)] * bool(step) + [
         TapedCall(identity, nth, call.tool, _answer(call, raw[call.number], hidden), rows.get(call.number, ()))
         for call, identity, nth in course.own_calls()
         if raw[call.number]
     ]
+
+
+def _shares(rows: Sequence[RowDifference], calls: int) -> list[list[RowDifference]]:
+    """Return what each of so many equal calls changed that were under way together; all of it as the last one's where that
+    cannot be told."""
+    parts: list[list[RowDifference]] = [[] for _ in range(calls)]
+    groups = defaultdict[tuple[str, str, bool], list[RowDifference]](list)
+    for row in rows:
+        if row.before is None or row.after is None:
+            groups[row.store, row.table, row.after is None].append(row)
+            continue
+        columns = dict(row.before)
+        moved = {name: (columns.get(name), value) for name, value in row.after.items() if columns.get(name) != value}
+        for nth, part in enumerate(parts, 1):
+            before = dict(columns)
+            for name, (old, new) in moved.items():
+                if not (isinstance(old, int) and isinstance(new, int)) or (new - old) % calls:
+                    return [list(rows)]
+                columns[name] = old + (new - old) // calls * nth
+            part.append(replace(row, before=before, after=dict(columns)))
+    for group in groups.values():
+        if len(group) % calls:
+            return [list(rows)]
+        for at, row in enumerate(sorted(group, key=lambda each: each.key)):
+            parts[at % calls].append(row)
+    return parts
 
 
 def _answer(call: GatewayCall, raw: bytes, hidden: Secrets) -> str:
@@ -241,7 +272,7 @@ def _answer(call: GatewayCall, raw: bytes, hidden: Secrets) -> str:
     def blot(text: bytes) -> bytes:
         return hidden.blot(text.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
-    if call.door_kind != "http":
+    if not DOOR_KINDS[call.door_kind].opens:
         return blot(raw).decode("latin-1")
     at = raw.index(b"\r\n\r\n") + 4
     head = head_of(blot(raw[:at]))

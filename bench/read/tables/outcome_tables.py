@@ -1,29 +1,19 @@
-"""The outcomes of the trials, and what errors can hide: a ranking that depends on how errors are counted, and trials that were
-run again and differ from the rest."""
+"""The outcomes of the trials, and what errors can hide: a ranking that depends on how errors are counted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cache
-from itertools import chain, combinations
+from itertools import combinations
 from typing import NamedTuple
-
-import pandas as pd
 
 from bench.read.analysis import statistics
 from bench.read.analysis.arms import Arm, Arms, share_in
 from bench.read.analysis.frames import Run
-from bench.read.analysis.metrics import LATENCY, TOKENS, Metric
-from bench.read.analysis.statistics import Denominators, Groups, Share
+from bench.read.analysis.statistics import Denominators
 from bench.read.render.cells import Number, Rate
 from bench.read.render.labels import arm_columns, condition_label, each_arm, model_label
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.table_part import TablePart
 from bench.read.tables.looks import TwoLooks, looks
-
-RERUN_BY = (TOKENS, LATENCY)
-"""The measures, besides solved, by which trials that were run again are compared with the rest."""
 
 
 def outcomes(run: Run, arms: Arms) -> Table:
@@ -49,7 +39,6 @@ def outcomes(run: Run, arms: Arms) -> Table:
         "wrong though every check passed: every output that the answer uses was checked and accepted; without faults this is "
         "an undetected failure; an undetected fault that made a right answer wrong is silent corruption",
         *ranking_warnings(run, arms),
-        *([] if run.rerun else ["no trial was run again after an error, so reruns cannot differ from the rest"]),
         *(["trials whose calls were only counted are ungraded, and none of these"] if ungraded else []),
     )
     return table_of("outcomes", "Outcomes", columns, each_arm(arms), notes)
@@ -80,53 +69,6 @@ def _shown(arm: Arm) -> str:
     ways = denominators_of(arm)
     rates = (("left out", ways.left_out), ("as failures", ways.as_failures), ("as solved", ways.best))
     return f"{arm.architecture}: {', '.join(f'{name} {share.k}/{share.n}' for name, share in rates)}"
-
-
-def reruns(run: Run, arms: Arms) -> list[Table]:
-    """Compare, within each arm, the trials that were run again after an error with the other trials. There is no table if none
-    was run again."""
-    if not run.rerun:
-        return []
-    columns = (
-        *(column.of(lambda row: row.arm) for column in arm_columns(run)),
-        TableColumn[RunAgain]("Run again", lambda row: len(row.again)),
-        TableColumn[RunAgain]("Rest", lambda row: len(row.rest)),
-        *chain.from_iterable(map(_tested, RERUN_BY)),
-        TableColumn[RunAgain](
-            "Solved: p", lambda row: Number(statistics.rates_differ(_solved(row.again), _solved(row.rest)), 3)
-        ),
-    )
-    notes = (
-        f"{len(run.rerun)} trials were run again; arms in which both kinds of trial were graded are shown",
-        "if they differ, the errors did not strike at random, and means that leave errors out are biased",
-        "p: Mann-Whitney's by permutation, Fisher's for solved, each by itself; delta: the chance that a trial run "
-        "again lies above one of the rest, less the chance that it lies below",
-    )
-    parted = [(arm, arm.usable["trial"].isin(run.rerun)) for arm in each_arm(arms)]
-    both = [RunAgain(arm, arm.usable[again], arm.usable[~again]) for arm, again in parted if again.any() and not again.all()]
-    return [table_of("reruns", "Trials run again after an error, against the rest", columns, both, notes)]
-
-
-@dataclass(frozen=True, eq=False)
-class RunAgain:
-    """An arm's usable trials: those run again after an error, and the rest."""
-
-    arm: Arm
-    again: pd.DataFrame
-    rest: pd.DataFrame
-
-
-def _tested(measure: Metric) -> Iterator[TableColumn[RunAgain]]:
-    @cache
-    def test(row: RunAgain) -> Groups:
-        return statistics.groups_differ(row.again[measure.name].tolist(), row.rest[measure.name].tolist())
-
-    yield TableColumn(f"{measure.title}: p", lambda row: Number(test(row).p, 3))
-    yield TableColumn(f"{measure.title}: Cliff's delta", lambda row: Number(test(row).delta, 2))
-
-
-def _solved(trials: pd.DataFrame) -> Share:
-    return statistics.share_of(int(trials["outcome"].eq("solved").sum()), len(trials))
 
 
 def two_looks(run: Run, arms: Arms) -> list[Table]:
@@ -161,5 +103,4 @@ class ArmLooks(NamedTuple):
 PARTS = (
     TablePart("outcomes", lambda of: outcomes(of.run, of.arms), "outcomes"),
     TablePart("looks", lambda of: two_looks(of.run, of.arms), "outcomes"),
-    TablePart("reruns", lambda of: reruns(of.run, of.arms), "outcomes"),
 )

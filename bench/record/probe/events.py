@@ -112,7 +112,7 @@ class GatewayCall:
     number: Count
     name: str
     door: str
-    door_kind: Literal["mcp_stdio", "mcp_http", "http", "function", "database", "mail", "model"]
+    door_kind: str
     tool: str
     call_class: CallClass
     reads: bool | None

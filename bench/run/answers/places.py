@@ -88,7 +88,7 @@ def _contents(schema: Schema, defs: Schema, value: Json, is_answer: bool) -> Ite
 
 
 def _table_of(schema: Schema, defs: Schema) -> Schema | None:
-    """Return the schema of the entries of a table of code; None if this is no such table."""
+    """Return the schema of the entries of a table of code; None if the schema is of anything else."""
     entry = schema.get("additionalProperties")
     entry = resolved(entry, defs)[0] if isinstance(entry, Mapping) else {}
     return entry if code_of(entry) is not None else None

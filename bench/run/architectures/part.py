@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from bench.common.registry import Part
 from bench.record.described import Structure
 from bench.record.formats import ANSWER_FORMATS, AnswerFormat
-from bench.run.trial.workbench import Workbench
-from bench.scenario import Task
 
-Architecture = Callable[[Task, Workbench], Coroutine[Any, Any, None]]
+if TYPE_CHECKING:
+    from bench.run.trial.workbench import Workbench
+    from bench.scenario import Task
+
+Architecture: TypeAlias = "Callable[[Task, Workbench], Coroutine[Any, Any, None]]"
 """Works on a task at a workbench until the state holds an output of every subtask. Raises GaveUp through the workbench."""
 
 

@@ -53,7 +53,7 @@ def stream_begun(reply: Reply, number: int, asked: Chat) -> Iterator[bytes]:
 
 
 def _opening(reply: Reply, number: int, asked: Chat) -> Iterator[bytes]:
-    """Yield all events before those of the reply's end."""
+    """Yield the events that come before the end of the reply."""
     opened = {**_message(reply, number, asked), "content": [], "stop_reason": None, "stop_sequence": None}
     yield _event("message_start", message={**opened, "usage": {**_usage(reply), "output_tokens": 0}})
     arguments = iter(reply.tool_calls)

@@ -76,7 +76,8 @@ def _tokens_of(response: Response) -> tuple[int, int]:
 
 
 def _billed_tokens(response: Response, tokens: tuple[int, int]) -> tuple[int, int, int | None]:
-    """Return the tokens read and written, by the provider's count if it sent one, and those of its prompt cache."""
+    """Return the tokens read, the tokens written, and the tokens read from the prompt cache (None if unknown): by the
+    provider's count, or by ours if the provider sent none."""
     outcome = response.outcome
     if isinstance(outcome, CallFailed):
         return *(outcome.counted or tokens), None

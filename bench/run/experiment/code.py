@@ -65,7 +65,7 @@ class Imported:
 
 
 def _names_in(folder: Path) -> frozenset[str]:
-    """Return the names of the files and folders in a folder; empty if there is no such folder."""
+    """Return the names of the files and folders in a folder; empty if the folder does not exist."""
     return frozenset(path.name for path in folder.iterdir()) if folder.is_dir() else frozenset()
 
 

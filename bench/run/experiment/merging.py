@@ -66,7 +66,7 @@ def merge_parts(folders: Sequence[Path], target: Path) -> tuple[int, int]:
     """Write one run that holds all trials of these parts.
 
     Args:
-        folders: The parts' folders, or those that their archives stand for. Their order decides nothing but that of names.
+        folders: The parts' folders, or the folders that their archives stand for. Their order decides the order of names alone.
         target: The folder of the new run. It is made whole or not at all.
 
     Returns:

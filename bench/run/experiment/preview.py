@@ -82,7 +82,7 @@ async def _rehearse(specs: Sequence[TrialSpec], matrix: Matrix) -> list[TrialRec
 
 
 def _stand_in(name: str, matrix: Matrix) -> Model:
-    """Return a model that answers with the references in this model's name; a routed model passes on to such models."""
+    """Return a model that answers with the references in this model's name; a routed model passes on to stand-ins."""
     entry = matrix.config.model[name]
     if isinstance(entry, RoutedEntry):
         return RoutedModel(name, entry, {target: _stand_in(target, matrix) for target in entry.targets})

@@ -112,7 +112,7 @@ def responses_of(folder: Path, wanted: Callable[[ResponseRecord], bool]) -> Iter
 def responses_before(folders: Sequence[Path], parameters: Mapping[str, object], account: str, name: str) -> ResponsesBefore:
     """Return the replies to this account of models with these parameters, the address included, in the runs in `folders`.
 
-    A run without such replies contributes nothing but the reason. Raises ResultsError if a folder holds no run.
+    Of a run without these replies, the reason alone is returned. Raises ResultsError if a folder holds no run.
     """
     settings = settings_digest(parameters)
     before = ResponsesBefore()

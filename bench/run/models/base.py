@@ -202,6 +202,6 @@ class ExchangedModel(Protocol):
             life: The process's number, from 1.
 
         Returns:
-            Another model, or this one if the process does not matter.
+            Another model, or this model if the process does not matter.
         """
         ...

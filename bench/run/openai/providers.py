@@ -42,7 +42,7 @@ def provided_entries(word: str) -> dict[str, dict[str, Any]]:
     character that no folder's name has.
 
     Raises:
-        ConfigError: No such provider is known, or no model is named.
+        ConfigError: The provider is unknown, or no model is named.
     """
     provider, _, model = word.partition("/")
     if provider not in PROVIDERS:

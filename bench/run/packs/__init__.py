@@ -23,7 +23,8 @@ Files that differ by variant or by instance lie one folder deeper: `documents/<v
 
 from __future__ import annotations
 
+from bench.common.packs import find_packs
 from bench.run.packs.folder import PackFolder
-from bench.run.packs.loading import find_packs, instances_of, lacks, load_instances, load_pack, variants_of
+from bench.run.packs.loading import instances_of, lacks, load_instances, load_pack, variants_of
 
 __all__ = ["PackFolder", "find_packs", "instances_of", "lacks", "load_instances", "load_pack", "variants_of"]

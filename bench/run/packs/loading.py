@@ -14,20 +14,19 @@ from types import ModuleType
 from typing import Any
 
 from bench.common.errors import PackError, Unavailable, nearest
-from bench.common.paths import PACKS, SHIPPED
+from bench.common.packs import ENTRY, find_packs
 from bench.common.raised import place_of, words_of
 from bench.common.seeding import seed_of
 from bench.run.packs.code import code_of
 from bench.run.packs.digests import asked, graded_by
 from bench.run.packs.folder import PackFolder
 from bench.run.packs.names import refuse_names
-from bench.run.packs.packaged import PACKAGED
 from bench.run.packs.refusals import refuse, takes
 from bench.run.packs.untrusted import run_code, use_sandbox
 from bench.scenario import Scenario
 
-ENTRY, MORE = "scenario.py", "variants*.py"
-"""A pack's code, and the files of variants that were added: only these variants' digests depend on the added files."""
+MORE = "variants*.py"
+"""The files of variants that were added: only these variants' digests depend on the added files."""
 DEFAULT_VARIANTS = ("paper",)
 SOLE = ("",)
 """The instances of a pack that has one task."""
@@ -98,25 +97,6 @@ class Pack:
             raise
         except (Exception, SystemExit) as error:
             raise PackError(f"{_place(error, self.path)}: {what} fails: {words_of(error)}") from error
-
-
-def find_packs(roots: Iterable[Path]) -> dict[str, Path]:
-    """Return name -> folder of every pack under the roots. Beside the default root stand the packs in the package and those of
-    installed packages, unless it has packs of their names. Raises PackError if two packs under the roots share a name."""
-    roots = list(roots)
-    folders = _packs_in(roots)
-    return _packs_in([part.folder for part in PACKAGED]) | _packs_in([SHIPPED]) | folders if roots == PACKS else folders
-
-
-def _packs_in(roots: Iterable[Path]) -> dict[str, Path]:
-    folders: dict[str, Path] = {}
-    for root in roots:
-        for path in sorted(root.glob("*/scenario.py")):
-            folder = path.parent
-            if folder.name in folders and folders[folder.name].resolve() != folder.resolve():
-                raise PackError(f"two packs are named '{folder.name}': {folders[folder.name]} and {folder}; rename one")
-            folders[folder.name] = folder
-    return folders
 
 
 def load_pack(name: str, roots: Iterable[Path], instance: str = "") -> Scenario:

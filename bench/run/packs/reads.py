@@ -10,7 +10,7 @@ from bench.common.errors import PackError, nearest
 from bench.scenario import Subtask, Task
 
 SUFFIXES = frozenset({".csv", ".json", ".jsonl", ".log", ".md", ".txt", ".yaml", ".yml"})
-"""A name with such a suffix means a document, even if the pack has none with it."""
+"""A name that ends so means a document, even if the pack has no document of this name."""
 
 
 def refuse_reads(task: Task, where: str, given: Sequence[str] = ()) -> None:

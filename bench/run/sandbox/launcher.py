@@ -127,7 +127,7 @@ class LauncherLoop:
 
     def serve(self, control: _socket.socket, parent: int) -> None:
         """Serve requests until nobody can ask. `parent` is a file that can be read when the served process has ended; -1 if the
-        kernel has no such file."""
+        kernel cannot give one."""
         poller, woken, served = select.poll(), wake_on_child(), os.getppid()
         poller.register(control.fileno(), select.POLLIN)
         poller.register(woken, select.POLLIN)

@@ -16,7 +16,7 @@ INSTALLED = ("site-packages", "dist-packages")
 FOREIGN_CALLS = "ctypes"
 """Lets code call any machine code. Neither the package nor its extension module can be read."""
 WITHHELD = (f"_{FOREIGN_CALLS}", "_test", "_xx", "xx")
-"""Prefixes of withheld extension modules: this one, and those that test the interpreter."""
+"""Prefixes of withheld extension modules: the module that calls foreign code, and modules that test the interpreter."""
 
 
 def rules_of(library: str) -> list[tuple[int, int]]:

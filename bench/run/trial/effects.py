@@ -168,7 +168,7 @@ def points_of(name: str) -> list[Point]:
         name: A name, of an effect or not.
 
     Returns:
-        Its points in the order of `POINTS`; empty if there is no such effect.
+        Its points in the order of `POINTS`; empty if no effect has this name.
     """
     return [point for point in POINTS if (name, point) in EFFECTS]
 

@@ -209,7 +209,7 @@ class EndpointSession:
 
         Raises:
             CallFailed: The call failed, injected or real; the framework sees this as HTTP.
-            GaveUp: A limit allows no such call.
+            GaveUp: A limit forbids the call.
         """
         question = names_of(subtasks), messages, options
         pending = None

@@ -9,7 +9,8 @@ from bench.common.values import dataclass, kept
 class TrialKey:
     """All that a trial's draws and its models' seeds depend on, and the arm, on which they never depend.
 
-    `instance` is "" for the only instance of a pack. `task` is the scenario by whose name is drawn, "" if it is this one.
+    `instance` is "" for the only instance of a pack. `task` is the scenario whose name the draws depend on; "" for
+    `scenario`.
     """
 
     seed: int
@@ -21,8 +22,8 @@ class TrialKey:
 
     @kept
     def drawn_from(self) -> tuple[object, ...]:
-        """The first parts of each draw of this trial. The only instance of a pack is left out, so that its draws are the same
-        as before packs had instances."""
+        """Return the first parts of each draw of this trial. The only instance of a pack is left out, so that its draws are
+        the same as before packs had instances."""
         task = self.task or self.scenario
         where = (task, self.instance) if self.instance else (task,)
         return (self.seed, *where, self.repetition)

@@ -131,7 +131,7 @@ class Workbench:
             GaveUp: A subtask's attempts are used up.
             CallFailed: The endpoint cannot be used.
             RuntimeError: Something that the subtasks read has no output yet.
-            ValueError: The environment declares no document with such a name.
+            ValueError: The environment declares no document of a name in `documents`.
         """
         given = self._given_texts(documents)
         sources = self._trial.sources(subtasks, given)
@@ -164,7 +164,7 @@ class Workbench:
             GaveUp: A subtask's attempts are used up.
             CallFailed: The endpoint cannot be used.
             RuntimeError: Something that the subtasks read has no output yet.
-            ValueError: The environment declares no document with such a name.
+            ValueError: The environment declares no document of a name in `documents`.
         """
         given = self._given_texts(documents)
         sources = self._trial.sources(subtasks, given)
@@ -446,7 +446,7 @@ class Workbench:
         return replace(proposal, receipts=(*receipts, *proposal.receipts))
 
     def _line(self, subtasks: tuple[Subtask, ...], first: CallPurpose, turns: Turns, causes: Causes) -> ModelLine:
-        """Return the line for one proposal: its first call is the one asked for, an agent's further calls are further turns."""
+        """Return the line for one proposal. Its first call is for `first`; an agent's further calls are further turns."""
         last: CallPurpose | None = None
         names, schema = names_of(subtasks), answer_schema(subtasks)
         questions: list[tuple[Message, ...]] = []

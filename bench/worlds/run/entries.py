@@ -1,9 +1,7 @@
-"""The entries of worlds that do not stand beside their code: architectures, commands as agents, and the kind of
-environment."""
+"""The entries of architectures for worlds, and of commands as agents."""
 
 from bench.run.architectures.part import ArchitecturePart
 from bench.run.architectures.registry import IN_WORDS
-from bench.run.packs.environments import EnvironmentPart
 
 PATTERNS = (
     "bare_agent",
@@ -42,10 +40,3 @@ COMMAND = ArchitecturePart(
     is_outside=True,
 )
 """The architecture part of every agent that is a command."""
-ENVIRONMENTS = EnvironmentPart(
-    "world",
-    pack="bench.worlds.run.environment.in_packs",
-    trial="bench.worlds.run.runtime.lives",
-    simulated="bench.worlds.run.simulated.working",
-    bank="bench.worlds.run.bank",
-)

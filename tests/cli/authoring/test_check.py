@@ -344,5 +344,5 @@ def test_a_pack_that_lacks_its_data_is_a_note_and_is_listed_with_what_it_lacks(p
     assert [(result.status, result.what) for result in results(pack).values()] == [
         ("note", "not available here: fetch the volumes")
     ]
-    code, out, _ = bench(pack.parent, "list", "--scenarios", ".")
+    code, out, _ = bench(pack.parent, "list", "packs", "--scenarios", ".")
     assert code == 0 and "  demo  (variants: paper; not available here: fetch the volumes)\n" in out

@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 from till import HERE, till
 
-from bench.probe.points import DoorKind
 from bench.probe.run.box.box import NoBox
 from bench.probe.run.box.frameworks import FileForm
 from bench.probe.run.course import AgentCourse
@@ -204,7 +203,7 @@ def course(**times: tuple[float, float]) -> AgentCourse:
     calls = []
     for number, (name, (arrived, answered)) in enumerate(times.items(), 1):
         door, tool = ("SHOP_URL", "POST /payments") if name == "shop" else ("function", name)
-        kind: DoorKind = "http" if name == "shop" else "function"
+        kind = "http" if name == "shop" else "function"
         calls.append(
             GatewayCall(number, "", door, kind, tool, "unseen", None, "", None, 1, "", arrived, arrived, answered, answered)
         )

@@ -11,14 +11,17 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import payer
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from made_probe import cell
 
 from bench.common.errors import ConfigError
 from bench.probe.run.gateway.http_wire import chunk
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.settings import ProbeSettings
-from bench.probe.run.tape import CellTape, _answer, _without_secrets, play, read_tape, record_tapes, write_tape
+from bench.probe.run.tape import CellTape, _answer, _shares, _without_secrets, play, read_tape, record_tapes, write_tape
 from bench.record.events import of_kind
 from bench.record.probe.events import GatewayCall
 from bench.record.probe.rows import RowDifference
@@ -81,6 +84,59 @@ def test_a_tape_shows_the_damage_again_and_a_mended_agent_without_store_and_serv
     verdict, why = verdict_from(tape, tmp_path / "probe.toml")
     assert verdict == "no_verdict"
     assert why.startswith("it left the tape: call 1, charge, was not made so")
+
+
+def payers_file(folder: Path, mode: str) -> Path:
+    """Write the probe.toml of an agent that pays over HTTP, and return it."""
+    if not (folder / "shop.db").exists():
+        with closing(sqlite3.connect(folder / "shop.db")) as database:
+            database.executescript(payer.TABLES)
+    serve = json.dumps([sys.executable, payer.__file__, "serve", "{port}", str(folder / "shop.db")])
+    (folder / "probe.toml").write_text(
+        f"agent = {json.dumps([sys.executable, payer.__file__, mode])}\n"
+        f'name = "payer"\nfolder = "{folder}"\nsettle = 0.02\npatience = 6.0\nlimit = 60.0\ntakes_copies = true\n'
+        f'[[service]]\nname = "pay"\nvariable = "PAY_URL"\nurl = "http://127.0.0.1:{{port}}"\ncommand = {serve}\n'
+        f'[[store]]\nsqlite = "{folder / "shop.db"}"\n'
+        f'[[store]]\nmemory = "{folder / "journal"}"\nname = "journal"\nvariable = "JOURNAL"\n'
+    )
+    return folder / "probe.toml"
+
+
+@pytest.mark.parametrize(
+    ("mode", "plan", "verdict", "mended"),
+    [
+        ("hasty", "pay.POST /pay#1.in_flight", "doubled", ""),
+        ("looks", "pay.POST /pay#1.resumed_twice", "doubled", "looks lease"),
+        ("debits", "pay.POST /balance#1.meanwhile", "overwritten", ""),
+    ],
+)
+def test_a_tape_holds_when_a_call_is_delivered_and_who_resumes(
+    tmp_path: Path, mode: str, plan: str, verdict: str, mended: str
+) -> None:
+    settings = ProbeSettings(payers_file(tmp_path, mode))
+    tape, run = asyncio.run(record_tapes(settings, Secrets(()), plan))[0]
+    write_tape(tmp_path / "cell.json", tape)
+    assert run.judged and run.judged.verdict == verdict
+    assert verdict_from(tmp_path / "cell.json", payers_file(tmp_path, mode)) == (verdict, "")
+    if mended:
+        assert verdict_from(tmp_path / "cell.json", payers_file(tmp_path, mended))[0] == "same"
+
+
+@given(st.integers(1, 4), st.integers(0, 3), st.integers(-9, 9), st.integers(0, 3))
+def test_equal_calls_that_were_under_way_together_share_what_they_changed_or_the_last_has_all(
+    calls: int, added: int, cents: int, more: int
+) -> None:
+    rows = [RowDifference("shop", "payments", str(key), None, {"cents": 5}) for key in range(calls * added + more)]
+    rows.append(RowDifference("shop", "accounts", "ada", {"cents": 100}, {"cents": 100 + calls * cents}))
+    parts = _shares(rows, calls)
+    if more % calls:
+        assert parts == [rows]
+        return
+    numbers = [row for part in parts for row in part if row.table == "accounts"]
+    assert [dict(row.after or {})["cents"] for row in numbers] == [100 + nth * cents for nth in range(1, calls + 1)]
+    assert [row.before for row in numbers[1:]] == [row.after for row in numbers[:-1]]
+    assert {sum(row.table == "payments" for row in part) for part in parts} == {added + more // calls}
+    assert {row.key for part in parts for row in part} == {row.key for row in rows}
 
 
 def test_a_cell_is_found_on_its_tape_though_a_word_of_its_calls_was_blotted(

@@ -26,7 +26,6 @@ from bench.read.analysis.statistics import (
     by_unit,
     exact_share,
     generator,
-    groups_differ,
     has_width,
     holm,
     limits_of,
@@ -36,7 +35,6 @@ from bench.read.analysis.statistics import (
     paired_rates,
     paired_test,
     ranking_depends,
-    rates_differ,
     ratio_of_means,
     required_pairs,
     share_by_instance,
@@ -345,46 +343,7 @@ def counted(solved: int, unsolved: int, errors: int) -> Denominators:
     return Denominators(share_of(solved, solved + unsolved), share_of(solved, n), share_of(solved + errors, n))
 
 
-# Groups, families, power
-
-
-def test_two_groups_that_lie_apart_differ_as_much_as_they_can() -> None:
-    groups = groups_differ([5.0, 6.0, 7.0], [1.0, 2.0, 3.0, 4.0])
-    assert (groups.n, groups.others, groups.delta) == (3, 4, 1.0)
-    assert groups.p == pytest.approx(2 / math.comb(7, 3))
-
-
-def test_cliffs_delta_counts_who_is_above_whom() -> None:
-    assert groups_differ([1.0, 3.0], [2.0, 3.0]).delta == pytest.approx(-0.25)  # above once, below twice, of four
-    assert groups_differ([2.0, 2.0], [2.0, 2.0]).p == 1.0
-
-
-@pytest.mark.parametrize(
-    ("alone", "rest", "p", "delta"),
-    [
-        (9.0, [1.0, 2.0, 3.0, 4.0], 2 / 5, 1.0),  # the lowest lies as far out as the highest
-        (0.0, [1.0, 2.0, 3.0, 4.0], 2 / 5, -1.0),
-        (2.5, [1.0, 2.0, 3.0, 4.0], 1.0, 0.0),
-        (5.0, [5.0, 5.0], 1.0, 0.0),
-        (1.0, [2.0], 1.0, -1.0),
-    ],
-)
-def test_one_trial_alone_is_compared_with_the_rest_from_either_side(
-    alone: float, rest: list[float], p: float, delta: float
-) -> None:
-    first, other = groups_differ([alone], rest), groups_differ(rest, [alone])
-    assert (first.n, first.others, first.p, first.delta) == (1, len(rest), p, delta)
-    assert (other.n, other.others, other.p, other.delta) == (len(rest), 1, p, -delta)
-
-
-def test_an_empty_group_is_compared_with_nothing() -> None:
-    groups = groups_differ([], [1.0])
-    assert (groups.p, groups.delta) == (None, None)
-    assert rates_differ(share_of(0, 0), share_of(1, 2)) is None
-
-
-def test_the_lady_tasting_tea_gets_fishers_p() -> None:
-    assert rates_differ(share_of(3, 4), share_of(1, 4)) == pytest.approx(34 / 70)
+# Families, power
 
 
 def test_holms_steps_are_those_of_a_worked_example() -> None:

@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
-from records import called, edit_manifest, experiment, trial, with_manifest, write_run
+from records import edit_manifest, experiment, trial, with_manifest, write_run
 
 import bench
 from bench.read.claims.published import load_published
-from bench.read.render.table import markdown
 from bench.read.report.history import history_facts, sandbox_said, sessions_said
 from bench.read.report.report import report_of
-from bench.read.tables.latency_tables import framework_time, latency_tables, prompt_cache
+from bench.read.tables.latency_tables import framework_time, latency_tables
 from bench.record.history import History, LiveSeconds
 from bench.record.messages import Timing
 from bench.record.origin import Machine
@@ -119,14 +118,6 @@ def test_the_papers_share_stands_beside_the_arms_that_it_has(tmp_path: Path) -> 
 def test_no_latency_of_a_simulated_model_is_taken_apart(tmp_path: Path) -> None:
     run = bench.load_run(write_run(tmp_path / "run", experiment()))
     assert latency_tables(run, load_published()) == []
-
-
-def test_a_server_that_does_not_tell_its_cache_is_said_not_to(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "run", [replace(trial(events=[called(1), called(2, attempt=2)]), timing="live")])
-    edit_manifest(folder, models={"m": {"kind": "openai"}})
-    text = markdown(prompt_cache(bench.load_run(folder)))
-    assert "| of first attempts | 1 | 100 | not told by this server | 20 | 1.0 | n/a | n/a |" in text
-    assert "| of later attempts | 1 |" in text and "| cached |" not in text
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from bench.read.report.report import report_of
 from bench.record.events import Called
 
 
+@pytest.mark.usefixtures("unmade")
 @pytest.mark.parametrize("asked", [True, False])
 def test_of_an_agent_that_asked_no_model_there_is_a_report_without_a_figure_of_accounts(tmp_path: Path, asked: bool) -> None:
     records = [lived(), lived("crash", by=(CRASH,), outcome="wrong")]

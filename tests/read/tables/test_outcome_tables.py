@@ -1,21 +1,20 @@
-"""What errors can hide is said: rankings that depend on them, trials run again that differ, and the limits of small numbers."""
+"""What errors can hide is said: rankings that depend on them, and the limits of small numbers."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from records import experiment, run_of, trial, write_run
+from records import experiment, run_of, trial
 
-import bench
 from bench.read.analysis.arms import arms_of
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import mean_of, share_of
 from bench.read.render.limits import coverage_said, noted
-from bench.read.render.table import Table, markdown
+from bench.read.render.table import Table
 from bench.read.report.page import page_of
 from bench.read.report.results import Results
 from bench.read.report.tables import all_tables
-from bench.read.tables.outcome_tables import ranking_warnings, reruns
+from bench.read.tables.outcome_tables import ranking_warnings
 from bench.record.record import Outcome, TrialRecord
 
 
@@ -51,26 +50,6 @@ def test_a_ranking_that_stands_either_way_is_not_warned_of(tmp_path: Path) -> No
 def test_the_warning_stands_below_the_outcomes(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", [*ended("static", "solved", "error"), *ended("mine", "solved", "wrong")])
     assert any(note.startswith("WARNING") for note in tables_of(run)["outcomes"].notes)
-
-
-def test_trials_run_again_after_an_error_are_tested_against_the_rest_of_their_arm(tmp_path: Path) -> None:
-    failed = [trial("static", "paper", number, "error") for number in (5, 6, 7)]
-    records = [trial("static", "paper", number) for number in range(1, 8)]
-    run = bench.load_run(write_run(tmp_path / "run", [*failed, *records, trial("mine", "paper", 1)]))
-    assert len(run.rerun) == run.errors_rerun == 3
-    table = tables_of(run)["reruns"]
-    # Tokens rise with the repetition: the three run again are the highest three of seven, one way in 35 to either side.
-    assert (
-        markdown(table).splitlines()[4].startswith("| demo | m (SIMULATED) | paper | static | 3 | 4 | 0.057 | 1.00 | 0.057 |")
-    )
-    assert len(table.rows) == 1, "an arm without both kinds has nothing to compare"
-    assert "3 trials were run again" in table.notes[0]
-
-
-def test_without_a_trial_run_again_that_is_said_and_no_empty_table_shown(tmp_path: Path) -> None:
-    run = run_of(tmp_path / "run", experiment())
-    assert reruns(run, arms_of(run)) == []
-    assert any("no trial was run again" in note for note in tables_of(run)["outcomes"].notes)
 
 
 def test_each_kind_of_limit_is_said_once_with_the_smallest_n() -> None:

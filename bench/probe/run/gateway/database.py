@@ -37,6 +37,7 @@ from bench.probe.run.gateway.database_answer import (
     read,
     recorded,
 )
+from bench.probe.run.gateway.door_kinds import DoorKind
 from bench.probe.run.gateway.gate import CallGate, LiveCall, Undelivered, WaitEnd
 from bench.probe.run.gateway.http import Desk
 from bench.probe.run.gateway.mcp import asks_again
@@ -772,3 +773,6 @@ def without_binding(message: WireMessage) -> WireMessage:
         return message
     ways = [way for way in message.body[4:].split(b"\0") if way and not way.endswith(b"-PLUS")]
     return made(b"R", message.body[:4] + b"".join(way + b"\0" for way in ways) + b"\0")
+
+
+KIND = DoorKind("database", can=frozenset(("hold",)))

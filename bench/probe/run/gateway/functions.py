@@ -23,6 +23,7 @@ from pydantic import JsonValue
 
 from bench.probe.run.box.closed_network import ClosedNetwork
 from bench.probe.run.gateway.damaged import damaged
+from bench.probe.run.gateway.door_kinds import DoorKind
 from bench.probe.run.gateway.gate import LiveCall, WaitEnd
 from bench.probe.run.gateway.http import Desk
 from bench.probe.run.gateway.mcp import REFUSED, asks_again
@@ -295,3 +296,6 @@ async def _message(reader: asyncio.StreamReader) -> dict[str, Any]:
     if not isinstance(message, dict) or not (isinstance(message.get("call"), int) or WITHOUT_CALL & message.keys()):
         raise ValueError
     return message
+
+
+KIND = DoorKind("function")

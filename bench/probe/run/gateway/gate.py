@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 
 from pydantic import JsonValue
 
-from bench.probe.points import AnswerFate, CallFate, DoorKind
+from bench.probe.points import AnswerFate, CallFate
 
 WaitEnd = Literal["disconnected", "cancelled", "asked_again", "waits_longer"]
 """How a client's wait for an answer ended, or that it did not end within `patience`."""
@@ -28,6 +28,7 @@ class LiveCall:
     """One call at a proxy of the gateway, from its arrival on.
 
     number     its place in the journal, from 1
+    kind       the kind of its door
     door       the name of the server or service as the owner's config has it; "model" for the model, "function" for functions;
                the name of a database's store
     tool       the MCP tool, `METHOD /path` of a service, the name of a function, the statements of a transaction, or the
@@ -48,7 +49,7 @@ class LiveCall:
 
     number: int
     door: str
-    kind: DoorKind
+    kind: str
     tool: str
     arguments: JsonValue
     reads: bool | None = None

@@ -19,9 +19,10 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from bench.common.errors import ConfigError
-from bench.probe.points import AnswerFate, CallFate, DoorKind
+from bench.probe.points import AnswerFate, CallFate
 from bench.probe.run.gateway.bodies import IN_MEMORY, LARGEST_PARSED, Body, BodyTooLarge, fields_of, json_of, parsed
 from bench.probe.run.gateway.damaged import emptied, enlarged, garbled
+from bench.probe.run.gateway.door_kinds import DoorKind
 from bench.probe.run.gateway.gate import CallGate, LiveCall, Undelivered, WaitEnd
 from bench.probe.run.gateway.http_wire import BadMessage, Head, Wire, chunk, framing_of, head_of, made_head
 from bench.probe.run.gateway.mcp import asks_again
@@ -245,7 +246,7 @@ class ServiceAnswer:
 class HttpDoor:
     """A proxy before one service. `root` is the gateway's address for the service, and `prefix` is the path in this address."""
 
-    kind: DoorKind = "http"
+    kind = "http"
     longest = LARGEST_PARSED
 
     def __init__(self, name: str, url: str, desk: Desk):
@@ -310,7 +311,9 @@ class HttpDoor:
     def _notice(self, what: str) -> None:
         self._gate.noticed(self.name, what)
 
-    def _call_of(self, request: ServiceRequest) -> LiveCall:
+    def call_of(self, request: ServiceRequest) -> LiveCall:
+        """Return the call that a request is: its tool, its arguments, and whether it reads. A kind of door for a protocol over
+        HTTP names its calls here."""
         method = request.head.method
         arguments: JsonValue = {"query": fields_of(request.query), "body": request.value}
         return LiveCall(
@@ -326,7 +329,7 @@ class HttpDoor:
         )
 
     async def _serve(self, request: ServiceRequest) -> bool:
-        gate, call = self._gate, self._call_of(request)
+        gate, call = self._gate, self.call_of(request)
         self._end_waits(call)
         before = await gate.arrived(call)
         if before == "drop":
@@ -606,3 +609,6 @@ def _hang_up(request: ServiceRequest) -> bool:
 def as_json(value: JsonValue) -> bytes:
     """Return a value as JSON in UTF-8."""
     return json.dumps(value, ensure_ascii=False).encode()
+
+
+KIND = DoorKind("http", can=frozenset(("hold", "twice")), opens=HttpDoor)

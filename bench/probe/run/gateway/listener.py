@@ -16,6 +16,7 @@ from urllib.parse import quote
 from bench.common.errors import ConfigError
 from bench.probe.run.box.authority import Authority
 from bench.probe.run.box.closed_network import ClosedNetwork
+from bench.probe.run.gateway.door_kinds import DOOR_KINDS
 from bench.probe.run.gateway.gate import CallGate
 from bench.probe.run.gateway.http import AgentWire, Desk, HttpDoor
 from bench.probe.run.gateway.http_wire import BadMessage, Head, made_head
@@ -67,7 +68,9 @@ class AgentListener:
 
     def add_service(self, service: Service) -> str:
         """Return the address at which the agent finds this service. Raises ConfigError."""
-        return self._add(HttpDoor(service.name, service.url, self._desk), bool(service.command))
+        opens = DOOR_KINDS[service.door].opens
+        assert opens
+        return self._add(opens(service.name, service.url, self._desk), bool(service.command))
 
     def add_mcp(self, server: McpServer) -> str:
         """Return the address at which the agent finds this MCP server. Raises ConfigError."""

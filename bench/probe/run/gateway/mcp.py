@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 from bench.probe.points import JSON_RPC, AnswerFate
 from bench.probe.run.gateway.damaged import GARBAGE
@@ -31,7 +31,7 @@ class KnownServer:
     """What is known about one server: its tools, and the call to which each task or request for input belongs. It survives a
     connection. `was_asked`: whether anybody has asked the server for its tools."""
 
-    def __init__(self, door: str, kind: Literal["mcp_stdio", "mcp_http"]):
+    def __init__(self, door: str, kind: str):
         self.door, self.kind, self.was_asked = door, kind, False
         self._tools: dict[str, tuple[str, bool | None, bool]] = {}
         self.handshake: dict[str, Any] = {}

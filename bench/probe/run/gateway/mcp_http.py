@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from typing import Literal
 
-from bench.probe.points import DoorKind
 from bench.probe.run.gateway.agent_config import SSE
 from bench.probe.run.gateway.bodies import Body, BodyTooLarge, Unpacking
+from bench.probe.run.gateway.door_kinds import DoorKind
 from bench.probe.run.gateway.gate import CallGate, LiveCall, Undelivered
 from bench.probe.run.gateway.http import (
     Broken,
@@ -62,7 +62,7 @@ class _ToolExchange:
 class McpDoor(HttpDoor):
     """Stands before one MCP server."""
 
-    kind: DoorKind = "mcp_http"
+    kind = "mcp_http"
     longest = LONGEST
 
     def __init__(self, name: str, url: str, desk: Desk):
@@ -357,3 +357,6 @@ def _with_body(request: ServiceRequest, text: bytes) -> ServiceRequest:
     body.add(text, text)
     head = request.head.without("content-encoding", "transfer-encoding", "content-length")
     return replace(request, head=head.having({"content-length": str(len(text))}), body=body)
+
+
+KIND = DoorKind("mcp_http", can=frozenset(("hold", "twice", "mcp_error")))

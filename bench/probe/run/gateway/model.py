@@ -14,8 +14,9 @@ from dataclasses import replace
 
 from bench.common.errors import ConfigError
 from bench.common.tokens import count_tokens
-from bench.probe.points import AnswerFate, CallFate, DoorKind
+from bench.probe.points import AnswerFate, CallFate
 from bench.probe.run.gateway.bodies import Body, json_of
+from bench.probe.run.gateway.door_kinds import DoorKind
 from bench.probe.run.gateway.gate import CallGate, LiveCall, WaitEnd
 from bench.probe.run.gateway.http import Desk, HttpDoor, ServiceAnswer, ServiceRequest, as_json
 from bench.probe.run.gateway.http_wire import made_head
@@ -37,7 +38,7 @@ class ModelDoor(HttpDoor):
     """A proxy before the model. A request for something other than a reply, such as the list of models, is passed on and is no
     call."""
 
-    kind: DoorKind = "model"
+    kind = "model"
     longest = LARGEST_REPLY
 
     def __init__(self, name: str, source: ModelSource, desk: Desk):
@@ -85,7 +86,7 @@ class ModelDoor(HttpDoor):
         fields = {"x-api-key": key} if self._family == "ANTHROPIC" else {"authorization": f"Bearer {key}"}
         return replace(request, head=request.head.having(fields))
 
-    def _call_of(self, request: ServiceRequest) -> LiveCall:
+    def call_of(self, request: ServiceRequest) -> LiveCall:
         text = request.body.plain(request.head.get("content-encoding"))
         asked = json_of(blotted(text.decode(errors="replace"), _key(request))) if text else None
         arguments = request.body.digest if asked is None else asked
@@ -174,3 +175,6 @@ def _key(request: ServiceRequest) -> str:
     """Return the API key in a request; "" if there is none."""
     scheme, _, token = request.head.get("authorization").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else next((key for name in KEYS if (key := request.head.get(name))), "")
+
+
+KIND = DoorKind("model")

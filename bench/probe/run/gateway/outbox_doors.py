@@ -14,8 +14,8 @@ from ssl import SSLContext
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from bench.common.digests import digest_of
-from bench.probe.points import DoorKind
 from bench.probe.run.gateway.bodies import LARGEST_PARSED, Body, BodyTooLarge, parsed
+from bench.probe.run.gateway.door_kinds import DoorKind
 from bench.probe.run.gateway.gate import LiveCall, WaitEnd
 from bench.probe.run.gateway.http import Desk, HttpDoor, Origin, ServiceRequest
 from bench.probe.run.gateway.http_wire import BadMessage, Head, Wire, framing_of, made_head
@@ -36,8 +36,8 @@ class WebhookDoor(HttpDoor):
         self._taking = set[asyncio.Task[None]]()
         self.origin.reach = self._reach
 
-    def _call_of(self, request: ServiceRequest) -> LiveCall:
-        call = super()._call_of(request)
+    def call_of(self, request: ServiceRequest) -> LiveCall:
+        call = super().call_of(request)
         path, query = shown_target(request.head.target.decode("latin-1"), self.origin)
         call.tool = f"{request.head.method} {path}" if path else request.head.method
         call.arguments = {"query": query or {}, "body": request.value}
@@ -107,7 +107,7 @@ class MailDoor:
         tls: What ends TLS there; without it none is offered.
     """
 
-    kind: DoorKind = "mail"
+    kind = "mail"
 
     def __init__(self, store: OutboxStore, desk: Desk, tls: SSLContext | None) -> None:
         self.store, self._desk, self._tls = store, desk, tls
@@ -263,3 +263,6 @@ class MailSession:
 def _address_in(text: str) -> str:
     """Return the address in the argument of MAIL or RCPT."""
     return text.partition("<")[2].partition(">")[0] if "<" in text else text.partition(":")[2].strip()
+
+
+KIND = DoorKind("mail")

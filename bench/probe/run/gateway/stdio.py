@@ -14,6 +14,7 @@ from secrets import token_hex
 from time import monotonic
 from typing import Any
 
+from bench.probe.run.gateway.door_kinds import DoorKind
 from bench.probe.run.gateway.gate import CallGate, LiveCall, Undelivered, WaitEnd
 from bench.probe.run.gateway.mcp import KnownServer, asks_again, changed_answer, error_answer, is_call, joined, second_delivery
 from bench.wire.json_rpc import Pipe, PipeClosed, RpcMessage, is_batch, key_of, known_key, messages_of, text_of
@@ -374,3 +375,6 @@ async def _write_left(
     elif left:
         bodies = [(changed or {}).get(message.key) or text_of(message.body) for message in left]
         await pipe.write(joined(bodies, is_batch(piece)) + b"\n")
+
+
+KIND = DoorKind("mcp_stdio", can=frozenset(("hold", "mcp_error")))

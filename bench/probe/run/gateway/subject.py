@@ -60,6 +60,7 @@ class McpConfig:
 class Service:
     """An HTTP service that the agent calls.
 
+    door       the kind of its door (`bench.probe.run.gateway.door_kinds`)
     variable   the variable in which the agent finds its address
     url        where it listens; `command` starts it, if the probe is to start it, and `{port}` in both is replaced
     health     a path that answers below 500 once it is ready; "": its port takes connections
@@ -70,6 +71,7 @@ class Service:
     url: str
     command: CommandWords = ()
     health: str = ""
+    door: str = "http"
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from bench.read.analysis.statistics.paired import (
     ratio_of_means,
     ratio_of_sums,
 )
-from bench.read.analysis.statistics.parts import PartEstimate, parts_of
 from bench.read.analysis.statistics.pass_hat import PassHat, pass_hat
 from bench.read.analysis.statistics.power import RequiredPairs, found_difference, required_pairs
 from bench.read.analysis.statistics.rates import (
@@ -37,13 +36,10 @@ from bench.read.analysis.statistics.rates import (
 )
 from bench.read.analysis.statistics.reach import beyond_reach, floor_said, open_verdict
 from bench.read.analysis.statistics.significance import (
-    Groups,
     PairedTest,
     generator,
-    groups_differ,
     holm,
     paired_test,
-    rates_differ,
     sign_flip_test,
 )
 
@@ -51,7 +47,6 @@ __all__ = [
     "CONFIDENCE",
     "METHODS",
     "Denominators",
-    "Groups",
     "Limit",
     "Limited",
     "Mean",
@@ -59,7 +54,6 @@ __all__ = [
     "Pair",
     "PairedMean",
     "PairedTest",
-    "PartEstimate",
     "PassHat",
     "RateDifference",
     "Ratio",
@@ -77,7 +71,6 @@ __all__ = [
     "floor_said",
     "found_difference",
     "generator",
-    "groups_differ",
     "has_width",
     "holm",
     "in_common",
@@ -91,11 +84,9 @@ __all__ = [
     "paired_difference",
     "paired_rates",
     "paired_test",
-    "parts_of",
     "pass_hat",
     "percentiles",
     "ranking_depends",
-    "rates_differ",
     "ratio_of_means",
     "ratio_of_sums",
     "required_instances",

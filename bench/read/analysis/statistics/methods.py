@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-MethodKind = Literal[
-    "difference", "amount", "score", "ratio", "rate", "rate by instance", "difference of rates", "break-even", "part"
-]
+MethodKind = Literal["difference", "amount", "score", "ratio", "rate", "rate by instance", "difference of rates", "break-even"]
 """An amount cannot be negative (tokens, seconds, calls, dollars). A score is between 0 and 1."""
 
 
@@ -47,10 +45,6 @@ METHODS: Mapping[MethodKind, Method] = MappingProxyType(
         "break-even": Method(
             "expanded percentiles of resampled pairs",
             "a ratio of two differences, either of which may be none: its ends may lie at 0 or nowhere, as no formula's can",
-        ),
-        "part": Method(
-            "the jackknife's by cluster, with Student's t, and not below 0",
-            "what one token takes of the seconds of calls that are alike within a trial",
         ),
     }
 )

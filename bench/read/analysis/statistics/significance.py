@@ -1,4 +1,4 @@
-"""Tests whether a difference could be chance: in pairs, between groups, between rates, and in several tests at once."""
+"""Tests whether a difference could be chance: in pairs, and in several tests at once."""
 
 from __future__ import annotations
 
@@ -12,13 +12,10 @@ import numpy as np
 
 from bench.read.analysis.statistics.clusters import Pair
 from bench.read.analysis.statistics.paired import differences_of
-from bench.read.analysis.statistics.rates import Share
 
 Key = TypeVar("Key", bound=Hashable)
 
 SEED = 260515425
-RESAMPLES = 9999
-"""Random permutations of a test of two groups that cannot list all."""
 
 
 def generator() -> np.random.Generator:
@@ -104,69 +101,6 @@ def _denominator(sizes: np.ndarray, smaller: float) -> int | None:
         if whole.all() and np.allclose(sizes * number, whole, rtol=0.0, atol=NEAR):
             return number
     return None
-
-
-# Groups without pairs: trials that were run again, and the rest
-
-
-@dataclass(frozen=True)
-class Groups:
-    """A test whether two groups differ. All values are None if a group is empty.
-
-    p       of the Mann-Whitney test, two-sided
-    delta   Cliff's: the chance that a value of the first group is above a value of the other, less the chance that it is below
-    """
-
-    n: int
-    others: int
-    p: float | None
-    delta: float | None
-
-
-def groups_differ(values: Sequence[float], others: Sequence[float]) -> Groups:
-    """Test whether `values` differ from `others`: the tokens of trials that were run again from the tokens of the rest, for
-    instance.
-
-    The test is by permutation, so it holds for small groups and for ties. It is exact if there are at most RESAMPLES ways to
-    draw the groups, and otherwise takes that many random ones.
-
-    Sources: Mann and Whitney, Annals of Mathematical Statistics 18 (1947); Cliff, Psychological Bulletin 114 (1993).
-    """
-    n, m = len(values), len(others)
-    if not n or not m:
-        return Groups(n, m, None, None)
-    if min(n, m) == 1:  # scipy permutes groups of two at least
-        alone, rest = (values[0], others) if n == 1 else (others[0], values)
-        delta = _delta_of(alone, rest)
-        return Groups(n, m, _p_of_one(alone, rest), delta if n == 1 else -delta)
-    from scipy import stats  # noqa: PLC0415  it takes half a second, and most reports compare no such groups
-
-    method = stats.PermutationMethod(n_resamples=RESAMPLES, rng=generator())
-    result = stats.mannwhitneyu(values, others, method=method)
-    return Groups(n, m, float(result.pvalue), 2 * float(result.statistic) / (n * m) - 1)
-
-
-def _delta_of(alone: float, rest: Sequence[float]) -> float:
-    return (sum(alone > other for other in rest) - sum(alone < other for other in rest)) / len(rest)
-
-
-def _p_of_one(alone: float, rest: Sequence[float]) -> float:
-    """Return p for a group of a single value: the share of all values that lie at least as far out."""
-    pooled = [alone, *rest]
-    deltas = [abs(_delta_of(value, pooled[:place] + pooled[place + 1 :])) for place, value in enumerate(pooled)]
-    return sum(delta >= deltas[0] for delta in deltas) / len(pooled)
-
-
-def rates_differ(share: Share, other: Share) -> float | None:
-    """Return the two-sided p of Fisher's exact test of two unpaired rates. None if either has no values.
-
-    Source: Fisher, Statistical Methods for Research Workers, 5th edition (1934), by scipy.
-    """
-    from scipy import stats  # noqa: PLC0415  as above
-
-    if not share.n or not other.n:
-        return None
-    return float(stats.fisher_exact([[share.k, share.n - share.k], [other.k, other.n - other.k]]).pvalue)
 
 
 # Several tests at once

@@ -2,6 +2,6 @@
 
 from pathlib import Path
 
-from bench.run.packs.packaged import PacksPart
+from bench.common.packs import PacksPart
 
 PART = PacksPart("parrots", folder=Path(__file__).parent)
