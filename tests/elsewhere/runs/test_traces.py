@@ -373,7 +373,7 @@ def test_a_tool_before_the_first_call_belongs_to_it(reading: Reading) -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "failure",
     [
         {"status": {"code": 2, "message": "timeout after 30 s"}},
         {"status": {"code": 2}, "events": [{"name": "exception", "attributes": {"exception.message": "timeout after 30 s"}}]},
@@ -383,9 +383,9 @@ def test_a_tool_before_the_first_call_belongs_to_it(reading: Reading) -> None:
         },
     ],
 )
-def test_what_a_span_says_of_its_error_is_the_answer_of_a_call_without_another(said: Json, reading: Reading) -> None:
-    fields = {**TOOL, "gen_ai.tool.call.arguments": "{}", **said.pop("attributes", {})}
-    run = reading(spans(chat(1, [USER], [message("assistant", "I look.")]), span(2, fields, **said)))
+def test_what_a_span_says_of_its_error_is_the_answer_of_a_call_without_another(failure: Json, reading: Reading) -> None:
+    fields = {**TOOL, "gen_ai.tool.call.arguments": "{}", **failure.pop("attributes", {})}
+    run = reading(spans(chat(1, [USER], [message("assistant", "I look.")]), span(2, fields, **failure)))
     assert run.steps[0].calls == (ImportedCall("get_order", "{}", "timeout after 30 s", reads=False),)
 
 
