@@ -309,7 +309,7 @@ def studies(session: nox.Session) -> None:
 def impact(session: nox.Session) -> None:
     """What `bench code` and pytest-testmon lose and cost, beside the full suites of open packages, into reports/impact.
 
-    25 edits of each package. Fewer: nox -s impact -- --edits 5 --rounds 1. A second call goes on where a first was ended.
+    20 edits of each package. Fewer: nox -s impact -- --edits 5. A second call goes on where a first was ended.
     """
     session.install(*CONSTRAINTS, *nox.project.dependency_groups(PYPROJECT, "impact"))
     session.install("--no-deps", ".", "./code")

@@ -10,13 +10,12 @@ from bench import load_run
 from bench.record.reading import read_responses
 from coding_agents.report import FOLDER as RETESTING
 from coding_agents.report import KINDS, difference, of_kind
-from impact.report import report
-from impact.rows import parts_in, read
-from impact.sentences import results
+from impact.report import report, results
+from impact.rows import read
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "reports" / "impact"
-ROWS = parts_in(FOLDER)
+ROWS = read(FOLDER / "edits.csv")
 
 
 def test_the_page_says_what_the_rows_say() -> None:
@@ -33,15 +32,9 @@ def test_the_page_says_what_the_failing_test_and_then_all_tests_saved_in_the_row
     assert f"it saved {tests[0]} runs of tests a task, and the selection {tests[1]}; it saved {tokens:,.0f} tokens read" in page
 
 
-def test_the_page_says_what_the_rule_was_measured_to_cost() -> None:
+def test_the_page_says_how_many_traps_there_are() -> None:
     page = " ".join((ROOT / "docs" / "code.md").read_text(encoding="utf-8").split())
     assert f"{len(TRAPS)} small trees in which a test depends on what it does not run" in page
-    times: dict[str, list[str]] = {}
-    for row in read(FOLDER / "rule.csv"):
-        times.setdefault(row["package"], []).append(row["seconds"])
-    for package, (plain, first, nothing, body) in times.items():
-        took = f"took {plain} seconds plain, {first} in its first run, {nothing} with nothing changed, and {body} after an edit"
-        assert f"The suite of {package} {took}" in page
 
 
 def test_the_report_is_made_of_the_rows() -> None:

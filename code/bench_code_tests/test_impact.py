@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from impact.kinds import edits_of_kinds
-from impact.mutants import Mutant
+from impact.mutants import Mutant, mutants
 from impact.packages import Package
-from impact.rows import changing, kind_of, limit, lossy
-from impact.sentences import results
+from impact.report import day_of, kind_of, limit, report, results
 from impact.trial import PLAIN, Outcome, Session, Suite, compare
 
 SHOP = """
@@ -46,14 +45,30 @@ def _tree(root: Path) -> Path:
     return root
 
 
-def test_edits_of_all_kinds_take_turns_and_parse(tmp_path: Path) -> None:
+def test_six_of_ten_edits_are_of_bodies_and_the_others_take_turns(tmp_path: Path) -> None:
     edits = list(edits_of_kinds(_tree(tmp_path), PACKAGE, seed=1))
     kinds = [edit.what.partition(":")[0] for edit in edits]
-    first = kinds[: len({*kinds})]
-    assert len({*first}) == len(first) == 25
+    assert len(edits) >= 10 and kinds[:10].count("body") == 6
+    others = [kind for kind in kinds if kind != "body"]
+    assert len({*others[:4]}) == 4, "no kind comes twice before the others came"
     for edit in edits:
         assert not edit.path.endswith(".py") or ast.parse(edit.content)
         assert not (tmp_path / edit.path).exists() or (tmp_path / edit.path).read_text() != edit.content
+
+
+def test_only_the_inside_of_a_function_is_a_body(tmp_path: Path) -> None:
+    root = _tree(tmp_path)
+    for edit in mutants(root, "shop", 1):
+        before, after = (_without_bodies(text) for text in ((root / edit.path).read_text(), edit.content))
+        assert (before == after) == edit.is_body, edit.what
+
+
+def _without_bodies(text: str) -> str:
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            node.body = [ast.Pass()]
+    return ast.dump(tree)
 
 
 def test_the_same_seed_draws_the_same_edits(tmp_path: Path) -> None:
@@ -104,44 +119,46 @@ def test_testmon_leaves_its_user_with_the_earlier_result_of_a_test_that_did_not_
     assert compare(Told([AFTER, AFTER], Session({"a": "failed"}, {}, 1.0, 1.0)), "testmon", EDIT) == Outcome(3, 2, 1, 0, 1)
 
 
-SECONDS = {"bench s": "3", "testmon s": "1"}
+def _row(
+    what: str, ran: int = 1, lost: int = 0, seconds: float = 3.0, package: str = "shop-1", changed: int = 1
+) -> dict[str, str]:
+    counts = {"tests": 4, "changed": changed, "bench lost": lost, "bench ran": ran, "bench wrong": 0, "bench s": seconds}
+    others = {"testmon lost": 1, "testmon ran": 1, "testmon wrong": 1, "testmon s": 3}
+    values = {"package": package, "edit": what, "plain s": 6, **counts, **others}
+    return {key: str(value) for key, value in values.items()}
 
 
-def _rows(lost: list[int]) -> list[dict[str, str]]:
-    keys = ("tests", "changed", *(f"{name} {key}" for name in ("bench", "testmon") for key in ("ran", "wrong")))
-    return [
-        dict.fromkeys(keys, "1") | {"package": "shop-1", "bench lost": str(each), "testmon lost": "0"} | SECONDS
-        for each in lost
-    ]
+ROWS = [
+    _row("first: nothing is recorded yet", ran=4, seconds=12, changed=0),
+    _row("nothing: nothing changed", ran=0, seconds=1.5, changed=0),
+    _row("shop/till.py:1 body: x -> y: z"),
+    _row("shop/till.py:2 default: 1 -> 2", ran=4, seconds=9),
+    _row("tests/t.py:2 test added: t.py", changed=0),
+]
 
 
-def test_an_edit_that_lost_a_hundred_results_counts_once() -> None:
-    rows = _rows([100, 0, 3])
-    rows[2]["changed"] = "0"
-    assert lossy(rows, "bench") == 2
-    assert len(changing(rows)) == 2
-    rows[2] |= {"changed": "1", "tests": "0"}
-    assert len(changing(rows)) == 2, "where no test is left, none can be lost"
+def test_an_edit_is_lost_once_and_the_bound_counts_packages_that_kept_something() -> None:
+    ours, theirs, *_ = results([*ROWS, *({**row, "package": "store-1"} for row in ROWS)])
+    assert "lost a result after 0 of 4 edits that changed one, of 6 edits of 2 packages." in ours
+    assert f"After 2 of the 4 some results were kept (in 0 of 2 packages, so in at most {limit(2)} of such" in ours
+    assert "lost a result after 4 of 4" in theirs and "After 6 of the 6 a test that ran came out otherwise" in theirs
+    assert [limit(count) for count in (0, 1, 10)] == ["100%", "95%", "26%"]
 
 
-def test_the_limit_counts_edits_of_one_package_as_one_where_all_agree() -> None:
-    none = [{**row, "package": f"shop-{place % 12}"} for place, row in enumerate(_rows([0] * 48))]
-    assert limit(none, "bench") == f"{100 * (1 - 0.05 ** (1 / 12)):.1f}%"
-    alone = [{**row, "package": f"shop-{place}"} for place, row in enumerate(_rows([0] * 100))]
-    assert limit(alone, "bench") == "3.0%"
+def test_costs_are_told_of_long_suites_alone_and_of_all_tests() -> None:
+    short = [{**row, "package": "small-1", "plain s": "1"} for row in ROWS]
+    *_, ours, _, days = results([*ROWS, *short])
+    first, nothing, body = "2.00 times (2.00 to 2.00, 1 sessions)", "0.25 times (0.25", "0.50 times (0.50"
+    assert f"In the 1 suites of 5 seconds and more `bench code` took, of all tests: the first session {first}" in ours
+    assert f"nothing changed {nothing}" in ours and f"after a body edit {body}" in ours
+    assert day_of(ROWS) == pytest.approx((2 + 18 * 0.5 + 12 * (1.5 + 0.5) / 2) / 30)
+    assert "0.77 times in shop-1" in days and "small" not in days
+    assert day_of(ROWS[:2]) is None
 
 
-def test_times_are_told_as_the_least_of_all_rounds() -> None:
-    about = dict.fromkeys(("unsteady", "tests", "left out", "differ"), "0")
-    about |= {"package": "shop-1", "plain s": "2", "first s": "5"}
-    times = {"plain": "6 5", "first": "20 10", "nothing": "1 2", "shop/a.py:3 1 -> 2": "9 3"}
-    rows = [{"package": "shop-1", "what": what, "s": taken} for what, taken in times.items()]
-    *_, costs, bodies, others = results({"edits": _rows([0]), "suites": [about], "times": rows})
-    assert "took 1.50 times the processor seconds of all tests in the median, of pytest-testmon 0.50 times" in costs
-    assert "a session took 0.60 times as long as all tests (median 0.60): at most 0.6 times after 1 of 1 edits" in bodies
-    assert "a session took 1.00 seconds" in others
-    assert "took 2.00 times a plain run (1 suites, whose tests take 5.00 seconds)" in others
+def test_the_report_has_a_row_for_each_package() -> None:
+    assert "| shop-1 | 4 | 6.0 | 3 | 2 | 0 | 50% | 2.00 (1) | 0.25 (1) | 0.50 (1) |" in report(ROWS)
 
 
 def test_the_kind_of_an_edit_is_told_by_its_description() -> None:
-    assert kind_of({"edit": "a/b.py:7 data file: if -> iff"}) == "data file"
+    assert [kind_of(row) for row in ROWS] == ["first", "nothing", "body", "default", "test added"]

@@ -110,6 +110,21 @@ def test_anything_but_a_body_runs_all_tests_and_is_named(tmp_path: Path, change:
     assert (len(ran), kept) == (2, 0) and f"all run, since {named} changed" in printed, printed
 
 
+def test_the_reason_is_of_the_last_results_and_not_of_what_an_older_one_relied_on(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r", MONEY | {"data.txt": "1"})
+    impact(root)
+    write(root, {"data.txt": "2"})
+    assert "all run, since the file data.txt changed" in impact(root)[2]
+    write(root, {name: MONEY[name].replace("return", "return 0 or") for name in ("money.py", "names.py")})
+    ran, kept, printed = impact(root)
+    assert (len(ran), kept) == (2, 0) and "2 tests run, 0 results kept\n" in printed, "each test ran one of the two bodies"
+    write(root, {"test_money.py": MONEY["test_money.py"], "conftest.py": "import money\n\nTOTAL = money.total([1])\n"})
+    impact(root)
+    write(root, {"money.py": MONEY["money.py"].replace("sum(", "max(")})
+    assert "all run, since the function money.py::total changed, which is not of one test" in impact(root)[2]
+    assert "all run, since none has run so before" in impact(root, "-o", "addopts=--strict-markers")[2]
+
+
 def test_a_variable_of_the_environment_and_another_package_run_all_tests(tmp_path: Path) -> None:
     root = repository(tmp_path / "r")
     assert impact(root)[1] == 0

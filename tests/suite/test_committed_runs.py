@@ -111,7 +111,7 @@ def short_and_long(names: Iterable[str]) -> list[Any]:
 @pytest.fixture(
     scope="module",
     params=[
-        *short_and_long(name for name in RUNS if name not in (AGENTS, IMPATIENT)),
+        *short_and_long(name for name in RUNS if name not in (AGENTS, IMPATIENT, CUTS)),  # of CUTS 16 trials were not recorded
         *(f"{name}{ONCE}" for name in IN_PART),
         *(pytest.param(f"{name}{ALL}", marks=pytest.mark.slow) for name in (SYSTEMS, BESIDE, FAIR)),
     ],
@@ -156,7 +156,12 @@ def test_a_replay_gives_the_committed_tables_byte_for_byte(recording: str, repla
 
 
 @pytest.mark.usefixtures("unmade")
-@pytest.mark.parametrize("recording", short_and_long(REPLAYED), indirect=True, scope="module")
+@pytest.mark.parametrize(
+    "recording",
+    short_and_long(name for name in REPLAYED if name != STRUCTURED),  # of its report one table is committed, and no page
+    indirect=True,
+    scope="module",
+)
 def test_a_replay_gives_the_tables_of_the_committed_page(recording: str, replay: Run) -> None:
     made = contents_of(Results(replay)).page
     committed = (ROOT / "reports" / recording / "report.md").read_text()

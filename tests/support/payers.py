@@ -41,9 +41,10 @@ def payer_of(folder: Path, mode: str) -> Subject:
     with closing(sqlite3.connect(folder / "shop.db")) as database:
         database.executescript(payer.TABLES)
     (folder / "log").mkdir()
-    (folder / "log" / "paid.txt").touch()
+    log = folder / "log" / "paid.txt"
+    log.touch() if "anew" not in mode else (log.parent / "other.txt").touch()
     program = (sys.executable, payer.__file__)
-    serve = (*program, "serve", "{port}", str(folder / "shop.db"), str(folder / "log" / "paid.txt"))
+    serve = (*program, "serve", "{port}", str(folder / "shop.db"), str(log))
     service = Service("pay", "PAY_URL", "http://127.0.0.1:{port}", serve)
     words = (*program, mode)
     agent = ProbedAgent(words, words, folder, limit=60.0)
@@ -82,7 +83,8 @@ async def shown(
     async with Worker(subject, stores, Place(folder / "private", "agent"), Secrets(())) as worker:
         read = partial(state_of, *(Path(stores.replaces.get(str(path), path)) for path in (folder / "shop.db", folder / "log")))
         courses = [await worker.run(Masks(), one_by_one=number == FEWEST - 1) for number in range(FEWEST)]
-        assert [objection(course, number, checked=False) for number, course in enumerate(courses, 1)] == [""] * FEWEST
+        checked = subject.agent.done is not None
+        assert [objection(course, number, checked) for number, course in enumerate(courses, 1)] == [""] * FEWEST
         clean, stands, struck = clean_of(courses), read(), dict[str, Shown]()
         acting = {call.name for call in clean.calls.values() if call.call_class in ("effect", "unseen")}
         for cell in cells_of(clean, subject, all_forms=True):
@@ -97,4 +99,4 @@ async def shown(
 def state_of(database: Path, log: Path) -> State:
     with closing(sqlite3.connect(database)) as connection:
         state = dict(row for query in STATE for row in connection.execute(query).fetchall())
-    return state | {"lines": (log / "paid.txt").read_text(encoding="utf-8").count("\n")}
+    return state | {"lines": sum(path.read_text(encoding="utf-8").count("\n") for path in log.iterdir())}

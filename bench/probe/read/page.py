@@ -27,14 +27,9 @@ CLASSES: Mapping[CallClass, str] = {
 }
 TONES: Mapping[CellVerdict, str] = {
     **dict.fromkeys(sorted(DAMAGE), "bad"),
-    "did_not_end": "hung",
-    "gave_up": "gave",
-    "absorbed": "fine",
-    "compensated": "fine",
-    "same": "fine",
-    "not_applicable": "none",
-    "no_verdict": "none",
-    "repeated": "none",
+    **{"did_not_end": "hung", "gave_up": "gave"},
+    **dict.fromkeys(("absorbed", "compensated", "same"), "fine"),
+    **dict.fromkeys(("not_applicable", "no_verdict", "repeated"), "none"),
 }
 
 

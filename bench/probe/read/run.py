@@ -18,6 +18,7 @@ from bench.record.manifest import Manifest
 from bench.record.probe.events import (
     CLEAN,
     CONTROL,
+    KINDS,
     CellFinding,
     CellJudged,
     CellsPlanned,
@@ -34,19 +35,7 @@ CLEAN_RUNS, CELLS_AGAIN = 5, 10
 Concluded = Literal["damage", "none", "undecided", "cannot", "tool"]
 """`tool`: only a tool does damage, when it gets one call twice."""
 EXIT_CODES: Mapping[Concluded, int] = {"none": 0, "damage": 1, "cannot": 2, "undecided": 3, "tool": 4}
-GRAVITY: Sequence[CellVerdict] = (
-    "doubled",
-    "extra",
-    "changed",
-    "overwritten",
-    "lost",
-    "did_not_end",
-    "no_verdict",
-    "repeated",
-    "gave_up",
-    "compensated",
-    "absorbed",
-)
+GRAVITY: Sequence[CellVerdict] = (*KINDS, "did_not_end", "no_verdict", "repeated", "gave_up", "compensated", "absorbed")
 UNDECIDED = frozenset[CellVerdict](("no_verdict", "repeated"))
 ALL_STANDS = frozenset[CellVerdict](("same", "absorbed", "compensated"))
 CellGate = Literal["passed", "damage", "tool", "undecided"]
@@ -218,8 +207,7 @@ class ProbeRead:
 
 def gravest(judged: CellJudged) -> CellFinding | None:
     """Return the finding that gives a verdict its gravity; None if the verdict has no finding."""
-    order = ("doubled", "extra", "changed", "overwritten", "lost")
-    return min(judged.findings, key=lambda each: (each.kind != judged.verdict, order.index(each.kind)), default=None)
+    return min(judged.findings, key=lambda each: (each.kind != judged.verdict, KINDS.index(each.kind)), default=None)
 
 
 def read_probe(folder: Path) -> ProbeRead:

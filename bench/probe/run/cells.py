@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from bench.common.errors import ConfigError, nearest
-from bench.probe.points import IS_ERROR, JSON_RPC, POINTS, StrikePoint, gravity_of, points_of
+from bench.probe.points import IS_ERROR, JSON_RPC, POINTS, gravity_of, points_of
 from bench.probe.run.clean import Clean
 from bench.probe.run.gateway.door_kinds import DOOR_KINDS
 from bench.probe.run.gateway.striker import CellStrike
@@ -45,16 +46,23 @@ def cells_of(clean: Clean, subject: Subject, *, all_forms: bool = False, only: S
         for made in clean.reference.own_calls()
         for rank, cell in enumerate(_of_call(clean, subject, *made, all_forms))
     ]
-    chosen = [(rank, cell) for rank, cell in cells if not only or any(word in cell.plan for word in only)]
+    chosen = [(rank, cell) for rank, cell in cells if not only or any(is_meant(word, cell.plan) for word in only)]
     seen = {planned.name for planned in clean.calls.values() if planned.call_class == "effect"}
     chosen.sort(key=lambda ranked: (ranked[1].call not in seen, ranked[0], gravity_of(ranked[1].point)))
     return [cell for _, cell in chosen]
 
 
+def is_meant(word: str, plan: str) -> bool:
+    """Return whether a word of `--only` means a cell: the name of a point means that point alone."""
+    if word in POINTS:
+        return re.search(rf"#\d+\.{word}(\.|$)", plan) is not None
+    return word in plan or fnmatchcase(plan, f"*{word}*")
+
+
 def require_cells(only: Sequence[str], plans: Sequence[str]) -> None:
     """Raise ConfigError for a word that none of these cells has in its name. The line names the nearest. A point that no call
     has is passed over if another word has a cell."""
-    without = [word for word in only if not any(word in plan or fnmatchcase(plan, f"*{word}*") for plan in plans)]
+    without = [word for word in only if not any(is_meant(word, plan) for plan in plans)]
     for word in without:
         if len(without) == len(only) or word.strip(".").partition(".")[0] not in POINTS:
             known = {part for plan in plans for part in (plan, plan.partition("#")[0], f".{plan.rpartition('.')[2]}")}
@@ -81,19 +89,14 @@ def _of_call(
         within = (each.door_kind for each in clean.reference.calls if each.continues == call.number and point.before == "hold")
         if point.needs and not any(point.needs in DOOR_KINDS[kind].can for kind in (call.door_kind, *within)):
             continue
-        if point.streams and not _streams(clean, call):
+        if point.streams and '"stream":true' not in clean.reference.texts.get(call.arguments, ""):
             continue
-        forms = _forms(call, point)
+        has_both = "mcp_error" in DOOR_KINDS[call.door_kind].can
+        forms = [form for form in point.forms if has_both or form not in (IS_ERROR, JSON_RPC)] or [""]
         for at, form in enumerate(forms if all_forms else forms[: point.usual.get(call.door_kind, 1)]):
             plan = plan_of(planned.name, point.name, form if at else "")
             strike = CellStrike(identity, nth, point.name, form, clean.acting, step if point.others else None)
             yield ProbeCell(plan, planned.name, point.name, form, strike)
-
-
-def _forms(call: GatewayCall, point: StrikePoint) -> Sequence[str]:
-    """Return the wire forms of a point at the call's door, the default first; "" if it has one."""
-    has_both = "mcp_error" in DOOR_KINDS[call.door_kind].can
-    return [form for form in point.forms if has_both or form not in (IS_ERROR, JSON_RPC)] or [""]
 
 
 def _has_earlier(clean: Clean, call: GatewayCall, identity: str) -> bool:
@@ -107,7 +110,3 @@ def _has_earlier(clean: Clean, call: GatewayCall, identity: str) -> bool:
 def _has_later(clean: Clean, call: GatewayCall) -> bool:
     """Return whether a call with an effect comes after this one."""
     return any(made.number > call.number and identity in clean.acting for made, identity, _ in clean.reference.own_calls())
-
-
-def _streams(clean: Clean, call: GatewayCall) -> bool:
-    return '"stream":true' in clean.reference.texts.get(call.arguments, "")

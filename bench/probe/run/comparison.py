@@ -15,7 +15,7 @@ from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.journal import RowPlace
 from bench.probe.run.meanwhile import SteppedClean
 from bench.probe.run.times import added_part, is_time, times_made
-from bench.probe.run.varying import ValueChange, ValueChanges, ValuePlace, value_changes
+from bench.probe.run.varying import CONTENT, ValueChange, ValueChanges, ValuePlace, value_changes
 from bench.probe.run.volatile import ChangedRows, StoreColumn, columns_of, key_columns, place_of
 from bench.record.probe.events import CellFinding, Culprit, FindingKind, GatewayCall
 from bench.record.probe.rows import SEQUENCES, Cell, Row, RowDifference
@@ -115,12 +115,27 @@ class CellComparison:
         varying = {place.store_column: by for place, by in self._sums.items() if makers(place) & known[0].identities}
         whole = dict(self._additions(known[0].rows)) | varying
         shared = {at for each in self._clean.effects if each is not known[0] for at, _ in self._additions(each.rows) if at[2]}
-        rest = [by for at, by in whole.items() if at not in again | shared and (*at[:2], "") not in again]
-        if not again or not any(by != 1 for by in rest) or any(whole.get(column) not in (0, 1) for column in again):
+        files = {column[:2] for column in again if column[2] in (CONTENT, "text", "appended")}  # a new file is its text
+        rest = [
+            by for at, by in whole.items() if at not in again | shared and (*at[:2], "") not in again and at[:2] not in files
+        ]
+        if not again or any(whole.get(column) not in (0, 1) for column in again):
+            return ""
+        counts = all(whole[column] == 1 for column in again) and any(map(self._sets, known[0].rows))
+        if not any(by != 1 for by in rest) and not counts:
             return ""
         store, table, column = min(again)
         what = f"a row of {store}.{table}" if not column else f"{column} of {store}.{table}"
         return f"{what} stands again and the rest of what {effect} does stands once"
+
+    def _sets(self, row: RowDifference) -> bool:
+        """Return whether a text of a row that stood before is set to what does not vary, such as a state or an owner."""
+        for name in row.after or {} if row.table and row.before else ():
+            former, later = states_of(name, [row.before, row.after])
+            changed = (part for part in later if former.get(part) != later[part] and not self._varies(row, name))
+            if any(isinstance(later[part], str) and added_part(former.get(part), later[part]) is None for part in changed):
+                return True
+        return False
 
     def _additions(self, rows: Iterable[RowDifference]) -> Iterator[tuple[StoreColumn, float]]:
         """Yield what adds up in these rows: a new row or file (column "", by 0), an item of a list and a text in a file (by 0),
@@ -169,7 +184,8 @@ class CellComparison:
     def _row_of(self, place: ValuePlace) -> RowDifference:
         """Return the row that holds a value: `before` as the clean run leaves it, `after` as it is now."""
         clean, row = (next(filter(place.holds, rows.values()), None) for rows in (self._clean.rows, self._rows))
-        known = row or clean or RowDifference(place.store, place.table, place.key, None, None)
+        seen = (row for reading in reversed(self._course.readings) for row in reading.changed if place.holds(row))
+        known = row or clean or next(seen, None) or RowDifference(place.store, place.table, place.key, None, None)
         after = row.after if row else clean.before if clean else None
         return replace(known, before=clean.after if clean else known.before, after=after)
 

@@ -20,7 +20,8 @@ STEP, OTHER_STEP = 7, 11
 
 def step_before(clean: Clean, subject: Subject, call: GatewayCall, identity: str) -> OthersStep | None:
     """Return what another writer does right before a call: what the owner says, or else a step of its own in a number to which
-    this call alone adds in the clean run. None if there is neither."""
+    this call alone adds in the clean run. A number that it counts up by 1 can be its own, as a cursor or a version is. None if
+    there is neither."""
     for step in subject.meanwhile:
         if fnmatchcase(f"{call.door}.{call.tool}", step.call):
             return step
@@ -34,7 +35,7 @@ def _steps(clean: Clean, row: RowDifference) -> Iterator[OthersStep]:
     keys = key_columns(row)
     for name, value in row.after.items():
         by = None if isinstance(value, str) or name in keys else size_grown(row.before.get(name), value)
-        if not by or not keys or clean.rows_vary.has(place_of(row), name, is_added=clean.is_added(row)):
+        if by in (None, 0, 1) or not keys or clean.rows_vary.has(place_of(row), name, is_added=clean.is_added(row)):
             continue
         if isinstance(value, int | float) and is_time(value):
             continue

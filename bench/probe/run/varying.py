@@ -11,16 +11,21 @@ from typing import Literal
 
 from bench.probe.run.cell_parts import changed_parts, json_growth
 from bench.probe.run.course import AgentCourse
+from bench.probe.run.gateway.journal import RowPlace
 from bench.probe.run.times import added_part, is_time, number_of
-from bench.probe.run.volatile import StoreColumn, Varying, columns_of, path_without_ids
+from bench.probe.run.volatile import StoreColumn, Varying, columns_of, path_without_ids, place_of
 from bench.record.probe.rows import SEQUENCES, Cell, Row, RowDifference
 
 CONTENT = "(content)"
 """Stands for the columns of a file."""
+ROWS = "(rows)"
+"""Stands for the rows that were added to a table and used up."""
 NEAR = 0.2
 """The share of a value up to which changes in one direction count as additions."""
 SLACK, SLACK_OF_SUMS = 0.5, 0.25
 """The shares by which an amount, and the amounts of a sum, may lie beyond the amounts of the clean runs."""
+MOST_SUMS = 10_000
+"""The most sums of named numbers that are tried."""
 _number = re.compile(r"-?\d+(?:\.\d+)?")
 
 ValueKind = Literal["adds", "sets", "unsure"]
@@ -92,10 +97,12 @@ ValueChanges = Mapping[ValuePlace, Sequence[ValueChange]]
 
 
 def value_changes(course: AgentCourse, varying: Varying) -> ValueChanges:
-    """Return the changes of the values that vary, in their order. A row that comes or goes is no change of a value."""
+    """Return the changes of the values that vary, in their order, and those of rows in tables that are gone at the end: what
+    used such a row up can vary. A row that comes or goes is no change of a value."""
     changes = defaultdict[ValuePlace, list[ValueChange]](list)
     calls = {call.number: (call, same) for call, same in zip(course.calls, course.identities, strict=True)}
     added = set[tuple[str, str, str]]()
+    gone = _used_up(course, varying)
     for reading in course.readings:
         if reading.other:
             continue
@@ -111,16 +118,31 @@ def value_changes(course: AgentCourse, varying: Varying) -> ValueChanges:
                 continue
             if born := row.before is None:
                 added.add(place)
+            identities = tuple(calls[number][1] for number in numbers)
+            if born and place in gone:
+                where = ValuePlace(row.store, row.table, "", ROWS)
+                changes[where].append(ValueChange("", "a row\n", tuple(numbers), identities, named))
             for column, before, after in _cells(row, row.before or {}, row.after):
-                if not varying.has(place, "digest" if column == CONTENT else column, is_added=place in added):
+                name = "digest" if column == CONTENT else column
+                if place not in gone and not varying.has(place, name, is_added=place in added):
                     continue
-                identities = tuple(calls[number][1] for number in numbers)
                 key = row.key if place not in added else "" if row.table else path_without_ids(row.key)
                 for part in changed_parts(column, before, after):
                     where = ValuePlace(row.store, row.table, key, part.name)
                     is_born = born or part.is_new
                     changes[where].append(ValueChange(part.before, part.after, tuple(numbers), identities, named, is_born))
     return changes
+
+
+def _used_up(course: AgentCourse, varying: Varying) -> set[RowPlace]:
+    """Return the rows of tables that are gone at the end, and went when a value changed that varies: an order of what was in a
+    cart."""
+    gone = dict[RowPlace, bool]()
+    for reading in course.readings:
+        cells = ((row, name) for row in reading.changed for name in row.after or ())
+        varies = any(varying.has(place_of(row), name, is_added=row.before is None) for row, name in cells)
+        gone |= {place_of(row): row.after is None and varies for row in reading.changed if row.table}
+    return {place for place, is_gone in gone.items() if is_gone}
 
 
 def _cells(row: RowDifference, before: Row, after: Row) -> Iterator[tuple[str, Cell, Cell]]:
@@ -205,7 +227,7 @@ class ValueJudge:
         if any(is_time(change.value) for change in (*clean, *made)):
             return "sets"
         every = (*clean, *made)
-        if all(abs(change.amount or 0) in change.numbers for change in every):
+        if all(abs(change.amount or 0) in change.numbers or self._times_named(place, change) for change in every):
             return "adds"
         if all(change.value in change.numbers for change in every):
             return "sets"
@@ -224,20 +246,37 @@ class ValueJudge:
         """Return how often at least, and at most, an effect is in these changes. A call that was in flight at several of them
         made one of them."""
         makers = self.makers(place, {})
-        flights = Counter(number for change in made for number, same in change.made_by if same in makers)
-        unsure = twice | {number for number, times in flights.items() if times > 1}
+        flights = Counter(flight for change in made for flight in change.made_by if flight[1] in makers)
+        calls = Counter(same for _, same in flights)
+        unsure = twice | {number for (number, same), times in flights.items() if times > 1 or calls[same] > self._counts[same]}
         ranges = [self._times(place, change, twice, unsure) for change in made]
-        most = max(len(made), len(flights) + len(twice & flights.keys()))
+        most = max(len(made), len(flights) + sum(number in twice for number, _ in flights))
         return min(most, sum(few for few, _ in ranges)), min(most, sum(many for _, many in ranges))
 
     def _times(self, place: ValuePlace, change: ValueChange, twice: frozenset[int], unsure: frozenset[int]) -> tuple[int, int]:
         """Return how often at least, and at most, an effect is in one change. Calls that are `unsure` made it or did not."""
         here = self._makers_in(place, change)
         most = max(1, here.total() + sum(number in twice for number in change.calls))
-        if most == 1 or (not unsure & {*change.calls} and all(here[same] <= self._counts[same] for same in here)):
+        if most == 1 or not unsure & {*change.calls}:
             return most, most
-        fitting = [times for times in range(1, most + 1) if self._fits_times(place, change, times)]
+        fitting = self._times_named(place, change)
+        fitting = fitting or [times for times in range(1, most + 1) if self._fits_times(place, change, times)]
         return (fitting[0], fitting[-1]) if fitting else (1, most)
+
+    def _times_named(self, place: ValuePlace, change: ValueChange) -> list[int]:
+        """Return how many of the numbers that its calls name can make up a change, at most two for each call; nothing if the
+        changes of the clean run are no such numbers."""
+        known = self._reference.get(place, ())
+        if change.amount is None or not known or not all(abs(each.amount or 0) in each.numbers for each in known):
+            return []
+        whole, sums, fitting = abs(change.amount), {0.0}, list[int]()
+        named = [number for number in change.numbers if 0 < number <= whole]
+        for times in range(1, 2 * self._makers_in(place, change).total() + 1):
+            if len(sums) * len(named) > MOST_SUMS:
+                return []
+            sums = {round(former + number, 6) for former in sums for number in named if former + number <= whole + 1e-6}
+            fitting += [times] if round(whole, 6) in sums else []
+        return fitting
 
     def _by_others(self, place: ValuePlace, made: Sequence[ValueChange]) -> bool:
         """Return whether one call changed a value more often than in the clean run, and another less often."""

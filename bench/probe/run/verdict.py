@@ -12,9 +12,8 @@ from bench.probe.run.clean import Clean
 from bench.probe.run.comparison import CellComparison, is_by_tool, is_done, times_done
 from bench.probe.run.course import AgentCourse, rows_after
 from bench.probe.run.volatile import place_of
-from bench.record.probe.events import CellFinding, CellJudged, CellVerdict, FindingKind, GatewayCall
+from bench.record.probe.events import KINDS, CellFinding, CellJudged, CellVerdict, GatewayCall
 
-_GRAVEST: tuple[FindingKind, ...] = ("doubled", "extra", "changed", "overwritten", "lost")
 _KEY = re.compile(r'"[^"]*(?:idempot|request_?id|client_?token|dedup|(?:^|_)key)[^"]*":', re.IGNORECASE)
 """An argument that can be a key by which a tool knows a call again."""
 
@@ -58,7 +57,7 @@ def _verdict(
         return "no_verdict", why
     late = "" if course.in_time else "it did not end within its limit"
     kinds = {finding.kind for finding in seen}
-    damage = next((kind for kind in _GRAVEST if kind in kinds and (kind != "lost" or course.said_done)), None)
+    damage = next((kind for kind in KINDS if kind in kinds and (kind != "lost" or course.said_done)), None)
     alone = not any(reading.other for reading in course.readings)  # what another writer did changes an answer too
     if (damage or unsure) and alone and clean.checks and course.checks == clean.checks:
         return "compensated", "the owner's checks answer as after clean runs"

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from bench.common.digests import digest_of
 from bench.probe.run.gateway.journal import RowPlace, likest, text_of
 from bench.record.probe.events import GatewayCall
-from bench.record.probe.rows import BY_CONTENT, IN_LIST, SEQUENCES, Cell, Row, RowDifference
+from bench.record.probe.rows import BY_CONTENT, IN_LIST, SEQUENCES, Row, RowDifference
 
 PartPath = tuple[str | int, ...]
 """The way to a part of a JSON value."""
@@ -187,12 +187,9 @@ def key_columns(row: RowDifference) -> frozenset[str]:
     """Return the columns that make a row's key."""
     cells, columns = columns_of(row), list[str]()
     for value in _values_of(row) or ():
-        columns += [name for name in cells if name not in columns and _same(cells[name], value)][:1]
+        same = (name for name, cell in cells.items() if name not in columns and type(cell) is type(value) and cell == value)
+        columns += list(same)[:1]
     return frozenset(columns) | ({KEY} & cells.keys())
-
-
-def _same(early: Cell, late: Any) -> bool:
-    return type(early) is type(late) and early == late
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import field
-from typing import Literal
+from typing import Literal, get_args
 
 from bench.common.bounds import Lookup, Many
 from bench.common.numbers import Count, Seconds
@@ -37,6 +37,8 @@ model     a reply of the model asked for it
 restart   the agent made it again after its death
 """
 FindingKind = Literal["doubled", "extra", "changed", "overwritten", "lost"]
+KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
+"""The gravest first."""
 Culprit = Literal["agent", "tool"]
 """Whose damage it is: the tool's if the tool got one call twice."""
 CellVerdict = Literal[
@@ -70,7 +72,7 @@ same            the rows are those of clean runs, and so are the calls
 not_applicable  the fault was not delivered
 no_verdict      `why` says what kept it from one
 """
-DAMAGE = frozenset[CellVerdict](("doubled", "extra", "changed", "overwritten", "lost"))
+DAMAGE = frozenset[CellVerdict](KINDS)
 JudgedBy = Literal["witness", "journal"]
 GatewayMend = Literal["key", "memory", "lease", "look", "swap", "client", "reply", "tool"]
 """What the gateway can mend while a cell is run again.

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import dspy as framework
 from dspy.predict import refine
@@ -25,14 +26,15 @@ from bench.run.trial.verification import Rejected
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Subtask, Task
 
-SetPredictor = Callable[[str, framework.Predict], None]
-"""Takes the step of this name with this predictor."""
+Step: TypeAlias = Callable[[str, framework.Predict], None]
+"""Takes the step of this name with this predictor. DSPy shows the model the source of `Program`: its words, this name too, are
+part of the prompt, and stay as recorded."""
 
 
 class Program(framework.Module):  # type: ignore[misc]  # DSPy is untyped
     """Takes the steps of a task one after another."""
 
-    def __init__(self, task: Task, take: SetPredictor):
+    def __init__(self, task: Task, take: Step):
         super().__init__()
         self.steps = {subtask.name: framework.Predict(signature_of(task, subtask)) for subtask in task.subtasks}
         self.take = take

@@ -317,6 +317,98 @@ TRAPS: dict[str, Trap] = {
         "import test_a\ndef test_b(): assert test_a.test_a() is None\n",
         edit={"test_a.py": "import lib\ndef test_a():\n    assert lib\n    return 1\n"},
     ),
+    # what a process has but one of, and what lies in objects of the standard library
+    "a precision of decimals": _in_two(
+        "import decimal\ndef test_a(): decimal.getcontext().prec = lib.value()\n",
+        "import decimal\ndef test_b(): assert decimal.getcontext().prec == 1\n",
+    ),
+    "a level of logging": _in_two(
+        "import logging\ndef test_a(): logging.getLogger().setLevel(lib.value())\n",
+        "import logging\ndef test_b(): assert logging.getLogger().level == 1\n",
+    ),
+    "a level of a logger that nobody holds": _in_two(
+        "import logging\ndef test_a(): logging.getLogger('t').setLevel(lib.value())\n",
+        "import logging\ndef test_b(): assert logging.getLogger('t').level == 1\n",
+    ),
+    "a context variable": _in_two(
+        "import store\ndef test_a(): store.V.set(lib.value())\n",
+        "import store\ndef test_b(): assert store.V.get() == 1\n",
+        store_py="import contextvars\nV = contextvars.ContextVar('V', default=0)\n",
+    ),
+    "a function of a package that was replaced": _in_two(
+        "import json\ndef test_a(): json.left = [lib.value()]\n",
+        "import json\ndef test_b(): assert json.left == [1]\n",
+    ),
+    "an iterator": _in_two(
+        "import store\ndef test_a(): [next(store.N) for _ in range(lib.value())]\n",
+        "import store\ndef test_b(): assert next(store.N) == 1\n",
+        store_py="import itertools\nN = itertools.count()\n",
+    ),
+    "a buffer": _in_two(
+        "import store\ndef test_a(): store.B.write(str(lib.value()))\n",
+        "import store\ndef test_b(): assert store.B.getvalue() == '1'\n",
+        store_py="import io\nB = io.StringIO()\n",
+    ),
+    "bytes": _in_two(
+        "import store\ndef test_a(): store.B.append(lib.value())\n",
+        "import store\ndef test_b(): assert store.B == b'\\x01'\n",
+        store_py="B = bytearray()\n",
+    ),
+    "a namespace": _in_two(
+        "import store\ndef test_a(): store.S.x = lib.value()\n",
+        "import store\ndef test_b(): assert store.S.x == 1\n",
+        store_py="import types\nS = types.SimpleNamespace(x=0)\n",
+    ),
+    "a queue": _in_two(
+        "import store\ndef test_a(): store.Q.put(lib.value())\n",
+        "import store\ndef test_b(): assert store.Q.get() == 1\n",
+        store_py="import queue\nQ = queue.Queue()\n",
+    ),
+    "a mock": _in_two(
+        "import store\ndef test_a(): store.M(lib.value())\n",
+        "import store\ndef test_b(): store.M.assert_called_with(1)\n",
+        store_py="from unittest.mock import Mock\nM = Mock()\n",
+    ),
+    "a dict of one's own": _in_two(
+        "import store\ndef test_a(): store.D['x'] = lib.value()\n",
+        "import store\ndef test_b(): assert store.D['x'] == 1\n",
+        store_py="class Registry(dict):\n    def __init__(self): self.y = 0\nD = Registry()\n",
+    ),
+    "a database in a file": _in_two(
+        "import sqlite3\ndef test_a():\n    with sqlite3.connect('../left.db') as db:\n"
+        "        db.execute('drop table if exists t')\n        db.execute('create table t as select ? as x', [lib.value()])\n",
+        "import sqlite3\ndef test_b(): assert sqlite3.connect('../left.db').execute('select x from t').fetchone() == (1,)\n",
+    ),
+    # what ran once for several tests
+    "a function that fills itself": _in_two(
+        ASKS,
+        ASKS_TOO,
+        BOTH,
+        edit={"keep.py": "X = None\ndef get():\n    global X\n    if X is None:\n        X = 2\n    return X\n"},
+        keep_py="X = None\ndef get():\n    global X\n    if X is None:\n        X = 1\n    return X\n",
+    ),
+    "a source that was read by an import in a test": _in_two(
+        "def test_a():\n    import late\n    assert 'return 1' in late.TEXT\n",
+        "def test_b():\n    import late\n    assert 'return 1' in late.TEXT\n",
+        BOTH,
+        late_py="TEXT = open('lib.py').read()\n",
+    ),
+    "a module that another file imports": _in_two(
+        "import k\ndef test_a(): assert k\n",
+        "import sys\ndef test_b(): assert sys.modules['k'].X == 1\n",
+        k_py="X = 1\n",
+        edit={"k.py": "X = 2\n"},
+    ),
+    "a loader of one's own": _in_two(
+        "import k\ndef test_a(): assert k.load().f() == 1\n",
+        "import k\ndef test_b(): assert k.load().f() == 1\n",
+        BOTH,
+        k_py="import sys, types\ndef load():\n    if 'own' not in sys.modules:\n"
+        "        m = sys.modules['own'] = types.ModuleType('own')\n"
+        "        exec(open('pkg/sub.py').read(), m.__dict__)\n    return sys.modules['own']\n",
+        edit={"pkg/sub.py": "X = 1\n\n\ndef f():\n    return 2\n"},
+    ),
+    "a path with dots": _in_one("def test_b(): assert 'return 1' in open('pkg/../lib.py').read()\n"),
     "a module beside the tree": _in_one(
         "import sys\nsys.path.append('..')\nimport beside\ndef test_b(): assert beside.f() == 1\n",
         edit={"../beside.py": "def f(): return 2\n"},

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import json
 import re
-import shlex
 import sys
 import tempfile
 from collections import Counter
@@ -20,7 +19,6 @@ from bench_code.edits import Edit
 from bench_code.git import CodeError
 from bench_code.patches import Patch
 from bench_code.record import Fact
-from bench_code.running import Runnable
 from bench_code.state import ExecutionState
 from bench_code.validity import BAD
 
@@ -59,7 +57,7 @@ def at(
 
 @app.command()
 def ran(step: StepArgument, folder: FolderOption = HERE, as_json: JsonOption = False) -> None:
-    """Show which tests, scripts, steps and documents ran at a step, and which functions ran in them.
+    """Show which tests ran at a step, and which functions ran in them.
 
     For example: bench code ran 5
     """
@@ -79,11 +77,8 @@ def impact(
 
     For example: bench code impact shop/prices.py::total
     """
-    state = ExecutionState.open(folder)
-    names = state.impact(artifact)
-    reached = [] if names else state.reachable_from(artifact)
-    lines = [*names, *(f"{name}  (never ran; by the static graph)" for name in reached)]
-    _show(as_json, {"artifact": artifact, "rerun": names, "by_static_graph": reached}, lines)
+    names = ExecutionState.open(folder).impact(artifact)
+    _show(as_json, {"artifact": artifact, "rerun": names}, names or ["no test ran it"])
 
 
 @app.command()
@@ -153,38 +148,6 @@ def run(
             raise CodeError(f"pytest ended with {code} before any test; standard error says why")
         typer.echo(report.read_text("utf-8"))
     raise typer.Exit(code)
-
-
-@app.command()
-def make(
-    files: Annotated[
-        list[str],
-        typer.Argument(metavar="FILE...", help="Python files, each quoted with its arguments, and texts; from the tree's top."),
-    ],
-    folder: FolderOption = HERE,
-    limit: Annotated[float | None, typer.Option(min=1, help="Seconds after which a process is ended.")] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Run in their order those steps, which are Python files, and those texts with examples whose results no longer hold.
-
-    For example: bench code make "extract.py --all" report.py README.md
-    """
-    results = ExecutionState.open(folder).run_all([_runnable(each) for each in files], limit)
-    made = [
-        {"file": file, "outcome": result.outcome, "kept_from": result.step if was_kept else None}
-        for file, (result, was_kept) in zip(files, results, strict=True)
-    ]
-    kept = {each["file"]: f", kept from step {each['kept_from']}" for each in made if each["kept_from"]}
-    _show(as_json, made, (f"{each['file']}: {each['outcome']}{kept.get(each['file'], '')}" for each in made))
-    raise typer.Exit(int(any(result.outcome != "passed" for result, _ in results)))
-
-
-def _runnable(file: str) -> Runnable:
-    try:
-        path, *arguments = shlex.split(file)
-    except ValueError as error:
-        raise CodeError(f"'{file}' is no file with arguments: {error}") from None
-    return Runnable("step" if path.endswith(".py") else "document", path, path, tuple(arguments))
 
 
 @app.command()

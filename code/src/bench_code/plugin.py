@@ -25,13 +25,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> Generator[None, None, None]:
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, None, None]:
     options = early_config.known_args_namespace
     if not (options.bench_impact or options.bench_all):
         return (yield)
     from bench_code.pytest_session import ImpactSession  # noqa: PLC0415
 
-    session = ImpactSession(early_config, options.bench_all, args)
+    session = ImpactSession(early_config, options.bench_all)
     early_config.pluginmanager.register(session, "bench_code.session")
     early_config.add_cleanup(session.close)
     return (yield)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bench_code.git import CodeError
-from bench_code.validity import BAD, KINDS, decide
+from bench_code.validity import BAD, decide
 from bench_code.workspace import Workspace
 
 
@@ -87,7 +87,7 @@ def stale(state: Workspace, name: str) -> list[Stale]:
     known = _declared(state, name)
     present = state.present()
     layouts = [layout for (layout,) in state.store.rows("SELECT DISTINCT layout FROM executions")]
-    decisions = [decide(state.store, present, layout, KINDS) for layout in layouts]
+    decisions = [decide(state.store, present, layout) for layout in layouts]
     invalid = [name for decision in decisions for name in decision.invalid]
     failed = [name for decision in decisions for name, kept in decision.kept.items() if kept.outcome in BAD]
     every = invalid + [name for decision in decisions for name in decision.kept]

@@ -1,15 +1,19 @@
-"""Notes how tests come out."""
+"""Notes how tests come out, and why a session ended, for those who read the result."""
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from bench_code.validity import BAD
+
 WORST = ("passed", "xpassed", "xfailed", "skipped", "failed", "error")
 """Outcomes of a test's phases, the least serious first. The test has the most serious outcome of its phases."""
+
 MOST_TEXT = 4000
 """The most letters that are kept of what pytest writes of a failure; the end tells most."""
 
@@ -31,10 +35,36 @@ class ItemOutcome:
 
 
 class Outcomes:
-    """A plug-in of pytest that notes how each test came out."""
+    """A plug-in of pytest that notes how each test came out.
+
+    Attributes:
+        outcomes: How each test that ran came out.
+        kept: The tests that do not run, each with its kept outcome.
+    """
 
     def __init__(self) -> None:
         self.outcomes: dict[str, ItemOutcome] = {}
+        self.kept: dict[str, str] = {}
+        self._uncollected: dict[str, str] = {}
+        self._reason, self._exit_code = "", 0
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        """Let an interrupt end the session from now on, also under nohup, so that the results of the ended tests are stored."""
+        if signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, signal.SIG_DFL):
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection(self) -> Generator[None, object, object]:
+        try:
+            return (yield)
+        except pytest.UsageError as error:
+            self._reason = "; ".join(map(str, error.args))
+            raise
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self._uncollected[report.nodeid] = report.longreprtext[-MOST_TEXT:]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -54,3 +84,16 @@ class Outcomes:
             noted.message = report.longreprtext[-MOST_TEXT:]
         noted.seconds += call.duration
         return report
+
+    def report(self) -> dict[str, object]:
+        """Return what a program wants to know of the session."""
+        nothing = "no test was chosen" if self._exit_code == pytest.ExitCode.NO_TESTS_COLLECTED else ""
+        failed = [(name, "error", message) for name, message in self._uncollected.items()]
+        failed += [(name, each.outcome, each.message) for name, each in self.outcomes.items() if each.outcome in BAD]
+        return {
+            "exit": self._exit_code,
+            "reason": self._reason or nothing,
+            "ran": {name: each.outcome for name, each in self.outcomes.items()},
+            "kept": self.kept,
+            "failures": [dict(zip(("name", "outcome", "message"), each, strict=True)) for each in failed],
+        }

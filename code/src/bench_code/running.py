@@ -1,4 +1,4 @@
-"""Runs what must run again: tests with pytest, and each script, step of a pipeline or document in a process of its own."""
+"""Runs the tests that must run again, with pytest in a process of its own."""
 
 from __future__ import annotations
 
@@ -8,34 +8,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from bench_code.git import CodeError
-from bench_code.store import Kept
-from bench_code.validity import decide
 from bench_code.workspace import Workspace
 
 GRACE = 60.0
 """Seconds in which an interrupted session must end and keep its results."""
 STANDARD_ERROR = 2
-
-
-@dataclass(frozen=True)
-class Runnable:
-    """A script, a step or a document that can be executed.
-
-    kind       "script" and "step" run a Python file; "document" runs the examples in a text
-    name       its name in the state
-    path       the file, relative to the top of the tree
-    arguments  the arguments of the script or step
-    """
-
-    kind: Literal["script", "step", "document"]
-    name: str
-    path: str
-    arguments: tuple[str, ...] = ()
 
 
 def run_tests(
@@ -94,35 +74,3 @@ def _end(process: subprocess.Popen[bytes]) -> bool:
         os.killpg(process.pid, signal.SIGKILL)
         return False
     return True
-
-
-def run_all(state: Workspace, runnables: Sequence[Runnable], limit: float | None = None) -> list[tuple[Kept, bool]]:
-    """Run in their order those scripts, steps and documents whose last result no longer holds.
-
-    A step that runs again and writes the same files invalidates nothing after it.
-
-    Args:
-        state: The execution state of the repository.
-        runnables: The scripts, steps and documents.
-        limit: Seconds after which a process is ended.
-
-    Returns:
-        For each of them its result, and whether the result was kept from an earlier run.
-
-    Raises:
-        CodeError: A file does not exist, or a process was ended or left no result.
-    """
-    results = []
-    for each in runnables:
-        if not (state.root / each.path).is_file():
-            raise CodeError(f"there is no file {each.path}, which {each.kind} {each.name} runs")
-        layout = " ".join((each.path, *each.arguments))
-        kept = decide(state.store, state.present(environment=_variables()), layout, (each.kind,)).kept.get(each.name)
-        if kept is None:
-            command = (sys.executable, "-m", "bench_code.execute", str(state.root), each.kind, each.name, each.path)
-            _watched((*command, *each.arguments), state, limit)
-        executions = [execution for execution in state.store.executions(layout, each.name) if execution.kind == each.kind]
-        if not executions:
-            raise CodeError(f"{each.kind} {each.name} ended without a result; run {each.path} by hand to see why")
-        results.append((executions[-1] if kept is None else kept, kept is not None))
-    return results

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Sequence
 
 from bench_code import patches, running
 from bench_code import portfolio as portfolios
 from bench_code.git import CodeError
-from bench_code.graph import users_of
 from bench_code.patches import Patch
 from bench_code.present import Present
 from bench_code.record import Fact
 from bench_code.store import Kept
-from bench_code.validity import KINDS, ValidityDecision, decide
+from bench_code.validity import ValidityDecision, decide
 from bench_code.workspace import Workspace, WorkspaceStep
 
 
@@ -85,7 +83,7 @@ class ExecutionState(Workspace):
         """Return the patches after which an execution last changed its outcome.
 
         Args:
-            name: A test's node id, or the name of a script, step or document.
+            name: A test's node id.
 
         Returns:
             The patches between the two runs with different outcomes; none if the outcome never changed.
@@ -108,21 +106,19 @@ class ExecutionState(Workspace):
 
     # Executions
 
-    def decide(self, layout: str = "", kinds: Sequence[str] = ("test",), present: Present | None = None) -> ValidityDecision:
-        """Decide which results hold in the present tree, and which executions must run again.
+    def decide(self, layout: str = "", present: Present | None = None) -> ValidityDecision:
+        """Decide which results hold in the present tree, and which tests must run again.
 
         Args:
             layout: The options under which the executions ran.
-            kinds: The kinds of executions to judge: "test", "script", "step" and "document".
             present: The present tree, if it is known.
 
         Returns:
             The decision.
         """
-        return decide(self.store, present or self.present(), layout, kinds)
+        return decide(self.store, present or self.present(), layout)
 
     run = running.run_tests
-    run_all = running.run_all
 
     def invalid(self) -> list[str]:
         """Return the executions of all layouts that must run again in the present tree.
@@ -132,7 +128,7 @@ class ExecutionState(Workspace):
         """
         layouts = [layout for (layout,) in self.store.rows("SELECT DISTINCT layout FROM executions")]
         present = self.present()
-        return [name for layout in layouts for name in decide(self.store, present, layout, KINDS).invalid]
+        return [name for layout in layouts for name in decide(self.store, present, layout).invalid]
 
     def outcomes_at(self, step: int) -> dict[str, int]:
         """Count what ran at a step by outcome; what ran several times counts once, by its last outcome.
@@ -169,7 +165,7 @@ class ExecutionState(Workspace):
         Left out is what all tests depend on, which is all that is no body of a function.
 
         Args:
-            name: A test's node id, or the name of a script, step or document; None for all.
+            name: A test's node id; None for all.
 
         Returns:
             The facts of each execution, by its name.
@@ -185,7 +181,7 @@ class ExecutionState(Workspace):
         """Return the executions so far.
 
         Args:
-            name: A test's node id, or the name of a script, step or document; None for all.
+            name: A test's node id; None for all.
 
         Returns:
             The executions, oldest first.
@@ -196,7 +192,7 @@ class ExecutionState(Workspace):
         """Return why an execution must run again.
 
         Args:
-            name: A test's node id, or the name of a script, step or document.
+            name: A test's node id.
 
         Returns:
             The facts that its last execution relied on and that no longer hold; none if a result of it is kept.
@@ -213,7 +209,7 @@ class ExecutionState(Workspace):
         """Return the result of an execution that a run with the options of the last one would keep.
 
         Args:
-            name: A test's node id, or the name of a script, step or document.
+            name: A test's node id.
 
         Returns:
             The result, which can be older than the last; None if the execution must run again.
@@ -223,13 +219,13 @@ class ExecutionState(Workspace):
         """
         last = self.last(name)
         [(layout,)] = self.store.rows("SELECT layout FROM executions WHERE id = ?", last.id)
-        return self.decide(layout, (last.kind,)).kept.get(last.name)
+        return self.decide(layout).kept.get(last.name)
 
     def last(self, name: str) -> Kept:
         """Return the last execution of this name.
 
         Args:
-            name: A test's node id, or the name of a script, step or document.
+            name: A test's node id.
 
         Returns:
             The execution.
@@ -243,20 +239,6 @@ class ExecutionState(Workspace):
             raise CodeError(f"nothing named '{name}' has run here; `bench code log` shows what has")
         return executions[-1]
 
-    def reachable_from(self, artifact: str) -> list[str]:
-        """Return the artifacts that refer to an artifact, directly or through others, by the static graph alone.
-
-        Args:
-            artifact: `path::function`, `path::Class` or a path.
-
-        Returns:
-            The artifacts, sorted.
-        """
-        paths = self.repository.ask("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.py").split(b"\0")
-        files = {os.fsdecode(path): (self.root / os.fsdecode(path)) for path in paths if path}
-        texts = {path: file.read_text("utf-8", "replace") for path, file in files.items() if file.is_file()}
-        return users_of(texts, artifact)
-
     def impact(self, artifact: str) -> list[str]:
         """Return what must run again if the functions of an artifact are made anew. Another change of code runs all tests.
 
@@ -264,8 +246,7 @@ class ExecutionState(Workspace):
             artifact: `path::function`, `path::Class.method`, or the path of a file.
 
         Returns:
-            The names of the executions, in the order in which they last ran. For code that no execution ran there are none;
-            `reachable_from` answers for it.
+            The names of the executions, in the order in which they last ran; none for code that no execution ran.
 
         Raises:
             CodeError: There is no such file, or the file has no such function or class.

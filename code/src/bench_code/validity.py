@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from bench_code.present import Present
@@ -11,7 +11,6 @@ from bench_code.store import ExecutionStore, Kept
 
 BAD = ("failed", "error")
 """The outcomes that are never kept: a test may be flaky, and what failed is what its user looks at."""
-KINDS = ("test", "script", "step", "document")
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class ValidityDecision:
     valid: frozenset[str]
 
 
-def decide(store: ExecutionStore, present: Present, layout: str, kinds: Sequence[str] = ("test",)) -> ValidityDecision:
+def decide(store: ExecutionStore, present: Present, layout: str) -> ValidityDecision:
     """Compare the facts of every kept result with the present tree.
 
     The last result of a test counts, and beside it those of the same tree: a test need not run again after a revert. A failure
@@ -40,7 +39,6 @@ def decide(store: ExecutionStore, present: Present, layout: str, kinds: Sequence
         store: The executions and their facts.
         present: The present tree.
         layout: The options under which the executions ran.
-        kinds: The kinds of executions that are judged.
     """
     stale = {id_: fact for id_, fact in store.facts().items() if not present.holds(fact)}
     bad = store.executions_on(stale)
@@ -48,12 +46,11 @@ def decide(store: ExecutionStore, present: Present, layout: str, kinds: Sequence
     kept: dict[str, Kept] = {}
     last: dict[str, Kept] = {}
     for execution in reversed(store.executions(layout)):
-        if execution.kind in kinds:
-            latest = last.setdefault(execution.name, execution)
-            fails = latest.outcome in BAD and latest.id not in bad
-            counts = execution is latest or execution.step in same
-            if counts and not fails and execution.id not in bad and execution.outcome not in BAD:
-                kept.setdefault(execution.name, execution)
+        latest = last.setdefault(execution.name, execution)
+        fails = latest.outcome in BAD and latest.id not in bad
+        counts = execution is latest or execution.step in same
+        if counts and not fails and execution.id not in bad and execution.outcome not in BAD:
+            kept.setdefault(execution.name, execution)
     names = list(reversed(last))
     due = in_order({name for name in names if name not in kept}, names, store.ordered())
     return ValidityDecision(

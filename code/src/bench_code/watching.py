@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any
 
 STANDARD = (sysconfig.get_path("stdlib"), "<frozen")
 HERE = str(Path(__file__).parent) + os.sep
@@ -30,22 +30,13 @@ SIGNATURES = frozenset(
 WRITES = os.O_WRONLY | os.O_RDWR
 
 
-class Listener(Protocol):
-    """Is told what running code does."""
-
-    def read(self, path: str) -> None: ...
-    def wrote(self, path: str) -> None: ...
-    def looked_at(self, function: Any) -> None: ...
-    def started(self, event: str, words: str) -> None: ...
-
-
-_listener: Listener | None = None
+_listener: Any = None
 _is_hooked = False
 
 
 @contextmanager
-def watching(listener: Listener) -> Iterator[None]:
-    """Tell a listener what code of this process does in the block."""
+def watching(listener: Any) -> Iterator[None]:
+    """Tell a listener what code of this process does in the block, by its `used`, `looked_at` and `started`."""
     global _listener, _is_hooked  # noqa: PLW0603  (an audit hook is one for the process, and stays)
     if not _is_hooked:
         sys.addaudithook(_audit)
@@ -58,34 +49,23 @@ def watching(listener: Listener) -> Iterator[None]:
 
 
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
-    listener = _listener
-    if listener is None or event not in FOLLOWED:
+    if _listener is None or event not in FOLLOWED or (event == "object.__getattr__" and arguments[1] != "__code__"):
+        return
+    frame = sys._getframe(1)
+    if not _is_asked(frame):
         return
     if event == "object.__getattr__":
-        frame = sys._getframe(1)
-        if arguments[1] == "__code__" and not _asks_for_signature(frame) and _is_asked(frame):
-            listener.looked_at(arguments[0])
+        if not (frame.f_code.co_filename.startswith(STANDARD[0]) and frame.f_code.co_name in SIGNATURES):
+            _listener.looked_at(arguments[0])
     elif event in PROCESSES:
-        if _is_asked(sys._getframe(1)):
-            listener.started(event, str(arguments[:2]))
-    elif _is_asked(sys._getframe(1)):
-        _report_paths(listener, event, arguments)
-
-
-def _report_paths(listener: Listener, event: str, arguments: tuple[Any, ...]) -> None:
-    does_write, paths = True, arguments[: 2 if event in CHANGES else 1]
-    if event == "open":
-        _, mode, flags = arguments
+        _listener.started(event, str(arguments[:2]))
+    else:
+        _, mode, flags = arguments if event == "open" else ("", "+", 0)
         does_write = bool({*str(mode or "")} & {*"wax+"} or (isinstance(flags, int) and flags & WRITES))
-    for path in paths:
-        if isinstance(path, str | bytes | os.PathLike):
-            name = os.path.abspath(os.fsdecode(path))
+        paths = (path for path in arguments[: 2 if event in CHANGES else 1] if isinstance(path, str | bytes | os.PathLike))
+        for name in (os.path.abspath(os.fsdecode(path)) for path in paths):
             if not name.startswith(OUTSIDE) and "__pycache__" not in name:
-                (listener.wrote if does_write else listener.read)(name)
-
-
-def _asks_for_signature(frame: FrameType) -> bool:
-    return frame.f_code.co_filename.startswith(STANDARD[0]) and frame.f_code.co_name in SIGNATURES
+                _listener.used(name, not does_write or "+" in str(mode), does_write)
 
 
 def _is_asked(frame: FrameType | None) -> bool:

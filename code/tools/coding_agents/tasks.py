@@ -19,11 +19,11 @@ from scenarios.repairs.generate import repair
 from scenarios.repairs.names import VISIBLE
 
 PACKAGES = (
-    Package("inflect", "7.6.0", ".", "inflect", "tests"),
-    Package("markdown_it_py", "4.3.0", ".", "markdown_it", "tests/test_port tests/test_api tests/test_cmark_spec"),
-    Package("sqlparse", "0.6.1", ".", "sqlparse", "tests"),
-    Package("marshmallow", "4.4.0", "src", "marshmallow", "tests"),
-    Package("voluptuous", "0.16.0", ".", "voluptuous", "voluptuous/tests"),
+    Package("inflect", "7.6.0", "inflect"),
+    Package("markdown_it_py", "4.3.0", "markdown_it", "tests/test_port tests/test_api tests/test_cmark_spec"),
+    Package("sqlparse", "0.6.1", "sqlparse"),
+    Package("marshmallow", "4.4.0", "marshmallow", source="src"),
+    Package("voluptuous", "0.16.0", "voluptuous", "voluptuous/tests"),
 )
 QUIET = "-q -p no:cacheprovider --tb=short"
 MOST_FAILING = 10

@@ -17,12 +17,13 @@ COMPUTED: dict[type[ast.operator], str] = {ast.Add: "-", ast.Sub: "+", ast.Mult:
 
 @dataclass(frozen=True)
 class Mutant:
-    """One edit: the text between two places of a file is replaced. `what` says how."""
+    """One edit: a file has another content. `what` says how, and `is_body` whether only the body of a function changed."""
 
     path: str
     line: int
     what: str
     content: str
+    is_body: bool = False
 
 
 def mutants(root: Path, folder: str, seed: int) -> list[Mutant]:
@@ -34,17 +35,23 @@ def mutants(root: Path, folder: str, seed: int) -> list[Mutant]:
 
 def _mutants_of(file: Path, root: Path) -> Iterator[Mutant]:
     text = file.read_text(encoding="utf-8")
-    lines = text.splitlines(keepends=True)
-    for node in ast.walk(ast.parse(text)):
+    tree = ast.parse(text)
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    inside = {id(node) for function in functions for statement in function.body for node in ast.walk(statement)}
+    for node in ast.walk(tree):
         new = _changed(node)
-        if new is None or not isinstance(node, ast.expr | ast.stmt) or node.end_lineno is None or node.end_col_offset is None:
-            continue
-        start = len("".join(lines[: node.lineno - 1]).encode()) + node.col_offset
-        end = len("".join(lines[: node.end_lineno - 1]).encode()) + node.end_col_offset
-        raw = text.encode()
-        content = (raw[:start] + new.encode() + raw[end:]).decode()
-        what = " ".join(f"{raw[start:end].decode()} -> {new}".split())
-        yield Mutant(str(file.relative_to(root)), node.lineno, what[:40], content)
+        if new is not None and isinstance(node, ast.expr | ast.stmt):
+            what = " ".join(f"{ast.get_source_segment(text, node)} -> {new}".split())
+            yield Mutant(str(file.relative_to(root)), node.lineno, what[:40], replaced(text, node, new), id(node) in inside)
+
+
+def replaced(text: str, node: ast.expr | ast.stmt, new: str) -> str:
+    """Return a text with another text in the place of a node."""
+    lines = text.splitlines(keepends=True)
+    start = len("".join(lines[: node.lineno - 1]).encode()) + node.col_offset
+    end = len("".join(lines[: (node.end_lineno or node.lineno) - 1]).encode()) + (node.end_col_offset or 0)
+    raw = text.encode()
+    return (raw[:start] + new.encode() + raw[end:]).decode()
 
 
 def _changed(node: ast.AST) -> str | None:

@@ -1,38 +1,126 @@
-"""The report on what selectors lose and cost."""
+"""What came out of the edits: sentences, which the page on code that agents change has too, and a table of the packages."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import re
+from statistics import median
 
-from impact.rows import Parts, parts_in
-from impact.sentences import results
-from impact.tables import by_kind, by_package, lost, times
+from impact.rows import Rows
 
+LONG = 5.0
+"""Seconds of the processor from which a suite counts as long."""
+NAMES = {"bench": "`bench code`", "testmon": "pytest-testmon"}
+KINDS = ("first", "nothing", "body")
+DAY = {"body": 18, "other": 12}
+"""How many edits of each kind a day of thirty has: six of ten are of bodies."""
 METHOD = (
-    "`bench code` was not developed on these packages. Its wheel and pytest-testmon are installed by pip. A first session",
-    "records each suite once, in the usual order. Each edit is then made to the tree as that session left it. All tests run",
-    "plain, before and after the edit. A user types `bench code run --json` and, in a copy of the tree, `pytest --testmon`.",
-    "A result is passed, skipped or failed. It is *lost* if the edit changed it, and after the session the user still has the",
-    "earlier result, of a test that ran or of one that did not. Seconds are of the processor of a shared machine.",
-)
-TIMES = (
-    "Wall time on a processor of a shared machine to which the timed process was pinned, taken in turns, the least of so many",
-    "rounds as a row names, with bytecode cached. `first` records all tests; after `nothing` no file had changed.",
+    "`bench code` and pytest-testmon are installed from wheels. A first session records each suite. Each edit is then made to",
+    "the tree as that session left it: all tests run plain, a user types `bench code run --json` and, in a copy of the tree,",
+    "`pytest --testmon`. A result is *lost* if the edit changed it, and after the session the user still has the earlier one.",
+    "Seconds are of the processor of a machine that others used at the same time, once each. A ratio is to the plain run after",
+    "the same edit.",
 )
 
 
-def write_report(folder: Path) -> None:
-    """Make `report.md` of the rows in a folder."""
-    (folder / "report.md").write_text(report(parts_in(folder)), encoding="utf-8")
+def report(rows: Rows) -> str:
+    """Return the report's text."""
+    lines = ["# What `bench code` misses, and what it costs", "", *METHOD, "", *(f"- {each}" for each in results(rows)), ""]
+    titles = ("Package", "Tests", "Plain, s", "Edits", "Changed a result", *(f"{n}: {t}" for n in NAMES.values() for t in TOLD))
+    lines += [f"| {' | '.join(cells)} |" for cells in (titles, ["---"] * len(titles), *map(_cells, _by_package(rows)))]
+    return "\n".join([*lines, ""])
 
 
-def report(parts: Parts) -> str:
-    """The report's text."""
-    edits = parts["edits"]
-    lines = ["# What `bench code` misses, and what it costs", "", *METHOD, ""]
-    lines += [*(f"- {each}" for each in results(parts)), ""]
-    lines += ["## By package", "", *by_package(edits, parts["suites"]), ""]
-    lines += ["## By kind of edit", "", *by_kind(edits), ""]
-    lines += ["## Edits that lost a result", "", *lost(edits), ""]
-    lines += ["## Times", "", *TIMES, "", *times(parts["times"]), ""] if parts["times"] else []
-    return "\n".join(lines)
+TOLD = ("lost", "tests run", "first", "nothing changed", "body edits")
+
+
+def results(rows: Rows) -> list[str]:
+    """Return what came out, in sentences."""
+    edits = [row for row in rows if kind_of(row) not in ("first", "nothing")]
+    long = [package for package in _by_package(rows) if seconds_of(package) >= LONG]
+    told = [_of_losses(edits, name) for name in NAMES] if edits else []
+    told += [_of_costs([row for package in long for row in package], len(long), name) for name in NAMES]
+    return [*told, _of_days(long)]
+
+
+def _of_losses(edits: Rows, name: str) -> str:
+    changing = [row for row in edits if int(row["changed"]) and int(row["tests"])]
+    kept = [row for row in changing if int(row[f"{name} ran"]) < int(row["tests"])]
+    lost, packages = sum(int(row[f"{name} lost"]) > 0 for row in changing), len({row["package"] for row in kept})
+    wrong = sum(int(row[f"{name} wrong"]) > 0 for row in edits)
+    bound = f" (in 0 of {packages} packages, so in at most {limit(packages)} of such packages at 95%)" if not lost else ""
+    return (
+        f"{NAMES[name]} lost a result after {lost} of {len(changing)} edits that changed one, of {len(edits)} edits of "
+        f"{len({row['package'] for row in edits})} packages. After {len(kept)} of the {len(changing)} some results were kept"
+        f"{bound}. After {wrong} of the {len(edits)} a test that ran came out otherwise than in the plain run."
+    )
+
+
+def _of_costs(rows: Rows, count: int, name: str) -> str:
+    parts = []
+    for kind, what in zip(
+        KINDS, ("the first session", "a session with nothing changed", "a session after a body edit"), strict=True
+    ):
+        if ratios := [ratio(row, name) for row in rows if kind_of(row) == kind]:
+            parts.append(f"{what} {median(ratios):.2f} times ({min(ratios):.2f} to {max(ratios):.2f}, {len(ratios)} sessions)")
+    return f"In the {count} suites of {LONG:.0f} seconds and more {NAMES[name]} took, of all tests: {', '.join(parts)}."
+
+
+def _of_days(long: list[list[dict[str, str]]]) -> str:
+    days = [(package[0]["package"], day_of(package)) for package in long]
+    told = ", ".join(f"{day:.2f} times in {name}" for name, day in days if day is not None)
+    return (
+        f"A day of thirty edits, {DAY['body']} of them of bodies, at the mean cost of each kind and with the first session, "
+        f"takes `bench code`, of all tests thirty times: {told or 'not measured'}."
+    )
+
+
+def day_of(package: Rows) -> float | None:
+    """Return what a day of thirty edits costs, of all tests after each; None if a kind of edit, or the first session, lacks."""
+    of = {kind: [ratio(row, "bench") for row in package if _part_of(row) == kind] for kind in ("first", *DAY)}
+    if not all(of.values()):
+        return None
+    means = {kind: sum(ratios) / len(ratios) for kind, ratios in of.items()}
+    return (means["first"] + sum(number * means[kind] for kind, number in DAY.items())) / sum(DAY.values())
+
+
+def _part_of(row: dict[str, str]) -> str:
+    kind = kind_of(row)
+    return kind if kind in KINDS else "other"
+
+
+def ratio(row: dict[str, str], name: str) -> float:
+    """Return the processor time of a session, of that of all tests after the same edit."""
+    return float(row[f"{name} s"]) / float(row["plain s"])
+
+
+def seconds_of(package: Rows) -> float:
+    """Return the processor seconds of a package's tests: the median of its plain runs, in which all tests ran."""
+    return median(float(row["plain s"]) for row in package if kind_of(row) in ("first", "nothing"))
+
+
+def limit(packages: int) -> str:
+    """Return the upper limit at 95% of a share of packages of which none showed something: the rule of three, exactly."""
+    return f"{100 * (1 - 0.05 ** (1 / packages)):.0f}%" if packages else "100%"
+
+
+def kind_of(row: dict[str, str]) -> str:
+    """Return the kind of an edit, with which its description begins after the place."""
+    found = re.match(r"(?:.+?:[0-9]+ )?([^:]+):", row["edit"])
+    return found[1] if found else ""
+
+
+def _by_package(rows: Rows) -> list[list[dict[str, str]]]:
+    return [[row for row in rows if row["package"] == name] for name in dict.fromkeys(row["package"] for row in rows)]
+
+
+def _cells(package: Rows) -> list[str]:
+    edits = [row for row in package if kind_of(row) not in ("first", "nothing")]
+    tests, changed = package[0]["tests"], sum(int(row["changed"]) > 0 for row in edits)
+    cells = [package[0]["package"], tests, f"{seconds_of(package):.1f}", str(len(edits)), str(changed)]
+    for name in NAMES:
+        ran = sum(int(row[f"{name} ran"]) for row in edits) / max(1, sum(int(row["tests"]) for row in edits))
+        cells += [str(sum(int(row[f"{name} lost"]) > 0 for row in edits)), f"{ran:.0%}"]
+        for kind in KINDS:
+            ratios = [ratio(row, name) for row in package if kind_of(row) == kind]
+            cells.append(f"{median(ratios):.2f} ({len(ratios)})" if ratios else "-")
+    return cells

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
 
@@ -40,6 +40,7 @@ PYTEST = (sys.executable, "-m", "pytest", "-q", ON, "-p", "impact.outcomes")
 PROGRAMS = {PLAIN: (*PYTEST, "-p", "no:testmon"), "bench": BENCH, "testmon": (*PYTEST, "--testmon")}
 """What a user types, before the folder of the tests."""
 STATES = {"bench": Path(".git", "bench-code"), "testmon": Path(".testmondata")}
+SELECTORS = ("testmon", "bench")
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Suite:
     @cached_property
     def base(self) -> Table:
         """The results of the unchanged suite that two plain runs agree on."""
-        one, two = (self.session(PLAIN, None, number) for number in (1, 2))
+        one, two = (self.session(PLAIN, None, number) for number in (0, 1))
         if one is None or two is None or not one.table:
             sys.exit(f"impact: the tests of {self.package.release} do not run here; try pytest {self.package.tests}")
         return {test: result for test, result in one.table.items() if two.table.get(test) == result}
@@ -86,12 +87,8 @@ class Suite:
     @cached_property
     def unsteady(self) -> set[str]:
         """The tests that differ between two plain runs. They are left out."""
-        tables = [session.table for number in (1, 2) if (session := self.session(PLAIN, None, number)) is not None]
+        tables = [session.table for number in (0, 1) if (session := self.session(PLAIN, None, number)) is not None]
         return {test for table in tables for test in table} - self.base.keys()
-
-    def first(self, selector: str) -> Session | None:
-        """The session that records the unchanged suite. The selector's state after it is set aside."""
-        return self.session(selector, None)
 
     # Sessions
 
@@ -100,16 +97,19 @@ class Suite:
 
         Args:
             selector: "plain" for all tests, or the selector.
-            edit: The edit; None for the first session of the unchanged tree, after which the state is set aside.
+            edit: The edit, which has no path where nothing changes; None, or what begins with "first", for the first session,
+                after which the selector's state is set aside.
             number: Which of several sessions of the same edit.
         """
-        words = (selector, _version(selector), self.package.release, *((edit.path, edit.content) if edit else ()), str(number))
+        begins = edit is None or edit.what.startswith("first")
+        about = (edit.path, edit.content, edit.what if not edit.path else "") if edit and not begins else ()
+        words = (selector, version_of(selector), self.package.release, *about, str(number))
         file = self.work / "sessions" / f"{hashlib.sha256(chr(0).join(words).encode()).hexdigest()[:24]}.json"
         if not file.exists():
-            if edit is not None and selector in STATES:
-                self.first(selector)
-            found = self.run(selector, edit, begins=edit is None)
-            if edit is None and found is not None:
+            if not begins and selector in STATES:
+                self.session(selector, None)
+            found = self.run(selector, edit, begins)
+            if begins and found is not None:
                 self._set_aside(selector)
             file.parent.mkdir(exist_ok=True)
             file.with_suffix(".part").write_text(json.dumps(found and asdict(found)), encoding="utf-8")
@@ -128,7 +128,7 @@ class Suite:
         tree = self._tree(selector)
         self._restore(selector, begins)
         limit = None
-        if edit is not None and (one := self.session(PLAIN, None, 1)) is not None:
+        if edit is not None and edit.path and (one := self.session(PLAIN, None)) is not None:
             limit = int(SLOWER * one.processor * (1 if selector == PLAIN else 5)) + 5
         with _edited(tree, edit):
             return run_session(tree, self.package, selector, limit)
@@ -145,7 +145,7 @@ class Suite:
 
     def _state(self, selector: str) -> tuple[Path, Path]:
         """The folder or file of a selector's state, and where it is set aside."""
-        return self._tree(selector) / STATES[selector], self.work / "states" / f"{self.package.release}-{_version(selector)}"
+        return self._tree(selector) / STATES[selector], self.work / "states" / f"{self.package.release}-{version_of(selector)}"
 
     def _set_aside(self, selector: str) -> None:
         if selector in STATES:
@@ -264,7 +264,7 @@ def _coarse(table: Mapping[str, str]) -> Table:
 @contextmanager
 def _edited(tree: Path, edit: Mutant | None) -> Iterator[None]:
     """The tree has this edit within the block."""
-    if edit is None:
+    if edit is None or not edit.path:
         yield
         return
     file = tree / edit.path
@@ -288,8 +288,9 @@ def _copy(source: Path, to: Path) -> None:
     shutil.copytree(source, to) if source.is_dir() else shutil.copy2(source, to)
 
 
-def _version(selector: str) -> str:
-    """A word for the version of a selector, or of pytest."""
+@cache
+def version_of(selector: str) -> str:
+    """Return a word for the version of a selector, or of pytest."""
     if selector != "bench":
         return version(f"pytest-{selector}" if selector != PLAIN else "pytest")
     files = sorted(Path(bench_code.__path__[0]).glob("*.py"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ AGENTS = {
     "equal keyed": (("lost", "unacknowledged", "killed_before"), SOUND),
     "equal": (("unacknowledged", "killed_before"), {"unacknowledged"}),
     "puts insists": ((*LU, "killed_before"), SOUND),
-    "parallel": ((*LU, "killed_before"), {"unacknowledged"}),
+    "parallel": (LU, {"unacknowledged"}),
     "looks": ((*LU, "killed_before"), SOUND),
     "shuffled keyed insists": ((*LU, "killed_before"), SOUND),
     "child insists": ((*LU, "killed_before"), {*LU}),
@@ -40,6 +41,7 @@ AGENTS = {
     "two rates insists": (("2.lost", "2.unacknowledged"), {"2.lost", "2.unacknowledged"}),
     "two rates keyed insists": (("2.lost", "2.unacknowledged", "2.acknowledged"), SOUND),
     "log insists": (LUA, {*LUA}),
+    "log anew insists": (LU, {*LU}),
 }
 """Agent -> the points, and those at which something stands another number of times than in clean runs."""
 
@@ -59,6 +61,20 @@ def test_the_verdict_on_an_agent_is_what_our_own_queries_read(tmp_path: Path, mo
     assert {point for point, what in truth.items() if what} == harmed
     for point, cell in cells.items():
         assert cell.judged.verdict in expected(cell, truth[point]), (point, cell.judged, cell.state)
+
+
+@pytest.mark.parametrize(
+    ("mode", "says"), [("keyed insists", "its key stayed the same"), ("puts insists", "PUT is idempotent, as its server or")]
+)
+def test_a_call_that_is_made_again_soundly_and_that_no_witness_sees_is_no_damage(tmp_path: Path, mode: str, says: str) -> None:
+    subject = payer_of(tmp_path, mode)
+    subject = replace(subject, agent=replace(subject.agent, done=(sys.executable, "-c", "")))
+    clean, cells = asyncio.run(shown(tmp_path, subject, "lost", "unacknowledged", witnessed=("log",)))
+    assert len(cells) == 2
+    for cell in cells.values():
+        assert cell.state == clean and sum(name.startswith(("paid", "bill b")) for name in clean) == 1
+        assert (cell.judged.verdict, cell.judged.by, cell.judged.is_damage) == ("repeated", "journal", False)
+        assert cell.judged.why.startswith("nobody saw what it did; ") and says in cell.judged.why
 
 
 def expected(cell: Shown, what: int) -> set[str]:

@@ -18,8 +18,8 @@ import pytest
 from till import ROOT, MadeProbe, desk, probed, till, worker_of
 
 from bench.common.errors import ConfigError, OriginalChanged
-from bench.probe.run.cells import require_cells
-from bench.probe.run.gateway.subject import Subject
+from bench.probe.run.cells import is_meant, require_cells
+from bench.probe.run.gateway.subject import OwnersCheck, Subject
 from bench.probe.run.probe import Probe
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
@@ -162,6 +162,8 @@ def test_a_point_that_no_call_has_is_passed_over_beside_one_that_has_a_cell() ->
     plans = ["shop.POST /tickets/T-7/notes#1.lost", "shop.POST /tickets/T-7/notes#1.lost.error"]
     for only in (["lost", "meanwhile"], [".lost.error", ".resumed_twice.undone"], ["POST /tickets/*/notes#1.lost"]):
         require_cells(only, plans)
+    assert not is_meant("twice", "shop.pay#1.resumed_twice") and not is_meant("error", plans[1])
+    assert is_meant("lost", plans[1]) and is_meant("resumed_twice", "shop.pay#1.resumed_twice.undone")
     for only in (["meanwhile"], ["lost", "lsot"], ["lost", "shop.PUT /tickets#1.meanwhile"]):
         with pytest.raises(ConfigError, match=f"--only {only[-1]}: no cell has this"):
             require_cells(only, plans)
@@ -231,6 +233,19 @@ def test_what_the_owner_says_only_reads_is_a_read_unless_a_witness_sees_more(tmp
     planned = next(iter(of_kind(runs[2].events, CellsPlanned)))
     kinds = {call.name: (call.call_class, call.contradicts) for call in planned.calls}
     assert kinds["till.ring#1"] == ("read", False) and kinds["till.ship#1"] == ("effect", True)
+
+
+def test_a_tool_that_claims_to_read_and_pays_twice_is_doubled_and_contradicts_what_it_claims(tmp_path: Path) -> None:
+    subject, plan = till(tmp_path, "again"), "till.charge#1.lost"
+    config = json.loads(subject.configs[0].path.read_text())
+    config["mcpServers"]["till"]["args"].append("lies")
+    subject.configs[0].path.write_text(json.dumps(config))
+    subject = replace(subject, checks=(OwnersCheck("shop", "SELECT count(*), sum(amount) FROM payments"),))
+    runs = probed(tmp_path, subject, "charge#1.lost", until=plan)
+    calls = next(iter(of_kind(runs[2].events, CellsPlanned))).calls
+    assert [(call.call_class, call.contradicts) for call in calls if call.tool == "charge"] == [("effect", True)] * 2
+    assert runs[-1].judged and runs[-1].judged.verdict == "doubled"
+    assert [runs[-1].texts[check] for check in runs[-1].judged.checks] == ["[(3, 80)]"]
 
 
 def test_what_differs_between_clean_runs_is_listed(tmp_path: Path) -> None:

@@ -94,6 +94,12 @@ def test_rows_that_differ_are_no_damage_where_the_owners_check_answers_as_ever(t
     assert first(probed(tmp_path, subject, "#1.lost.error", until=plan), plan).verdict == verdict
 
 
+def test_a_service_that_pays_after_its_answer_is_told_what_to_do_by_the_first_clean_run(tmp_path: Path) -> None:
+    says = "changed nothing that a witness sees.*If the store is named, its tool may write after its answer"
+    with pytest.raises(ConfigError, match=says):
+        probed(tmp_path, payer_of(tmp_path, "later"), "#1.lost")
+
+
 def test_a_call_that_each_clean_run_makes_twice_is_named_unless_it_is_meant(tmp_path: Path) -> None:
     subject = payer_of(tmp_path, "double")
     assert planned(probed(tmp_path, subject, "#1.error", until=FAILS)).again == ("pay.POST /pay#2",)

@@ -360,6 +360,7 @@ DOUBLED_AGAIN = {
     "line with what is left": "INSERT INTO lines (cents, left) SELECT {amount}, coalesce(sum(cents), 0) FROM lines",
     "next of a pool": "UPDATE pool SET owner = 'ada' WHERE id = (SELECT min(id) FROM pool WHERE owner IS NULL)",
     "next that is taken out": "DELETE FROM pool WHERE id = (SELECT min(id) FROM pool)",
+    "seats taken": "UPDATE deeds SET tries = tries + 1",
     "sum of an upsert": """INSERT INTO bills VALUES ('a', {amount}, 0)
         ON CONFLICT (name) DO UPDATE SET cents = cents + excluded.cents""",
 }
@@ -370,6 +371,7 @@ SET_AGAIN = {
     "text": "UPDATE deeds SET log = 'last paid {amount}'",
 }
 TRIED_AGAIN = {
+    "lease and tries": "UPDATE pool SET owner = 'ada' WHERE id = 1; UPDATE deeds SET log = 'of ada', tries = tries + 1",
     "debit and tries": "UPDATE deeds SET cents = cents - CASE tries WHEN 0 THEN {amount} ELSE 0 END, tries = tries + 1",
     "upsert and tries": "INSERT INTO bills VALUES ('a', {amount}, 1) ON CONFLICT (name) DO UPDATE SET tries = tries + 1",
     "JSON and tries": """UPDATE deeds SET held = json_set(held, '$.cents', json_extract(held, '$.cents')
@@ -436,6 +438,68 @@ def test_a_number_of_a_row_that_was_added_adds_up_or_is_set_again(shop: Shop, ag
     clean = clean_of([made(1, Masks()) for _ in range(3)])
     judged = judge(clean, name_calls(made(2, clean.masks), clean.calls))
     assert (judged.verdict, stands[-1]) == (verdict, 2 if verdict == "doubled" else 1)
+
+
+USED_UP = {
+    "a sum": "INSERT INTO bills VALUES ('cart', {cents}, 0) ON CONFLICT (name) DO UPDATE SET cents = cents + excluded.cents",
+    "a row": "INSERT INTO bills VALUES ('{cents} ' || hex(randomblob(4)), {cents}, 0)",
+    "a value": "INSERT INTO bills VALUES ('cart', {cents}, 0) ON CONFLICT (name) DO UPDATE SET cents = excluded.cents",
+}
+
+
+@pytest.mark.parametrize("shop", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(("what", "verdict"), [("a sum", "doubled"), ("a row", "doubled"), ("a value", "absorbed")])
+def test_what_is_added_twice_and_then_used_up_by_a_later_call_is_doubled(shop: Shop, what: str, verdict: str) -> None:
+    """What is ordered varies, and the rows that were added to twice are gone."""
+    asked = list[int]()
+
+    def act(place: str, kind: str) -> None:
+        if kind == "add":
+            asked.append(900 + secrets.randbelow(200))
+            execute_sqlite(place, USED_UP[what].replace("{cents}", f"{asked[-1]}"))
+        else:
+            execute_sqlite(place, "INSERT INTO lines (cents, left) SELECT sum(cents), 0 FROM bills; DELETE FROM bills")
+
+    def made(kinds: Sequence[str], masks: Masks) -> AgentCourse:
+        return shop.runner.run(course_of(shop.stores, shop.place, act, kinds, masks, ""))
+
+    clean = clean_of([made(("add", "order"), Masks()) for _ in range(3)])
+    assert judge(clean, name_calls(made(("add", "order"), clean.masks), clean.calls)).verdict == "same"
+    judged = judge(clean, name_calls(made(("add", "add", "order"), clean.masks), clean.calls))
+    assert judged.verdict == verdict
+    [[ordered]] = execute_sqlite(shop.place, "SELECT cents FROM lines")
+    assert ordered == (sum(asked[-2:]) if verdict == "doubled" else asked[-1])
+    assert [(finding.effect, finding.times) for finding in judged.findings[:1]] == [("shop.add#1", 2)] * len(
+        judged.findings[:1]
+    )
+
+
+@pytest.mark.parametrize("kind", ["named", "unnamed"])
+def test_a_call_that_was_done_before_and_is_in_flight_beside_another_ones_change_adds_nothing(kind: str) -> None:
+    def change(amount: int, *flights: tuple[int, str]) -> ValueChange:
+        calls, identities = zip(*flights, strict=True)
+        return ValueChange(0, -amount, calls, identities, frozenset({float(amount)} if kind == "named" else ()))
+
+    place = ValuePlace("shop", "account", "ada", "cents")
+    clean = [{place: [change(1_000 + more, (1, "a")), change(1_100 + more, (2, "b"))]} for more in (0, 30, 70)]
+    judge_of = ValueJudge(clean, clean[0], Counter(a=1, b=1))
+    held = {place: [change(1_050, (2, "a")), change(1_120, (1, "a"), (3, "b"))]}  # call 1 was held; call 2 made it again
+    assert not list(judge_of.judged(held, frozenset()))
+
+
+@pytest.mark.parametrize(("stands", "times"), [(549, []), (2 * 549, [2])])
+def test_a_change_while_equal_calls_were_in_flight_is_made_up_of_the_numbers_that_they_name(
+    stands: int, times: list[int]
+) -> None:
+    def change(after: int, named: int, *calls: int) -> ValueChange:
+        numbers = frozenset({named, named * 100, named / 100, 1, 2})
+        return ValueChange(0, after, calls, ("pay",) * len(calls), numbers)
+
+    place = ValuePlace("shop", "account", "ada", "cents")
+    clean = [{place: [change(amount, amount, 1)]} for amount in (200, 231, 215)]
+    judge_of = ValueJudge(clean, clean[0], Counter(pay=1))
+    judged = judge_of.judged({place: [change(stands, 549, 1, 3)]}, frozenset())
+    assert [(stood, is_sure) for _, stood, _, is_sure in judged] == [(many, True) for many in times]
 
 
 @pytest.mark.parametrize("shop", ["sqlite", "postgres"], indirect=True)

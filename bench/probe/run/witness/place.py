@@ -69,7 +69,7 @@ def notes() -> Iterator[PlaceNote]:
             if maker_of(path.name) and item.st_uid == os.getuid() and not item.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
                 with suppress(ValueError, TypeError):
                     note = PlaceNote(**json.loads(content_of(path, MOST_NOTE)))
-                    if Path(note.place).name == path.name:
+                    if Path(note.place).name == path.name and "\0" not in note.place + note.store:
                         yield note
 
 

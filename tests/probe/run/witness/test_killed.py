@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sqlite3
 import subprocess
@@ -11,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from bench.common.paths import state_folder
 from bench.probe.run.witness.kinds import StoreSettings
-from bench.probe.run.witness.place import Place
+from bench.probe.run.witness.place import Place, PlaceNote, forget, new_name, notes, remember
 from bench.probe.run.witness.stores import clean, orphans
 
 WORKER = """
@@ -176,3 +178,18 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(kind: str, tmp_path: Path) -
     assert [item.name for item in path.parent.iterdir()] == ["store"]
     assert not (tmp_path / "copies").exists() or not any((tmp_path / "copies").iterdir())
     assert content_of(kind, path) == expected
+
+
+@pytest.mark.parametrize("part", ["place", "store"])
+def test_a_note_that_holds_what_no_path_can_counts_for_nothing(tmp_path: Path, part: str) -> None:
+    name = new_name("bank")
+    parts = {"place": str(tmp_path / name), "kind": "folder", "store": str(tmp_path), "content": "0"}
+    remember(PlaceNote(**parts))
+    try:
+        assert parts["place"] in {known.place for known in notes()}
+        note = state_folder() / "probe" / name
+        note.write_text(json.dumps(parts | {part: f"/tmp/\0/{name}"}), encoding="utf-8")
+        assert name not in {Path(known.place).name for known in notes()}
+        assert not list(orphans([StoreSettings("bank", "folder", str(tmp_path))]))
+    finally:
+        forget(parts["place"])
