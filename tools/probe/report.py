@@ -136,9 +136,10 @@ def of_deliveries(rows: Sequence[DeliveredTo]) -> Iterator[str]:
 def of_resumed(rows: Sequence[FunctionCell]) -> Iterator[str]:
     """Yield the lines on two processes that resume, beside a paper's."""
     resumed = [row for row in rows if row.cell.endswith(".resumed_twice")]
-    doubled = sum(row.verdict == "doubled" for row in resumed)
+    frameworks = {row.framework for row in resumed}
+    doubled = len(frameworks - {row.framework for row in resumed if row.verdict != "doubled"})
     fired = sorted({max(row.refunds, row.mails) for row in resumed})
-    yield f"In {doubled} of {len(resumed)} frameworks of [the table above](#agents-of-frameworks) two processes that resume"
+    yield f"In {doubled} of {len(frameworks)} frameworks of [the table above](#agents-of-frameworks) two processes that resume"
     yield f"at the same time do the refund again (`resumed_twice`): {' or '.join(map(str, fired))} refunds stand."
     yield "*Resume Means Resume* ([arXiv 2608.03836](https://arxiv.org/abs/2608.03836)) found that an effect"
     yield "fires twice in 36 of 40 cells."
