@@ -47,7 +47,7 @@ def test_what_the_page_says_of_beliefs_about_tests_stands_in_the_studys_table() 
     )
     names, _, *cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
     rows = {(row[0], row[1]): dict(zip(names, row, strict=True)) for row in cells}
-    selective, everything, declared = (rows["none", arm] for arm in ("selective", "rerun_everything", "declared"))
+    selective, everything = (rows["none", arm] for arm in ("selective", "rerun_everything"))
     flaky, stale = rows["flaky", "selective"], rows["stale_cache", "notebook"]
     solved, beside = (row["Solved"].split(" ")[0].replace("/", " of ") for row in (selective, everything))
     assert solved == beside
@@ -56,9 +56,6 @@ def test_what_the_page_says_of_beliefs_about_tests_stands_in_the_studys_table() 
     expected = (
         f"`selective` saves {selective['Executions saved']} runs of tests a case",
         f"solves what `rerun_everything` solves: {solved}. It believed no wrong pass in {selective['Wrong beliefs'][5:]}.",
-        f"Whole files cost {rows['none', 'regenerate']['Tokens']} tokens a case, and edits {everything['Tokens']}.",
-        f"can be told from none, {declared['Executions saved']}.",
-        f"`declared` gave up on {declared['Gave up']} cases",
         f"hands in the broken repository without a patch, in {stale['Wrong']} of 120 cases.",
         f"a wrong belief in {misled} cases and gave up on {flaky['Gave up']}.",
     )
@@ -72,18 +69,12 @@ def test_what_the_page_says_of_a_models_patches_stands_in_the_table_of_the_arms(
     rows = {(row[0], row[1]): dict(zip(names, row, strict=True)) for row in cells}
     page = " ".join((ROOT / "docs" / "retesting.md").read_text(encoding="utf-8").split())
     edits, whole = rows["edits", "selective"], rows["whole files", "selective"]
-    wrong = {
-        name: [rows[form, name]["Wrong beliefs"] for form in ("edits", "whole files")] for name in ("declared", "notebook")
-    }
     assert {row["Solved"].split(" ")[0] for row in rows.values()} == {"0/12"}
-    assert [edits["Wrong beliefs"], whole["Wrong beliefs"]] == ["0 of 20", "0 of 17"]
     expected = (
         f"Of its edits, {edits['Patches that fit']} could be applied. Of its whole files, {whole['Patches that fit']} could.",
         f"In edits `selective` saved {edits['Executions saved']} runs of tests a case",
         f"of the {rows['edits', 'rerun_everything']['Executions']} that `rerun_everything` makes",
         f"saved no runs that can be told from none, {whole['Executions saved']}.",
-        "`selective` believed no wrong pass in 20 and in 17.",
-        f"`declared` believed {' and '.join(wrong['declared'])} wrongly, and `notebook` {' and '.join(wrong['notebook'])}.",
     )
     assert [sentence for sentence in expected if sentence not in page] == []
     folder = ROOT / "results" / "patching-qwen2.5-coder-1.5b-instruct"

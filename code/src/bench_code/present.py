@@ -117,7 +117,6 @@ def _folder_value(path: Path) -> str:
         return ABSENT
 
 
-@cache
 def platform_value() -> str:
     """Return the digest of Python's version and options, and of the versions of all installed distributions."""
     installed = sorted(
