@@ -92,6 +92,9 @@ def test_the_command_makes_the_scripts_and_texts_that_no_longer_hold(tmp_path: P
     assert command(root, *asked) == (0, "build.py 1: passed, kept from step 1\nguide.md: passed, kept from step 2\n")
     assert command(root, "make", "build.py 2") == (0, "build.py 2: passed\n"), "with another argument it is another execution"
     assert command(root, "impact", "money.py::total") == (0, "build.py\nguide.md\n")
+    needs = command(root, "needs", "build.py")[1]
+    assert all(f"build.py  file  {file}\n" in needs for file in ("build.py", "money.py", "total.txt"))
+    assert "environment" not in needs
     write(root, {"money.py": FILES["money.py"].replace("RATE = 2", "RATE = 3")})
     assert command(root, *asked) == (1, "build.py 1: passed\nguide.md: failed\n")
     assert (root / "total.txt").read_text() == "3"

@@ -71,11 +71,12 @@ def main(root: str, layout: str, path: str, *arguments: str) -> int:
     used |= {*map(os.path.realpath, used)}
     is_always = files.always or processes != count_of_processes() or not all(map(is_text, used | folders))
     present = state.present()
-    facts = surroundings | {present.fact("file", _inside(state.root, each)) for each in used if is_text(each)}
+    facts = {present.fact("file", _inside(state.root, each)) for each in used if is_text(each)}
     facts |= {present.fact("folder", _inside(state.root, each)) for each in folders if is_text(each)}
     facts |= {present.fact("tree")} if is_always else set()
     detail = f"{detail} {digest(printed.getvalue())}".strip()
-    state.save(step, layout, [Execution(kind, path, outcome, detail, seconds, (Record(kind, path, frozenset(facts)),))])
+    records = (Record("rest", "", frozenset(surroundings)), Record(kind, path, frozenset(facts)))
+    state.save(step, layout, [Execution(kind, path, outcome, detail, seconds, records)])
     sys.stdout.buffer.write(printed.getvalue())
     return 0 if outcome == "passed" else 1
 
