@@ -39,7 +39,7 @@ TESTERS = frozenset({"_pytest", "pytest", "pluggy", "hypothesis", "bench", "benc
 """Packages whose modules' attributes change while any test runs."""
 
 
-class Surroundings(NamedTuple):
+class ProcessState(NamedTuple):
     """What a process has but one of.
 
     variables   of the environment: name -> value
@@ -76,7 +76,7 @@ class HeldObjects:
         self._known: set[int] = {id(vars(builtins))}
         self._modules = dict[str, object]()
         self._seen = set[str]()
-        self._around: Surroundings | None = None
+        self._around: ProcessState | None = None
         self._others = dict[str, dict[str, object]]()
 
     def begin(self) -> None:
@@ -136,13 +136,13 @@ class HeldObjects:
             if name not in self._modules and name.partition(".")[0] not in TESTERS and type(each) is ModuleType
         }
 
-    def _surroundings(self) -> Surroundings:
+    def _surroundings(self) -> ProcessState:
         variables = {key: value for key, value in os.environ.items() if key != "PYTEST_CURRENT_TEST"}
         where: Path | None = None
         with suppress(FileNotFoundError):
             where = Path.cwd()
         loggers = [logging.root, *logging.root.manager.loggerDict.values()]
-        return Surroundings(
+        return ProcessState(
             variables,
             (where, [*sys.path], {*threading.enumerate()}, [id(sys.modules.get(name)) for name in self._modules]),
             (repr(decimal.getcontext()), locale.setlocale(locale.LC_ALL), sys.getrecursionlimit()),
