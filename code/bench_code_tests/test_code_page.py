@@ -37,6 +37,16 @@ def test_the_page_says_how_many_traps_there_are() -> None:
     assert f"{len(TRAPS)} small trees in which a test depends on what it does not run" in page
 
 
+def test_the_page_says_how_many_of_a_strangers_trees_were_lost() -> None:
+    outcomes = [row["outcome"] for row in read(FOLDER / "strangers.csv")]
+    seen, judged = outcomes.count("seen"), len(outcomes) - outcomes.count("not judged")
+    page = " ".join((ROOT / "docs" / "code.md").read_text(encoding="utf-8").split())
+    assert f"wrote {len(outcomes)} small trees with tests" in page and judged - seen == 2
+    assert (
+        f"Of these {judged} could be judged, and `bench code` saw the failure in {seen} of the {judged}. It lost two:" in page
+    )
+
+
 def test_the_report_is_made_of_the_rows() -> None:
     assert (FOLDER / "report.md").read_text(encoding="utf-8") == report(ROWS)
 
