@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -116,18 +115,6 @@ def test_an_unknown_study_is_refused_with_the_nearest_known_one() -> None:
         require_known("brake_even")
     require_known("break_even")
     require_known(None)
-
-
-def test_a_study_is_asked_for_by_its_name_of_today() -> None:
-    with pytest.raises(ConfigError, match="study 'policy' is called 'repair_policies' now: say study = \"repair_policies\""):
-        require_known("policy")
-
-
-def test_a_run_recorded_under_an_earlier_name_of_its_study_is_shown(tmp_path: Path) -> None:
-    run = run_of_matrix(tmp_path, matrix_of(plans={"once": [{**MISSING, "subtask": "total"}]}))
-    config = run.config.model_copy(update={"study": "policy"})
-    earlier = replace(run, manifest=run.manifest.model_copy(update={"config": config}))
-    assert [table.name for table in study_tables(earlier)] == ["study-repair_policies"]
 
 
 def test_a_run_of_an_unknown_study_does_not_begin(tmp_path: Path) -> None:
