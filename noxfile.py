@@ -135,11 +135,12 @@ def probe(session: nox.Session) -> None:
 
 @nox.session
 def functions(session: nox.Session) -> None:
-    """Agents of twelve frameworks, whose tools are functions, probed beside our own SQL: an environment each, half an hour.
+    """Agents of twelve frameworks, whose tools are functions, over SQLite and PostgreSQL beside our own SQL, six reports of
+    others, and four clients of PostgreSQL: an environment each, an hour or more. Needs PostgreSQL, and npm for a client.
 
-    Some: nox -s functions -- crewai agno
+    Some: nox -s functions -- crewai agno clients
     """
-    install(session)
+    install(session, extra="probe")
     session.run("python", "-m", "functions", *session.posargs, env={"PYTHONPATH": "tools"} | COMPILED_ONCE)
 
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import subprocess
-import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from collections.abc import Iterable
+from contextlib import suppress
 
 import typer
 from rich.table import Table
@@ -131,15 +128,6 @@ async def _until_stopped(
     with Stop(stop_soon) as stop, suppress(asyncio.CancelledError):
         await running
     return stop.by
-
-
-@contextmanager
-def watched(folder: Path) -> Iterator[None]:
-    """Serve the run's page inside the context. A separate process makes it, so that no trial's framework time includes that
-    work. The process ends with this one, however this one ends."""
-    words = [sys.executable, "-m", "bench", "watch", str(folder), "--beside"]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True):
-        yield
 
 
 def show_preview(out: Terminal, matrix: Matrix) -> None:

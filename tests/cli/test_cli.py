@@ -16,6 +16,7 @@ import pytest
 from commands import UNDRAWN, bench, bench_anew, sabotaged, start_anew, workplace
 from experiment_runs import sessions_of
 from scripted_server import ScriptedServer, completion, hang, html, status
+from written_traces import acting, trajectory
 
 from bench.cli.authoring.new import new_scenario
 from bench.common.packs import find_packs
@@ -426,7 +427,8 @@ def test_a_pack_that_is_not_sound_makes_check_exit_with_one(tmp_path: Path) -> N
 
 
 def test_what_the_locale_cannot_encode_is_printed_as_its_escape(tmp_path: Path) -> None:
-    code, out, err = bench_anew(tmp_path, "new", "scenario", "demo", "--into", "Проверка", PYTHONIOENCODING="latin-1")
+    (tmp_path / "Проверка.json").write_text(trajectory(acting("look", "x")))
+    code, out, err = bench_anew(tmp_path, "import", "Проверка.json", PYTHONIOENCODING="latin-1")
     assert (code, err) == (0, "") and out.startswith("\\u041f\\u0440")
 
 

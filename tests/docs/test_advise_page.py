@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -80,29 +79,7 @@ def test_the_page_says_how_the_choice_stands_beside_a_coin_and_that_it_is_always
     assert {judged(path).arm for path in NO_KEYS} == {"composition"}
     least = sum(judged(path).harm[judged(path).arm] == min(judged(path).harm.values()) for path in NO_KEYS)
     better = sum(judged(path).harm[judged(path).arm] < without_logs(judged(path)) for path in NO_KEYS)
-    unknown = sum(bool(advised(path)[0].unknown) for path in NO_KEYS)
     assert f"the least damage in {least} of 12" in TEXT and f"without it the choice is better in {better} of 12" in TEXT
-    assert f"In {unknown} of 12 the advice says that it does not know" in TEXT
-
-
-def means(without: str = "") -> list[str]:
-    """The damage for each fault of the choice, the best, the worst and a coin, in the mean over the twelve workloads."""
-    outcomes = [advised(path, without)[1] for path in NO_KEYS]
-    kinds = (lambda of: of.harm[of.arm]), (lambda of: of.harm[of.best]), (lambda of: of.harm[of.worst]), (lambda of: of.coin)
-    return [f"{mean(map(kind, outcomes)):.2f}" for kind in kinds]
-
-
-def test_the_page_says_what_the_choice_is_without_composition_and_that_it_does_not_know_where_another_was_better() -> None:
-    choice, best, worst, coin = means()
-    assert f"the choice does {choice} damaged effects for each fault; the best pattern of each workload does {best}" in TEXT
-    assert f"the worst {worst} and a coin {coin}." in TEXT
-    choice, best, worst, coin = means("composition")
-    assert f"in the mean {choice}, beside {best}, {worst} and {coin}." in TEXT
-    outcomes = [advised(path, "composition") for path in NO_KEYS]
-    assert Counter(advice.arm for advice, _ in outcomes) == {"state_machine": 9, "human_in_the_loop": 3}
-    assert sum(judged.harm[judged.arm] == judged.harm[judged.best] for _, judged in outcomes) == 9
-    for advice, judged in (*outcomes, *map(advised, NO_KEYS)):
-        assert judged.harm[judged.arm] == judged.harm[judged.best] or judged.best in advice.unknown
 
 
 def test_the_pages_first_screen_is_what_the_command_prints(tmp_path: Path) -> None:

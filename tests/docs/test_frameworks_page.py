@@ -60,25 +60,6 @@ def test_each_row_of_the_killed_systems_is_that_of_the_scorecard() -> None:
             assert (of_crashes, of_answers) == (for_100(killed), for_100(unheard)), name
 
 
-def test_what_is_said_of_the_incidents_is_what_their_scorecards_count() -> None:
-    assert not any(
-        struck(row, "tool:lost_ack")["right"]["k"]
-        for card in (ANEW, WHOLE)
-        for row in systems(card, "incident_response").values()
-    )
-    rights = {
-        f"{struck(row, 'process:*')['right']['k']}/{struck(row, 'process:*')['right']['n']} ["
-        for row in systems(ANEW, "incident_response").values()
-    }
-    assert all(right in TEXT for right in rights)
-
-
-def test_what_is_said_of_keys_is_what_the_scorecard_counts() -> None:
-    for row in systems("scorecard_one_customer-simulated", "contract_renewal").values():
-        if row["system"].endswith("_keys"):
-            assert struck(row, "process:*")["harm"]["any"]["effects"] == 0 and struck(row, "process:*")["failures"] == 27
-
-
 def test_what_is_said_of_the_real_model_is_what_its_scorecard_counts() -> None:
     rows = systems(LIVE, "contract_renewal")
     assert rows.keys() == {"openai_loop", "langgraph_durable_sync_keys"}

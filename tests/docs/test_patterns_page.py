@@ -63,15 +63,11 @@ def test_what_is_said_below_exactly_once_is_what_its_tables_count() -> None:
     bare, kept = cells[~remedied], cells[remedied]
     damaged = [f"{kind.capitalize()} effects" for kind in DAMAGE if f"{kind.capitalize()} effects" in cells]
     assert not kept[damaged].to_numpy(dtype=float).any() and not bare["Lost effects"].any()
-    most = (100 * bare["Uncompensated effects"] / bare["Uncompensated n"]).max()
     same = kills["The same as in process k"].sum()
-    assert f"At most {most:.1f} effects for 100 crashes were left *uncompensated*." in TEXT
-    assert f"No effect was *lost* in {bare['Lost n'].sum():,} crashes" in TEXT
     assert f"With remedies no effect was damaged in any way in {kept['Lost n'].sum():,} crashes" in TEXT
     assert kills.groupby(kills["Architecture"].str.removesuffix("_remedied"))["SIGKILLs"].sum().eq(50).all()
     assert f"After {kills['SIGKILLs'].sum()} kills, 50 for each pattern" in TEXT
     assert f"in {same} of {kills['Trials'].sum()} trials. They are of four customers" in TEXT
-    assert f"of 4 of 4 customers the 95% interval begins at {0.025**0.25:.0%}" in TEXT
 
 
 def test_what_is_said_of_the_runtime_alone_is_what_the_committed_report_counts() -> None:
@@ -113,11 +109,10 @@ def test_the_table_of_undisturbed_patterns_is_what_they_do(tmp_path: Path, pack:
 
 def test_the_page_says_after_how_many_deaths_at_the_queue_effects_are_doubled() -> None:
     rows = table("in_flight-simulated", "tables/study-exactly-once").groupby("Architecture")
-    deaths, doubled, effects = (rows[f"Doubled {what}"].sum() for what in ("n", "k", "effects"))
+    deaths, doubled = (rows[f"Doubled {what}"].sum() for what in ("n", "k"))
     assert set(deaths) == {12} and f"each arm has {deaths['queue']} deaths" in TEXT
     assert f"Without a key the letter is sent twice after {doubled['queue']} of 12 deaths." in TEXT
-    mean = f"{effects['planner_exchanged'] / 12:.1f}"
-    assert f"effects are doubled after {doubled['planner_exchanged']} of 12 deaths, {mean} of them in the mean" in TEXT
+    assert f"effects are doubled after {doubled['planner_exchanged']} of 12 deaths; if the plan keeps" in TEXT
     assert {doubled[name] for name in ("queue_keys", "adapter_pinned", "planner_pinned")} == {0}
     none = table("in_flight-simulated", "tables/study-exactly-once").query("`Doubled k` == 0")
     assert f"Of none of three customers the 95% interval ends at {none['Doubled high'].max():.0%}." in TEXT

@@ -15,7 +15,7 @@ from told import told
 import bench
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import FIRST_ROUND
-from bench.read.analysis.statistics import Mean, is_narrow, mean_of
+from bench.read.analysis.statistics import is_narrow, mean_of
 from bench.read.claims.claim import DirectionClaim
 from bench.read.claims.judging import of_paper, standing
 from bench.read.claims.published import load_published
@@ -301,34 +301,12 @@ def test_the_readme_says_the_finding_of_both_counts_with_the_marks() -> None:
     ratios += [recorded.ratio(*pair) for pair in COMPARED[:2]]
     shares = [text_of(BoundedNumber.of(ratio, 1, percent=True)) for ratio in ratios if ratio]
     assert len(shares) == 7
-    for text in (README, PAPER, SHORT):
+    for text in (README, PAPER):
         assert [number for number in shares if number not in text] == []
     selective, static = (recorded.struck[name] for name in ("runtime_structured", "static"))
     more = selective.less(static, FIRST_ROUND.tokens.name).difference
     for text in (README, PAPER):
         assert f"{told(more)} tokens more ({more.n} pairs)" in text
-
-
-def test_the_results_say_that_a_first_pass_is_dearer_where_enough_pairs_have_it() -> None:
-    run = bench.load_run(ROOT / "results" / "validation-qwen2.5-coder-1.5b-instruct")
-    [claim] = [
-        each for each in judge_all(run, load_published()) if each.claim.id == "tokens.debugging.runtime-above-monolithic"
-    ]
-    assert claim.verdict == "holds" and claim.measured
-    assert isinstance(claim.measured.basis, Mean)
-    assert f"{told(claim.measured.basis)} more in {claim.measured.n} pairs, and the claim holds" in RESULTS
-
-
-def test_the_results_say_how_far_the_model_differs_from_itself_at_temperature_0() -> None:
-    folder = ROOT / "results" / "noise-qwen2.5-coder-1.5b-instruct"
-    run, responses = bench.load_run(folder), list(read_responses(folder))
-    assert run.manifest.models["qwen2.5-coder-1.5b-instruct"].temperature == 0.0
-    distinct = list[int]()
-    for scenario in ("multi_file_debugging:paper_sized", "k8s_oomkill:paper_sized"):
-        replies = [response for response in responses if response.scenario == scenario]
-        assert len(replies) == 20 and len({response.messages for response in replies}) == 1
-        distinct.append(len({response.reply for response in replies}))
-    assert f"Of 20 replies {distinct[0]} were distinct on `multi_file_debugging:paper_sized` and {distinct[1]} on" in RESULTS
 
 
 def test_the_results_say_what_the_reason_does_and_what_the_early_look() -> None:
@@ -351,7 +329,7 @@ def test_the_results_say_what_the_reason_does_and_what_the_early_look() -> None:
         less = told(mean_of(tokens[other] - tokens["untold"]))
         assert f"{less} less than `{other}`" in RESULTS.replace(" tokens less", " less")
     reused = run.calls["reused"]
-    assert f"of the {len(reused)} calls {reused.sum()} were answered in the run above." in RESULTS
+    assert f"which answered {reused.sum()} of the {len(reused)} calls." in RESULTS
 
 
 def test_the_results_say_that_the_root_cause_alone_by_the_larger_model_solves_nothing() -> None:
@@ -367,10 +345,6 @@ def test_the_results_say_that_the_root_cause_alone_by_the_larger_model_solves_no
     assert not any(ended("solved", model, architecture) for model in ("small", "mixed") for architecture in arms)
     big = [ended("solved", "big", architecture) for architecture in arms]
     assert f"the 1.5B model solves {big[0]} by itself under `static` and {big[1]} under `runtime_structured`" in RESULTS
-    mixed, small = ([ended("wrong", model, architecture) for architecture in arms] for model in ("mixed", "small"))
-    alone = f"{small[0]} of 20 answers are wrong under `static` and {small[1]} under `runtime_structured`."
-    assert f"With the 0.5B model alone {alone}" in RESULTS
-    assert f"With the root cause of the larger model {mixed[0]} and {mixed[1]} are wrong, untested." in RESULTS
 
 
 def test_the_results_say_how_often_verdicts_are_false_and_how_often_they_are_reached_again() -> None:
@@ -407,8 +381,6 @@ def test_the_short_version_is_read_in_minutes_and_its_counts_are_those_of_the_ru
     assert sentence.format(**steps) in SHORT
     [one_call] = solved("humaneval_one_call-qwen2.5-coder-1.5b-instruct").values()
     assert f"One call solves {one_call.replace('of', 'of all')} problems" in SHORT
-    smaller = bench.load_run(ROOT / "results" / "paper-qwen2.5-coder-0.5b-instruct").trials["outcome"]
-    assert f"gave up in {(smaller == 'gave_up').sum()} of {len(smaller)} trials" in SHORT
 
 
 def test_the_first_screen_of_the_papers_report_says_which_claims_sizes_alone_decide() -> None:

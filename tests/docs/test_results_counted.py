@@ -72,15 +72,8 @@ def test_asking_in_parallel_saves_what_the_page_says(tmp_path: Path) -> None:
         f"a trial of `static` takes {static.mean():.0f} s, and {less(static, static_parallel)} less in parallel",
         f"`runtime_structured` takes {structured.mean():.0f} s, and {less(structured, structured_parallel)} less (40 pairs",
         f"`runtime_structured` takes {less(static, structured)} less than `static`",
-        f"it takes {less(static_parallel, structured_parallel)} less",
     ):
         assert sentence in page("results/incidents")
-
-
-def test_the_pairs_of_a_mixed_model_are_five() -> None:
-    trials = bench.load_run(RESULTS / "substitution-qwen2.5-coder").trials
-    assert trials.groupby(["scenario", "model", "plan", "architecture"]).size().eq(5).all()
-    assert "(5 pairs each, under the fault)" in page("results/paper")
 
 
 def test_twenty_incidents_teach_to_keep_all_six_subtasks_apart() -> None:
@@ -93,7 +86,7 @@ def test_the_model_that_orchestrates_solved_no_trial_and_damaged_each() -> None:
     run = bench.load_run(RESULTS / "orchestration_live-qwen2.5-coder-1.5b-instruct")
     n, solved = len(run.trials), int(run.trials["outcome"].eq("solved").sum())
     damaged = int(run.trials.filter(like="damage_").sum(axis="columns").gt(0).sum())
-    assert f"solved {solved} of {n} trials, and each of the {damaged} trials did damage" in page("results/boundaries")
+    assert damaged == n and f"solved {solved} of {n} trials, and did damage in each" in page("results/boundaries")
     [table] = [table for table in study_tables(run) if table.name == "study-orchestration-live"]
     [counts] = [match for note in table.notes if (match := re.match(r"(\d+) different comparisons: (\d+) told apart", note))]
     decide = [int(str(row[table.columns.index("To decide")])) for row in table.rows]

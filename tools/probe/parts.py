@@ -27,8 +27,9 @@ def install(folder: Path) -> None:
 
 
 @contextmanager
-def postgres(folder: Path, port: int = 0) -> Iterator[str]:
-    """Start a PostgreSQL server (Debian: postgresql) with its data in a folder. Yields its address, or "" if there is none."""
+def postgres(folder: Path, port: int = 0, *, tls: bool = False) -> Iterator[str]:
+    """Start a PostgreSQL server (Debian: postgresql) with its data in a folder, which speaks `tls` if that is asked for. Yields
+    its address, or "" if there is none."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     if not found:
         yield ""
@@ -44,6 +45,11 @@ def postgres(folder: Path, port: int = 0) -> Iterator[str]:
     control = [*as_user, str(programs / "pg_ctl"), "--silent", "--pgdata", str(data / "data")]
     made = ["--pgdata", str(data / "data"), "--auth", "trust", "--username", "postgres", "--no-sync"]
     subprocess.run([*as_user, str(programs / "initdb"), *made], check=True, stdout=subprocess.DEVNULL, cwd="/")
+    if tls:
+        options += " -c ssl=on"
+        files = ["-keyout", str(data / "data" / "server.key"), "-out", str(data / "data" / "server.crt")]
+        words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", *files]
+        subprocess.run([*as_user, *words], check=True, cwd="/", stderr=subprocess.DEVNULL)
     started = [*control, "--options", options, "--log", str(data / "log"), "--wait", "start"]
     subprocess.run(started, check=True, cwd="/", stdout=subprocess.DEVNULL)
     try:

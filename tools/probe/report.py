@@ -10,7 +10,7 @@ from math import exp, log, sqrt
 from pathlib import Path
 from statistics import mean, stdev
 
-from functions.rows import ClientRows, FunctionCell
+from functions.rows import REPORTS, ClientRows, FunctionCell
 from reliability.kept import read
 
 from bench.record.probe.events import DAMAGE
@@ -136,9 +136,10 @@ def of_deliveries(rows: Sequence[DeliveredTo]) -> Iterator[str]:
 def of_resumed(rows: Sequence[FunctionCell]) -> Iterator[str]:
     """Yield the lines on two processes that resume, beside a paper's."""
     resumed = [row for row in rows if row.cell.endswith(".resumed_twice")]
-    doubled = sum(row.verdict == "doubled" for row in resumed)
+    frameworks = {row.framework for row in resumed}
+    doubled = len(frameworks - {row.framework for row in resumed if row.verdict != "doubled"})
     fired = sorted({max(row.refunds, row.mails) for row in resumed})
-    yield f"In {doubled} of {len(resumed)} frameworks of [the table above](#agents-of-frameworks) two processes that resume"
+    yield f"In {doubled} of {len(frameworks)} frameworks of [the table above](#agents-of-frameworks) two processes that resume"
     yield f"at the same time do the refund again (`resumed_twice`): {' or '.join(map(str, fired))} refunds stand."
     yield "*Resume Means Resume* ([arXiv 2608.03836](https://arxiv.org/abs/2608.03836)) found that an effect"
     yield "fires twice in 36 of 40 cells."
@@ -146,33 +147,52 @@ def of_resumed(rows: Sequence[FunctionCell]) -> Iterator[str]:
 
 def of_functions(rows: Sequence[FunctionCell]) -> Iterator[str]:
     """Yield the lines on agents whose tools are functions."""
-    reports = [row for row in rows if row.framework[-1].isdigit()]
-    own = [row for row in rows if row not in reports]
-    cells = list(dict.fromkeys(row.cell for row in own))
+    own = [row for row in rows if row.framework not in REPORTS]
+    of_sqlite, of_postgres = ([row for row in own if row.store == store] for store in ("SQLite", "PostgreSQL"))
+    cells = list(dict.fromkeys(row.cell for row in of_sqlite))
     yield f"| tried | {' | '.join(f'`{cell}`' for cell in cells)} |"
     yield f"| --- |{' --- |' * len(cells)}"
-    for version in dict.fromkeys(row.version for row in own):
-        verdicts = {row.cell: row.verdict.replace("_", " ") for row in own if row.version == version}
+    for version in dict.fromkeys(row.version for row in of_sqlite):
+        verdicts = {row.cell: row.verdict.replace("_", " ") for row in of_sqlite if row.version == version}
         yield f"| {version} | {' | '.join(verdicts.get(cell, '') for cell in cells)} |"
-    yield ""
-    for row in reports:
-        name, _, number = row.framework.rpartition("_")
-        yield f"- A [report](../tools/functions/agents/with_{row.framework}.py), {name}#{number}: {row.version} at `{row.cell}`"
-        yield f"  is *{row.verdict}*."
-    yield from [""] if reports else []
     damaged, differ = (sum(row.verdict in DAMAGE for row in rows), sum(row.differs for row in rows))
-    yield f"In {damaged} of {len(rows)} cells there is damage. In {differ} the verdict is another than our own SQL says, which"
-    yield "counts refunds and mails at the end of each run. An empty field was not run."
+    yield ""
+    yield f"In {damaged} of {len(rows)} cells, those below included, there is damage. In {differ} the verdict is another than"
+    yield "our own SQL says, which counts refunds and mails at the end of each run. An empty field was not run."
     yield "[A row for each cell](../reports/probe/functioncell.csv)."
+    if of_postgres:
+        at = {(row.framework, row.cell): row.verdict for row in of_sqlite}
+        same = sum(at.get((row.framework, row.cell)) == row.verdict for row in of_postgres)
+        names = sorted({row.version.rpartition(" ")[0] for row in of_postgres})
+        yield ""
+        yield f"Over PostgreSQL {len(names)} of these agents were tried ({', '.join(names)})"
+        yield f"in {len(of_postgres)} cells: in {same} the verdict is that of SQLite."
+    yield ""
+    yield "Six reports of others, each rebuilt in at most 60 lines:"
+    yield ""
+    yield "| report | tried | cell | verdict | mended |"
+    yield "| --- | --- | --- | --- | --- |"
+    for row in (row for row in rows if row.framework in REPORTS):
+        report = REPORTS[row.framework]
+        files = f"[{report.name}]({report.url}), [rebuilt](../tools/functions/agents/with_{row.framework}.py)"
+        yield f"| {files} | {row.version} | `{row.cell}` | {row.verdict} | {report.mended} |"
 
 
 def of_clients(rows: Sequence[ClientRows]) -> Iterator[str]:
     """Yield the lines on clients of PostgreSQL through the door of the database."""
-    equal, most = sum(row.equal for row in rows), max(row.milliseconds for row in rows)
-    calls, names = sum(row.calls for row in rows), ", ".join(row.client for row in rows)
-    yield f"{names}: {equal} of {len(rows)} clients print the same rows through the gateway as at the copy itself,"
-    yield f"in {calls:,} calls. For a call the gateway took {most} ms of the processor at the most, on a machine with"
-    yield "other work. [A row for each client](../reports/probe/clientrows.csv)."
+    equal, names = sum(row.equal for row in rows), list(dict.fromkeys(row.client for row in rows))
+    yield f"{', '.join(names)}, in the clear and with TLS:"
+    yield f"{equal} of {len(rows)} times they print the same rows through the gateway as at the copy itself,"
+    yield f"in {sum(row.calls for row in rows):,} calls. Milliseconds of the processor that the gateway took for a call, on a"
+    yield "machine with other work:"
+    yield ""
+    yield "| client | in the clear | `sslmode=require` | `sslmode=verify-full` |"
+    yield "| --- | --- | --- | --- |"
+    for name in names:
+        taken = {row.mode: row.milliseconds for row in rows if row.client == name}
+        yield f"| {name} | {taken.get('disable', '')} | {taken.get('require', '')} | {taken.get('verify-full', '')} |"
+    yield ""
+    yield "[A row for each](../reports/probe/clientrows.csv)."
 
 
 def _sums(rows: Sequence[Equality], *names: str) -> list[int]:

@@ -45,7 +45,6 @@ def check(
 @new_app.command("scenario")
 def scenario_(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The pack's name: lower-case letters, digits and underscores.")],
-    into: Annotated[Path, typer.Option(help="The folder of packs.")] = PACKS[0],
     rows: Annotated[
         Path | None, typer.Option("--from", metavar="FILE", help="Make one task of each row of this file, .csv or .jsonl.")
     ] = None,
@@ -63,12 +62,12 @@ def scenario_(
     if rows is None:
         if expected:
             raise PackError("--expected says which columns of a table hold the answer; give the table with --from FILE")
-        folder = new_scenario(name, into)
+        folder = new_scenario(name, PACKS[0])
         out.print(f"{folder} is a small pack that works; make it yours, and see: {check_command(folder)}")
         return
     from bench.cli.authoring.pack_of_rows import pack_of_table  # noqa: PLC0415  few packs begin so
 
-    out.print("\n".join(pack_of_table(name, into, rows, expected or ())))
+    out.print("\n".join(pack_of_table(name, PACKS[0], rows, expected or ())))
 
 
 @new_app.command("plugin")
@@ -76,11 +75,10 @@ def plugin_(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="The package's name: lower-case letters, digits and underscores.")
     ],
-    into: Annotated[Path, typer.Option(help="The folder to make it in.")] = Path(),
 ) -> None:
     """Begin a package of your own parts: an architecture, a fault effect and a metric, with tests that run.
 
     For example: bench new plugin my_parts
     """
-    folder = new_plugin(name, into)
+    folder = new_plugin(name, Path())
     out.print(f"{folder} is a package that works; make it yours, and see: pip install -e '{folder}[test]' && pytest {folder}")

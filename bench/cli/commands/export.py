@@ -77,7 +77,6 @@ def import_(
     trace: Annotated[
         str | None, typer.Option(metavar="ID", help="The trace or trajectory, where the file holds several.")
     ] = None,
-    into: Annotated[Path, typer.Option(help="The folder of packs.")] = PACKS[0],
 ) -> None:
     """Tell what happened in a recorded run of any agent.
 
@@ -109,9 +108,9 @@ def import_(
     failing = step or (changing[-1] if changing else len(steps))
     if failing > len(steps):
         raise ResultsError(f"--step {failing}: {file} has {len(steps)} steps")
-    configs = pack_of_trace(name, into, steps, failing, file.name, again)
+    configs = pack_of_trace(name, PACKS[0], steps, failing, file.name, again)
     tools = sum(len(imported.calls) for imported in steps)
-    out.print(f"{into / name}: {len(steps)} steps, {tools} calls of tools; step {failing} fails in the configs")
+    out.print(f"{PACKS[0] / name}: {len(steps)} steps, {tools} calls of tools; step {failing} fails in the configs")
     for line in summary_of(run.left_out):
         out.print(f"not read as it stands: {line}")
     if failing not in changing:

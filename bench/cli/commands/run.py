@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +11,7 @@ from bench.cli.command import PacksOption, UnguardedOption
 from bench.cli.commands.report import write_report
 from bench.cli.completion import model_names, pack_names, plan_names
 from bench.cli.remembered import remember
-from bench.cli.running import run_to_its_end, show_preview, tell_processes, trials_at_a_time, watched
+from bench.cli.running import run_to_its_end, show_preview, tell_processes, trials_at_a_time
 from bench.cli.setup import (
     OPTION,
     cache_from,
@@ -105,9 +104,6 @@ def run(
         bool, typer.Option("--stop-early", help="Stop once 20 trials of an arm end alike without being solved.")
     ] = False,
     then_report: Annotated[bool, typer.Option("--report", help="Write the report afterwards.")] = False,
-    on_page: Annotated[
-        bool, typer.Option("--watch", help="Show a page of the run while it goes on, as `bench watch` does.")
-    ] = False,
     unguarded: UnguardedOption = False,
     scenarios: PacksOption = PACKS,
 ) -> None:
@@ -151,13 +147,12 @@ def run(
         remember(place, scenarios)
     if writer:
         tell_processes(out, matrix, at_a_time)
-    with watched(folder) if on_page else nullcontext():
-        try:
-            went_well = not writer or run_to_its_end(matrix, writer, session, out, err, early=early)
-        except typer.Exit:
-            if then_report and writer and writer.trials:
-                err.print(f"no report is written; of what is recorded it is made by: bench report {folder.name}")
-            raise
+    try:
+        went_well = not writer or run_to_its_end(matrix, writer, session, out, err, early=early)
+    except typer.Exit:
+        if then_report and writer and writer.trials:
+            err.print(f"no report is written; of what is recorded it is made by: bench report {folder.name}")
+        raise
     if then_report:
         write_report([folder], REPORTS / folder.name)
     else:

@@ -97,7 +97,6 @@ class _Answer(BaseHTTPRequestHandler):
 def watch(
     run: Annotated[str, typer.Argument(autocompletion=run_names, help="A run's name under results/, or its folder.")],
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port on this machine; a free one, if not given.")] = 0,
-    beside: Annotated[bool, typer.Option("--beside", hidden=True, help="End when the standard input ends.")] = False,
 ) -> None:
     """Show a page of a run while it goes on, until Ctrl-C.
 
@@ -120,13 +119,5 @@ def watch(
     except OSError as error:
         raise ConfigError(f"--port {port}: cannot be opened ({error.strerror}); give another, or leave it out") from error
     with server:
-        end = "it ends with the run" if beside else "Ctrl-C ends it, and the run goes on"
-        out.print(f"open {server.address}    (this machine alone; {end})")
-        if beside:
-            threading.Thread(target=_end_with_input, args=(server,), daemon=True).start()
+        out.print(f"open {server.address}    (this machine alone; Ctrl-C ends it, and the run goes on)")
         server.serve_forever()
-
-
-def _end_with_input(server: Watching) -> None:
-    sys.stdin.buffer.read()
-    server.shutdown()

@@ -32,7 +32,7 @@ class SpanEvent:
 @dataclass(frozen=True)
 class TracedSpan:
     """A span, with its attributes by name. `start` and `end` are nanoseconds, 0 if not known; `failed` is what its status
-    says, None if it says nothing."""
+    says, None if it says nothing; `error` is what its status says of the error."""
 
     trace: str
     id: str
@@ -43,6 +43,7 @@ class TracedSpan:
     events: list[SpanEvent] = field(default_factory=list)
     end: int = 0
     failed: bool | None = None
+    error: str = ""
 
 
 SOME = BeforeValidator(lambda value: [] if value is None else value)
@@ -230,7 +231,7 @@ def _of_otlp(span: OtlpSpan) -> TracedSpan:
     trace, id_, parent = hex_id(span.trace), hex_id(span.id), hex_id(span.parent)
     attributes = attributes_of(span.attributes)
     failed = failed_by(span.status.get("code"), attributes)
-    return TracedSpan(trace, id_, parent, span.name, span.start, attributes, events, span.end, failed)
+    return TracedSpan(trace, id_, parent, span.name, span.start, attributes, events, span.end, failed, _error_of(span.status))
 
 
 def _of_log(log: OtlpLog) -> SpanEvent:
@@ -246,12 +247,13 @@ def _of_jaeger(span: JaegerSpan) -> TracedSpan:
     parent = span.references[0].span if span.references else ""
     tags, start = attributes_of(span.tags), span.start * 1000
     failed = failed_by(tags.get("otel.status_code") or ("ERROR" if tags.get("error") in (True, "true") else ""), tags)
-    return TracedSpan(span.trace, span.id, parent, span.name, start, tags, named, start + span.duration * 1000, failed)
+    ids, error = (span.trace, span.id, parent), str(tags.get("otel.status_description") or "")
+    return TracedSpan(*ids, span.name, start, tags, named, start + span.duration * 1000, failed, error)
 
 
 def _of_go(span: GoSpan) -> TracedSpan:
     """Return a span that OpenTelemetry's exporter for Go writes to its output."""
-    status = {"status_code": "ERROR" if span.status.get("Code") == "Error" else "UNSET"}
+    status = {"status_code": "ERROR" if span.status.get("Code") == "Error" else "UNSET", **span.status}
     return _of_written(
         WrittenSpan(
             name=span.name,
@@ -283,7 +285,13 @@ def _of_written(span: WrittenSpan) -> TracedSpan:
     events = [SpanEvent(event.name, attributes_of(event.attributes)) for event in span.events]
     failed = failed_by(span.status.get("status_code") or span.status_code, attributes)
     ids = span.context.trace, span.context.span, span.parent
-    return TracedSpan(*ids, span.name, nanoseconds(span.start), attributes, events, nanoseconds(span.end), failed)
+    start, end = nanoseconds(span.start), nanoseconds(span.end)
+    return TracedSpan(*ids, span.name, start, attributes, events, end, failed, _error_of(span.status))
+
+
+def _error_of(status: Mapping[str, Any]) -> str:
+    """Return what a span's status says of its error, in OTLP's JSON, from the console exporter or from Go's."""
+    return str(next((status[name] for name in ("message", "description", "Description") if status.get(name)), ""))
 
 
 def nanoseconds(at: datetime | None) -> int:

@@ -308,9 +308,16 @@ def _tool_call(span: TracedSpan) -> OpenCall:
         str(_first(span.attributes, TOOL_IDS) or ""),
         _tool_name(span),
         "" if arguments is None else as_text(arguments),
-        "" if result is None else text_of_result(result),
+        _words_of_error(span) if result is None else text_of_result(result),
         reads,
         failed=span.failed,
         began=span.start / 1e9,
         ended=span.end / 1e9,
     )
+
+
+def _words_of_error(span: TracedSpan) -> str:
+    """Return the words of a failed span's error: of its exception, of its status, or the error's type."""
+    raised = (event.fields.get("exception.message") for event in span.events if event.name == "exception")
+    words = (*raised, span.error, span.attributes.get("error.type")) if span.failed else ()
+    return next((as_text(each) for each in words if each), "")

@@ -6,8 +6,7 @@ import re
 import signal
 import socket
 import struct
-import time
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -48,25 +47,6 @@ def test_a_run_is_watched_while_it_goes_on_by_whoever_has_the_token(tmp_path: Pa
     with start(tmp_path, "watch", "half") as watching:
         address = watching.wait_until_said("the run goes on").split()[1]
         assert "ended (complete)" in asked(address)[1]
-
-
-def test_a_run_shows_its_page_itself_and_the_page_ends_with_it(tmp_path: Path) -> None:
-    workplace(tmp_path, repetitions=5000)
-    with start(tmp_path, "run", "configs/small.toml", "--watch", "--name", "run") as running:
-        screen = running.wait_until_said("it ends with the run")
-        match = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", screen)
-        assert match
-        assert asked(match[0])[0] == 200
-        running.kill()
-        running.ended(30)
-    for _ in range(100):
-        try:
-            asked(match[0])
-        except (ConnectionError, HTTPException):
-            break
-        time.sleep(0.1)
-    else:
-        raise AssertionError("the page outlives its run")
 
 
 def test_what_cannot_be_watched_is_one_line(tmp_path: Path) -> None:

@@ -372,6 +372,28 @@ def test_a_tool_before_the_first_call_belongs_to_it(reading: Reading) -> None:
     assert run.steps[0].calls == (ImportedCall("look", "{}", "x", reads=False),)
 
 
+@pytest.mark.parametrize(
+    "failure",
+    [
+        {"status": {"code": 2, "message": "timeout after 30 s"}},
+        {"status": {"code": 2}, "events": [{"name": "exception", "attributes": {"exception.message": "timeout after 30 s"}}]},
+        {
+            "status": {"code": "STATUS_CODE_ERROR", "message": "gone"},
+            "attributes": {"gen_ai.tool.call.result": "timeout after 30 s"},
+        },
+    ],
+)
+def test_what_a_span_says_of_its_error_is_the_answer_of_a_call_without_another(failure: Json, reading: Reading) -> None:
+    fields = {**TOOL, "gen_ai.tool.call.arguments": "{}", **failure.pop("attributes", {})}
+    run = reading(spans(chat(1, [USER], [message("assistant", "I look.")]), span(2, fields, **failure)))
+    assert run.steps[0].calls == (ImportedCall("get_order", "{}", "timeout after 30 s", reads=False),)
+
+
+def test_a_call_that_did_not_fail_and_has_no_answer_gets_none_of_its_status(reading: Reading) -> None:
+    tool = span(2, {**TOOL, "gen_ai.tool.call.arguments": "{}"}, status={"code": 1, "message": "fine"})
+    assert reading(spans(chat(1, [USER], [DONE]), tool)).steps[0].calls[0].result == ""
+
+
 @pytest.mark.parametrize("parents", [("1", "0"), ("2", "1")])
 def test_spans_that_stand_in_each_other_are_still_a_step(parents: tuple[str, str], reading: Reading) -> None:
     given = [chat(start, [USER], [DONE], spanId=str(start), parentSpanId=parent) for start, parent in enumerate(parents, 1)]

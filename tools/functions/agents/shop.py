@@ -1,10 +1,27 @@
-"""The tools of a shop, as plain functions over the SQLite database that SHOP names. If REFUNDS names a service, it pays."""
+"""The tools of a shop, as plain functions over the database that SHOP names: a file of SQLite, or the address of one of
+PostgreSQL. If REFUNDS names a service, it pays."""
 
 import json
 import os
 import sqlite3
 import urllib.request
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+
+@contextmanager
+def shop() -> Iterator[Any]:
+    """Yield what executes SQL with positional values; it is committed at the end."""
+    where = os.environ["SHOP"]
+    if "://" in where:
+        import psycopg  # noqa: PLC0415  only one of the two shops needs it
+
+        with psycopg.connect(where) as session:
+            yield lambda sql, *values: session.execute(sql.replace("?", "%s"), values)
+    else:
+        with closing(sqlite3.connect(where)) as session, session:
+            yield lambda sql, *values: session.execute(sql, values)
 
 
 def look(order: str) -> str:
@@ -13,8 +30,8 @@ def look(order: str) -> str:
     Args:
         order: The order's number.
     """
-    with closing(sqlite3.connect(os.environ["SHOP"])) as shop:
-        return str(shop.execute("SELECT cents FROM orders WHERE id = ?", (order,)).fetchone()[0])
+    with shop() as execute:
+        return str(execute("SELECT cents FROM orders WHERE id = ?", order).fetchone()[0])
 
 
 def refund(order: str, cents: int) -> str:
@@ -28,8 +45,8 @@ def refund(order: str, cents: int) -> str:
         body = json.dumps({"order": order, "cents": cents}).encode()
         with urllib.request.urlopen(f"{address}/refunds", body, timeout=2) as answer:
             return str(answer.read().decode())
-    with closing(sqlite3.connect(os.environ["SHOP"])) as shop, shop:
-        shop.execute("INSERT INTO refunds (order_id, cents) VALUES (?, ?)", (order, cents))
+    with shop() as execute:
+        execute("INSERT INTO refunds (order_id, cents) VALUES (?, ?)", order, cents)
     return "paid back"
 
 
@@ -40,8 +57,8 @@ def mail(recipient: str, text: str) -> str:
         recipient: Its address.
         text: What it says.
     """
-    with closing(sqlite3.connect(os.environ["SHOP"])) as shop, shop:
-        shop.execute("INSERT INTO mails (recipient, text) VALUES (?, ?)", (recipient, text))
+    with shop() as execute:
+        execute("INSERT INTO mails (recipient, text) VALUES (?, ?)", recipient, text)
     return "sent"
 
 

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
+HERE = ("localhost", "127.0.0.1", "::1")
+"""The names of this machine, for which one certificate stands."""
+HTTP, POSTGRESQL = "http/1.1", "postgresql"
+"""Protocols, as TLS names them."""
 NAME = "bench probe: an authority of this run alone"
 BEFORE, AFTER = timedelta(days=1), timedelta(days=90)
 """How long its certificates hold, before and after now."""
@@ -77,32 +81,34 @@ class Authority:
             usage, critical=True
         )
         self.pem = _pem_of(self._signed(made))
-        self._contexts = dict[str, ssl.SSLContext]()
+        self._contexts = dict[tuple[str, str], ssl.SSLContext]()
 
-    def context(self, host: str) -> ssl.SSLContext:
-        """Return what ends TLS as this host, and speaks HTTP/1.1 alone."""
-        if host not in self._contexts:
-            self._contexts[host] = self._new_context(host)
-        return self._contexts[host]
+    def context(self, host: str, protocol: str = HTTP) -> ssl.SSLContext:
+        """Return what ends TLS as this host, and speaks one protocol alone."""
+        if (host, protocol) not in self._contexts:
+            self._contexts[host, protocol] = self._new_context(host, protocol)
+        return self._contexts[host, protocol]
 
-    def _new_context(self, host: str) -> ssl.SSLContext:
+    def _new_context(self, host: str, protocol: str) -> ssl.SSLContext:
         from cryptography import x509  # noqa: PLC0415  as above
         from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
 
-        try:
-            name: x509.GeneralName = x509.IPAddress(ip_address(host))
-        except ValueError:
-            name = x509.DNSName(host.encode("idna").decode())
+        names = list[x509.GeneralName]()
+        for name in HERE if host in HERE else (host,):
+            try:
+                names.append(x509.IPAddress(ip_address(name)))
+            except ValueError:
+                names.append(x509.DNSName(name.encode("idna").decode()))
         key = _new_key()
         made = self._begun(x509.Name([]), key)
         made = made.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        made = made.add_extension(x509.SubjectAlternativeName([name]), critical=True)
+        made = made.add_extension(x509.SubjectAlternativeName(names), critical=True)
         made = made.add_extension(x509.ExtendedKeyUsage([x509.oid.ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         text = _pem_of(self._signed(made)) + key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.set_alpn_protocols(["http/1.1"])
+        context.set_alpn_protocols([protocol])
         with tempfile.NamedTemporaryFile(dir=_in_memory()) as file:  # its mode is 0600
             file.write(text)
             file.flush()
@@ -149,11 +155,11 @@ class Authority:
         """Return a file of roots that has this authority too."""
         return roots + b"\n" * (not roots.endswith(b"\n")) + self.pem if roots else self.pem
 
-    def bundles(self, packages: Iterable[Path]) -> Iterator[tuple[Path, bytes]]:
-        """Yield the files of roots that programs bring or that the system has, each with what the agent finds there. `packages`
-        are folders of Python's packages."""
+    def bundles(self, packages: Iterable[Path], named: Iterable[Path] = ()) -> Iterator[tuple[Path, bytes]]:
+        """Yield the files of roots that programs bring, that the system has and that are `named`, each with what the agent
+        finds there. `packages` are folders of Python's packages."""
         within = (path for folder in packages for pattern in IN_PACKAGES for path in folder.glob(pattern))
-        for path in dict.fromkeys(path.resolve() for path in (*map(Path, BUNDLES), *within)):
+        for path in dict.fromkeys(path.resolve() for path in (*map(Path, BUNDLES), *within, *named)):
             if roots := _content_of(path):
                 yield path, self.added_to(roots)
 

@@ -1,4 +1,4 @@
-"""What an agent of a database executes, and what the server answers: how both are recorded, and how an answer is damaged."""
+"""What a server of PostgreSQL answers: how it is recorded, and how it is damaged."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pydantic import JsonValue
 from bench.common.errors import whole_text
 from bench.probe.points import AnswerFate
 from bench.probe.run.gateway.damaged import LARGE, garbled
+from bench.probe.run.gateway.database_statements import ExecutedStatement, shown
 from bench.probe.run.gateway.gate import LiveCall
 from bench.wire.postgres import (
     MessageReader,
-    SqlStatement,
     WireMessage,
     cells_of,
     columns_of,
@@ -30,32 +30,10 @@ LARGEST = 2**20
 LARGEST_STRUCK = 2**26
 """Bytes of an answer that is kept whole because it is struck."""
 MOST_COLUMNS = 2**11
-BEGINS, ENDS = frozenset(("BEGIN", "START")), frozenset(("COMMIT", "END"))
-READS = frozenset(("SELECT", "VALUES", "TABLE", "FETCH", "EXPLAIN"))
 WRITES = frozenset(("INSERT", "UPDATE", "DELETE", "MERGE"))
-OF_SESSION = BEGINS | frozenset(("ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE", "SET", "RESET", "SHOW", "DISCARD", "DEALLOCATE"))
-OF_SESSION |= frozenset(("LISTEN", "UNLISTEN", "CLOSE", "DECLARE", "LOAD", "LOCK"))
-"""The first words of statements that change nothing which another session could see."""
 COPIES_IN = b"G"
 _AFTER_LAST = b"ZSNA"
 """What a server may say behind the end of the last statement: notices, settings, and that it is ready."""
-
-
-@dataclass
-class Prepared:
-    """The statements that a Parse message holds, and the columns of their answer once they are described."""
-
-    statements: list[SqlStatement]
-    columns: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class ExecutedStatement:
-    """A statement that is executed, with the values of its parameters, and the columns of its answer."""
-
-    statement: SqlStatement
-    values: tuple[bytes | None, ...] = ()
-    columns: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -143,35 +121,6 @@ class ServerAnswer:
             elif message.kind != b"D":
                 changed.append(message)
         return changed
-
-
-def is_end(statement: SqlStatement) -> bool:
-    """Return whether a statement ends a transaction and keeps what it did."""
-    return statement.verb in ENDS or (statement.verb == "PREPARE" and statement.name == "PREPARE TRANSACTION")
-
-
-def is_acting(statement: SqlStatement) -> bool:
-    """Return whether a statement can read or write what other sessions see."""
-    return statement.verb not in OF_SESSION and not is_end(statement) and statement.verb != "PREPARE"
-
-
-def recorded(execution: ExecutedStatement, hide: frozenset[str]) -> JsonValue:
-    """Return a statement with its values as it is recorded. If it names what is hidden, the values stand under that name."""
-    statement, values = execution.statement, [shown(value) for value in execution.values]
-    text = whole_text(statement.text)
-    hidden = next((name for name in sorted(hide) if re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE)), "")
-    if hidden:
-        return {"sql": whole_text(statement.bare), hidden: [text, *values]}
-    return {"sql": text, **({"values": values} if values else {})}
-
-
-def shown(cell: bytes | None) -> JsonValue:
-    """Return a value as text, or in hexadecimal digits where it is none."""
-    try:
-        text = None if cell is None else cell.decode()
-    except UnicodeDecodeError:
-        text = "\0"
-    return text if text is None or (cell and "\0" not in text) or not cell else f"\\x{cell.hex()}"
 
 
 def read(call: LiveCall, answer: ServerAnswer) -> None:

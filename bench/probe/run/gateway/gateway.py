@@ -56,6 +56,10 @@ HEADER_TIME, GRACE = 10.0, 2.0
 """Seconds: for a shim's header, and for a server to end after its agent has left it."""
 MAIL_TLS = 465
 """The port at which a mail server begins with TLS."""
+ROOTS_OF_LIBPQ = Path(".postgresql", "root.crt")
+"""Where libpq looks for roots, in the home."""
+WITHOUT_BINDING = {"PGCHANNELBINDING": "disable"}
+"""A login that is bound to TLS cannot pass: TLS ends at the gateway."""
 NO_FILE = Path()
 """The path of a config that is no file: the servers' commands stand in the agent's command."""
 LONGEST_LINE = 10_000
@@ -70,7 +74,7 @@ class Gateway:
     functions   the door of tools in the agent's own process
     calls   how many calls have arrived, over all doors; set it to 0 for a new journal
     outboxes  the stores of what the agent sends; set them before the agent's box is made
-    roots   variables by which programs in the box know the authority that ends TLS there
+    roots   variables by which programs in the box know the authority that ends TLS there, and bind no login to TLS
     networks  in which it answers, if the agent runs in a box: that of the agent, and that of the services
     box     the agent's, if it has one: a config's copy stands there in the place of the owner's, and servers are started there
     databases  the doors of databases, one for each server
@@ -92,7 +96,9 @@ class Gateway:
         the copies there."""
         self._subject, self._folder, self._replaces = subject, folder, replacement(replaces)
         desk = Desk(lambda: self.gate, self.number, lambda: self.life)
-        self.databases = [DatabaseDoor(server, copies, desk, subject.hide) for server, copies in databases.items()]
+        self.databases = [
+            DatabaseDoor(server, copies, desk, subject.hide, self._end_of_tls) for server, copies in databases.items()
+        ]
         self.life, self.calls = 1, 0
         self._doors = [{server.name: KnownServer(server.name, "mcp_stdio") for server in c.servers} for c in subject.configs]
         self._listener = AgentListener(lambda: self.gate, self.number, lambda: self.life)
@@ -140,11 +146,23 @@ class Gateway:
     def certify(self, environment: Mapping[str, str], packages: Iterable[Path]) -> tuple[tuple[Path, bytes], ...]:
         """Make the authority that ends TLS in a box, if a server has TLS. Return the files of roots that stand there in the
         place of the machine's, with their content. `packages` are folders of Python's packages."""
-        if not ends_tls() or not (self._subject.hosts or self.outboxes or self._listener.has_tls):
+        servers = [door.server for door in self.databases]
+        if any(server.tries_tls for server in servers):
+            self.roots = WITHOUT_BINDING
+        named = [Path(server.roots) for server in servers if server.roots]
+        is_verified = bool(named) or any(server.mode == "verify-full" for server in servers)
+        if not ends_tls() or not (self._subject.hosts or self.outboxes or self._listener.has_tls or is_verified):
             return ()
         self._authority = Authority()
-        self.roots = self._authority.write(self._folder, environment)
-        return tuple(self._authority.bundles(packages))
+        self.roots = {**self.roots, **self._authority.write(self._folder, environment)}
+        named += [Path(environment["HOME"], ROOTS_OF_LIBPQ)] if is_verified and environment.get("HOME") else []
+        return tuple(self._authority.bundles(packages, named))
+
+    def _end_of_tls(self) -> Authority | None:
+        """Return the authority, which is made now if there is none; None if there can be none."""
+        if self._authority is None and ends_tls():
+            self._authority = Authority()
+        return self._authority
 
     async def enter(self, box: Box) -> None:
         """Answer in the networks of the agent's box, until the gateway ends. Raises ConfigError."""

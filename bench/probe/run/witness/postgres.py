@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
@@ -99,10 +100,12 @@ class PostgresStore:
         info, words = self._session.info, self._session.info.get_parameters()
         address = info.hostaddr if words.get("hostaddr") else ""
         server = DatabaseServer(info.host, info.port, words.get("sslmode", ""), address)
+        roots = words.get("sslrootcert", "system")
+        server = replace(server, roots=roots) if server.demands_tls and roots != "system" else server
         if not server.socket and (unread := unread_of(words)):
             raise ConfigError(
                 f"store {self.name!r}: the gateway cannot keep {unread} of the address or its PG variable; "
-                "use sslmode=verify-full with an authority that this machine trusts, sslmode=require, or a socket"
+                "use sslmode=verify-full with sslrootcert or an authority of this machine, sslmode=require, or a socket"
             )
         return server, (_database_of(self._dsn), self._copy)
 
@@ -398,14 +401,12 @@ def dsn_of(dsn: str, database: str, host: str = "", port: int = 0) -> str:
 
 
 def unread_of(words: Mapping[str, str]) -> str:
-    """Return the word of an address's TLS that the gateway does not read; "" if there is none. A server is checked against the
-    system's authorities, and only together with its name."""
+    """Return the word of an address's TLS that the gateway does not read; "" if there is none."""
     if words.get("sslmode") == "disable":
         return ""
-    if words.get("sslrootcert", "system") != "system":
-        return "sslrootcert"
     held = next((word for word in ("sslcert", "sslkey") if words.get(word)), "")
-    return held or ("sslmode=verify-ca" if words.get("sslmode") == "verify-ca" else "")
+    is_rootless = words.get("sslmode") == "verify-ca" and words.get("sslrootcert", "system") == "system"
+    return held or ("sslmode=verify-ca without sslrootcert" if is_rootless else "")
 
 
 def hosts_of(dsn: str, environment: Mapping[str, str]) -> tuple[str, ...]:

@@ -8,18 +8,34 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from bench.probe.run.addresses import is_here
 from bench.record.probe.rows import StoreReading
 
 
 @dataclass(frozen=True)
 class DatabaseServer:
-    """Where a server of databases listens: a host, or the folder of its socket, and a port. `mode` is libpq's `sslmode`, and
-    `address` its `hostaddr`, which is dialled if there is one; the host is then the name in the server's certificate."""
+    """Where a server of databases listens.
+
+    host     a name, an address, or the folder of its socket
+    mode     libpq's `sslmode`
+    address  its `hostaddr`, which is dialled if there is one; the host is then the name in the server's certificate
+    roots    its `sslrootcert` if that is a file
+    """
 
     host: str
     port: int
     mode: str = ""
     address: str = ""
+    roots: str = ""
+
+    @property
+    def demands_tls(self) -> bool:
+        return self.mode in ("require", "verify-ca", "verify-full")
+
+    @property
+    def tries_tls(self) -> bool:
+        """Whether the way to it is encrypted where it offers that."""
+        return not self.socket and (self.demands_tls or (self.mode in ("", "prefer") and not is_here(self.host)))
 
     @property
     def socket(self) -> str:

@@ -6,10 +6,11 @@ import asyncio
 import itertools
 import os
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, sleep
@@ -20,15 +21,19 @@ from gates import ScriptedGate
 
 from bench.common.errors import ConfigError
 from bench.probe.points import AnswerFate, CallFate
-from bench.probe.run.gateway import database
-from bench.probe.run.gateway.database import DatabaseDoor, DatabaseSession, connected
+from bench.probe.run.box.authority import Authority
+from bench.probe.run.gateway import database_statements
+from bench.probe.run.gateway.database import DatabaseDoor
 from bench.probe.run.gateway.database_answer import ServerAnswer
+from bench.probe.run.gateway.database_session import DatabaseSession
+from bench.probe.run.gateway.database_statements import ExecutedStatement, SessionStatements, StatementRecord
+from bench.probe.run.gateway.database_way import connected
 from bench.probe.run.gateway.http import Desk
 from bench.probe.run.witness.postgres import PostgresStore, unread_of
 from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.store import DatabaseServer
 from bench.wire import postgres as wire
-from bench.wire.postgres import CANCEL, StartPacket, WireMessage, made_query, made_row, made_start
+from bench.wire.postgres import CANCEL, SqlStatement, StartPacket, WireMessage, made_query, made_row, made_start
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'recovery-bench[probe]'")
 
@@ -83,6 +88,7 @@ def ran(
     act: Callable[[str], Any],
     hide: frozenset[str] = frozenset(),
     *,
+    authority: Authority | None = None,
     counts: bool = True,
     busy: bool = True,
 ) -> Any:
@@ -91,7 +97,7 @@ def ran(
     async def run() -> Any:
         numbers = itertools.count(1)
         desk = Desk(lambda: gate, lambda: next(numbers), lambda: 1)
-        door = DatabaseDoor(shop.store.server_and_names()[0], [shop.store], desk, hide)
+        door = DatabaseDoor(shop.store.server_and_names()[0], [shop.store], desk, hide, lambda: authority)
         door.counts = counts
         with TemporaryDirectory(prefix="pg-") as folder, socket.socket(socket.AF_UNIX) as listening:
             path = Path(folder, ".s.PGSQL.5432")
@@ -461,6 +467,146 @@ def test_the_server_itself_asks_for_the_password(made: Shop, role: str, encrypti
         store.remove()
 
 
+@contextmanager
+def by_tcp(made: Shop, role: str, words: str = "") -> Iterator[Shop]:
+    """A door at the server's port, where each session logs in by SCRAM."""
+    with psycopg.connect(f"{made.server} dbname=till", autocommit=True) as session:
+        session.execute(f"CREATE ROLE {role} LOGIN SUPERUSER PASSWORD 'open'")
+        port = session.info.port
+    dsn = f"postgresql://{role}:open@127.0.0.1:{port}/till{words}"
+    store = PostgresStore("shop", dsn, Encoding(frozenset(), b""), {}, is_door=True)
+    store.make()
+    try:
+        yield Shop(made.server, store)
+    finally:
+        store.remove()
+
+
+@pytest.mark.parametrize("mode", ["require", "verify-full"])
+def test_who_demands_tls_gets_it_by_the_authority_and_its_transaction_is_a_call(made: Shop, mode: str, tmp_path: Path) -> None:
+    gate, authority, roots = ScriptedGate(), Authority(), tmp_path / "roots.pem"
+    roots.write_bytes(authority.pem)
+
+    def act(address: str) -> bool:
+        with psycopg.connect(address, sslmode=mode, sslrootcert=roots) as session:
+            session.execute(REFUND, ("o-17", 4500))
+            return bool(session.pgconn.ssl_in_use)
+
+    with by_tcp(made, f"role_{mode[:3]}") as shop:
+        assert ran(shop, gate, act, authority=authority) is True
+        assert (tools(gate), gate.notes, shop.refunds) == ([("INSERT refunds", None)], [], 1)
+
+
+def test_a_client_that_trusts_another_authority_is_told_which_to_trust(made: Shop, tmp_path: Path) -> None:
+    gate, roots = ScriptedGate(), tmp_path / "roots.pem"
+    roots.write_bytes(Authority().pem)
+
+    def act(address: str) -> None:
+        with pytest.raises(psycopg.OperationalError, match="certificate verify failed"):
+            psycopg.connect(address, sslmode="verify-full", sslrootcert=roots)
+
+    with by_tcp(made, "distrusting") as shop:
+        ran(shop, gate, act, authority=Authority())
+    assert ["does not trust the authority of the probe" in what for _, what in gate.notes] == [True]
+
+
+def test_a_login_that_is_bound_to_tls_is_refused_by_name_where_tls_ends_twice(made: Shop) -> None:
+    """The server would refuse it too: it offers to bind the login, and the client was not told so."""
+    gate = ScriptedGate()
+
+    def act(address: str) -> str:
+        words = {"sslmode": "require", "connect_timeout": 10}
+        with pytest.raises(psycopg.OperationalError, match="channel_binding=disable"):
+            psycopg.connect(address, **words)
+        with pytest.raises(psycopg.OperationalError, match="channel binding"):
+            psycopg.connect(address, channel_binding="require", **words)
+        with psycopg.connect(address, channel_binding="disable", **words) as session:
+            return str(session.execute("SELECT current_user").fetchone()[0])
+
+    with by_tcp(made, "bound", "?sslmode=require") as shop:
+        assert shop.store.server_and_names()[0].demands_tls
+        assert ran(shop, gate, act, authority=Authority()) == "bound"
+    assert ["channel_binding=require" in what for _, what in gate.notes] == [False, True]
+
+
+def test_the_way_to_the_server_takes_the_roots_of_the_address(made: Shop, tmp_path: Path) -> None:
+    with psycopg.connect(f"{made.server} dbname=till") as session:
+        folder = session.execute("SHOW data_directory").fetchone()[0]
+    roots, others = Path(folder, "server.crt"), tmp_path / "others.pem"
+    others.write_bytes(Authority().pem)
+    with by_tcp(made, "rooted_way", f"?sslmode=verify-full&sslrootcert={roots}") as shop:
+        server = shop.store.server_and_names()[0]
+
+    async def peer(server: DatabaseServer) -> str:
+        _, writer = await connected(server)
+        cipher = str(writer.get_extra_info("cipher")[1])
+        writer.close()
+        await writer.wait_closed()
+        return cipher
+
+    assert asyncio.run(peer(server)).startswith("TLS")
+    with pytest.raises(ssl.SSLCertVerificationError):
+        asyncio.run(peer(replace(server, roots=str(others))))
+
+
+def test_tls_without_a_question_before_it_is_refused_by_name(made: Shop) -> None:
+    gate = ScriptedGate()
+
+    def act(address: str) -> bytes:
+        with socket.create_connection(("127.0.0.1", psycopg.conninfo.conninfo_to_dict(address)["port"])) as client:
+            client.sendall(b"\x16\3\1\0\x05hello")
+            return client.recv(10)
+
+    with by_tcp(made, "direct") as shop:
+        assert ran(shop, gate, act, authority=Authority()) == b""
+    assert ["sslnegotiation=postgres" in what for _, what in gate.notes] == [True]
+
+
+def parsed(name: str, sql: str) -> WireMessage:
+    return wire.made(b"P", f"{name}\0{sql}\0".encode() + b"\0\0")
+
+
+def executed(name: str) -> list[WireMessage]:
+    return [wire.made(b"B", f"\0{name}\0".encode() + b"\0\0\0\0\0\0"), wire.made(b"E", b"\0\0\0\0\0")]
+
+
+@pytest.mark.parametrize("padding", ["", "x" * 2**11])
+def test_the_oldest_of_many_prepared_statements_counts_as_one_that_can_write(padding: str) -> None:
+    statements = SessionStatements()
+    for number in range(1100):
+        statements.note(parsed(f"s{number}", f"SELECT {number} -- {padding}"))
+    assert statements._size <= 2**20
+    told = []
+    for name in ("s0", "s1099"):
+        for message in executed(name):
+            statements.note(message)
+        told.append(statements.take().writes)
+    assert told == [True, False]
+
+
+def test_of_a_long_transaction_a_bound_is_kept_and_a_digest_of_the_rest() -> None:
+    """What came first, whether one of all writes, and whether the rest is the same."""
+
+    def record(last: str, size: int = 10) -> StatementRecord:
+        record = StatementRecord()
+        for _ in range(40):
+            part = StatementRecord()
+            for number in range(50):
+                part.add(ExecutedStatement(SqlStatement("x" * size, "INSERT INTO refunds"), (str(number).encode(),)))
+            record.extend(part)
+        record.add(ExecutedStatement(SqlStatement(last, "DELETE FROM refunds")))
+        return record
+
+    (told, more), (_, others) = record("a").told(), record("b").told()
+    assert (len(told), [{**each, "sha256": ""} for each in more if isinstance(each, dict)]) == (
+        1000,
+        [{"further": 1001, "sha256": ""}],
+    )
+    assert record("a").told()[1] == more != others
+    assert len(record("a", 2**12).kept) <= 2**20 // 2**12
+    assert record("a").writes
+
+
 def test_no_other_database_of_the_server_is_reached(shop: Shop) -> None:
     gate = ScriptedGate()
 
@@ -517,8 +663,10 @@ def test_what_acts_on_the_whole_server_is_refused_and_noticed(shop: Shop, tmp_pa
     assert shop.asked("SELECT count(*) FROM pg_database WHERE datname = 'till'") == [(1,)]
 
 
-def test_of_prepared_statements_the_oldest_are_forgotten_with_one_notice(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "MOST_PREPARED", 2)
+def test_a_prepared_statement_that_is_known_no_more_is_a_call_that_can_write(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_statements, "MOST_KEPT", 2)
     gate = ScriptedGate()
 
     def act(address: str) -> None:
@@ -527,8 +675,8 @@ def test_of_prepared_statements_the_oldest_are_forgotten_with_one_notice(shop: S
                 session.execute(f"INSERT INTO refunds (order_id, cents) VALUES ('o-17', {cents})", prepare=True)
 
     ran(shop, gate, act)
-    assert len(gate.calls) == 5 and shop.refunds == 6
-    assert [what for _, what in gate.notes if "more than 2 prepared statements" in what] != [] and len(gate.notes) == 1
+    assert tools(gate) == [("INSERT refunds", None)] * 5 + [("CALL", None)]
+    assert (shop.refunds, gate.notes) == (6, [])
 
 
 def test_a_statement_that_comes_before_the_server_is_ready_is_looked_at_too(shop: Shop) -> None:
@@ -651,9 +799,9 @@ def test_the_way_to_a_far_server_is_encrypted_if_it_can_be(host: str, mode: str,
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        ({"sslmode": "verify-full", "sslrootcert": "ca.pem"}, "sslrootcert"),
+        ({"sslmode": "verify-full", "sslrootcert": "ca.pem"}, ""),
         ({"sslcert": "me.pem"}, "sslcert"),
-        ({"sslmode": "verify-ca"}, "sslmode=verify-ca"),
+        ({"sslmode": "verify-ca"}, "sslmode=verify-ca without sslrootcert"),
         ({"sslmode": "verify-full", "sslrootcert": "system"}, ""),
         ({"sslmode": "disable", "sslkey": "me.key"}, ""),
     ],
@@ -667,12 +815,12 @@ def test_an_address_with_words_of_tls_that_are_ignored_is_refused(made: Shop) ->
         session.execute("CREATE ROLE rooted LOGIN SUPERUSER PASSWORD 'open'")
         port = session.info.port
     dsn = f"host=db.invalid hostaddr=127.0.0.1 port={port} user=rooted password=open dbname=till"
-    for words in ("", " sslrootcert=missing.pem"):
+    for words in ("", " sslcert=missing.pem"):
         store = PostgresStore("shop", dsn + words, Encoding(frozenset(), b""), {}, is_door=True)
         store.make()
         try:
             if words:
-                with pytest.raises(ConfigError, match="store 'shop': the gateway cannot keep sslrootcert"):
+                with pytest.raises(ConfigError, match="store 'shop': the gateway cannot keep sslcert"):
                     store.server_and_names()
             else:
                 assert store.server_and_names()[0] == DatabaseServer("db.invalid", port, "", "127.0.0.1")
@@ -683,8 +831,10 @@ def test_an_address_with_words_of_tls_that_are_ignored_is_refused(made: Shop) ->
 
 async def peer_of(server: DatabaseServer) -> Any:
     _, writer = await connected(server)
+    peer = writer.get_extra_info("peername")
     writer.close()
-    return writer.get_extra_info("peername")
+    await writer.wait_closed()
+    return peer
 
 
 def answers_of(messages: Sequence[WireMessage], *, keeps: bool = False) -> tuple[ServerAnswer, bytes]:

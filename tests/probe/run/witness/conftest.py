@@ -11,9 +11,15 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 ROOM = 2**30
 """Bytes."""
@@ -48,12 +54,19 @@ def server() -> Iterator[str]:
         ]
         subprocess.run(words, check=True, capture_output=True, cwd=folder, **identity)  # type: ignore[call-overload]
         port = _free_port()
+        for name, content in zip(("server.crt", "server.key"), certificate(), strict=True):
+            file = folder / "data" / name
+            file.write_bytes(content)
+            file.chmod(0o600)
+            if user:
+                os.chown(file, user.pw_uid, user.pw_gid)
         rules = folder / "data" / "pg_hba.conf"
         rules.write_text(f"host all older 127.0.0.1/32 md5\n{rules.read_text()}")
         settings = {
             "listen_addresses": "127.0.0.1",
             "port": str(port),
             "unix_socket_directories": str(folder),
+            "ssl": "on",
             "fsync": "off",
             "autovacuum": "off",
             "shared_buffers": "16MB",
@@ -71,6 +84,17 @@ def server() -> Iterator[str]:
                 process.wait()
     finally:
         shutil.rmtree(folder)
+
+
+def certificate() -> tuple[bytes, bytes]:
+    """Return a certificate for 127.0.0.1 that trusts itself, and its key."""
+    name, now = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a server")]), datetime.now(UTC)
+    key, day = ec.generate_private_key(ec.SECP256R1()), timedelta(days=1)
+    made = x509.CertificateBuilder(name, name, key.public_key(), 1, now - day, now + day)
+    made = made.add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+    made = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return made.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM), text
 
 
 def _free_port() -> int:

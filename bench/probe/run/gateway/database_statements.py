@@ -1,0 +1,200 @@
+"""What an agent prepares and executes in a session of PostgreSQL, within a bound, and how a statement is recorded."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Self
+
+from pydantic import JsonValue
+
+from bench.common.errors import whole_text
+from bench.wire.postgres import SqlStatement, WireMessage, bound_by, columns_of, made, statements_of, texts_of
+
+MOST_KEPT, LARGEST_KEPT = 1_000, 2**20
+"""Statements that are kept, and the characters and bytes of all of them with their values."""
+BEGINS, ENDS = frozenset(("BEGIN", "START")), frozenset(("COMMIT", "END"))
+READS = frozenset(("SELECT", "VALUES", "TABLE", "FETCH", "EXPLAIN"))
+OF_SESSION = BEGINS | frozenset(("ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE", "SET", "RESET", "SHOW", "DISCARD", "DEALLOCATE"))
+OF_SESSION |= frozenset(("LISTEN", "UNLISTEN", "CLOSE", "DECLARE", "LOAD", "LOCK"))
+"""The first words of statements that change nothing which another session could see."""
+UNKNOWN = SqlStatement("", "CALL")
+"""A statement of which nothing is known: it can write."""
+
+
+@dataclass
+class Prepared:
+    """The statements that a Parse message holds, and the columns of their answer once they are described."""
+
+    statements: list[SqlStatement]
+    columns: list[str] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        return sum(len(each.text) for each in self.statements)
+
+
+@dataclass(frozen=True)
+class ExecutedStatement:
+    """A statement that is executed, with the values of its parameters, and the columns of its answer."""
+
+    statement: SqlStatement
+    values: tuple[bytes | None, ...] = ()
+    columns: list[str] = field(default_factory=list)
+
+
+@dataclass
+class StatementRecord:
+    """What is executed up to a Sync, or in a transaction.
+
+    kept     the statements, within a bound
+    further  how many came beyond it, of which only a digest is kept
+    acts     whether one of all can read or write what other sessions see
+    writes   whether one of all can write
+    ends     whether one of all ends a transaction
+    """
+
+    kept: list[ExecutedStatement] = field(default_factory=list)
+    further: int = 0
+    acts: bool = False
+    writes: bool = False
+    ends: bool = False
+    _size: int = 0
+    _digest: bytes = b""
+
+    def add(self, each: ExecutedStatement) -> None:
+        acts = is_acting(each.statement)
+        self.acts, self.writes = self.acts or acts, self.writes or (acts and each.statement.verb not in READS)
+        self.ends = self.ends or is_end(each.statement)
+        size = len(each.statement.text) + sum(len(value or b"") for value in each.values)
+        if len(self.kept) < MOST_KEPT and self._size + size <= LARGEST_KEPT:
+            self.kept.append(each)
+            self._size += size
+        elif acts:
+            self.further += 1
+            told = repr((each.statement.text, each.values)).encode("utf-8", "backslashreplace")
+            self._digest = hashlib.sha256(self._digest + told).digest()
+
+    def extend(self, other: Self) -> None:
+        """Add what another record has."""
+        for each in other.kept:
+            self.add(each)
+        self.further += other.further
+        self.acts, self.writes, self.ends = self.acts or other.acts, self.writes or other.writes, self.ends or other.ends
+        if other.further:
+            self._digest = hashlib.sha256(self._digest + other._digest).digest()
+
+    def told(self) -> tuple[list[ExecutedStatement], list[JsonValue]]:
+        """Return what writes, or what reads if nothing writes, and what stands for the statements beyond the bound."""
+        acting = [each for each in self.kept if is_acting(each.statement)]
+        written = [each for each in acting if each.statement.verb not in READS]
+        more: list[JsonValue] = [{"further": self.further, "sha256": self._digest.hex()}] if self.further else []
+        return written or acting, more
+
+
+class SessionStatements:
+    """What an agent prepares, binds and executes in a session.
+
+    executed  since the last Sync
+    """
+
+    def __init__(self) -> None:
+        self.executed = StatementRecord()
+        self._prepared, self._portals = dict[str, Prepared](), dict[str, list[ExecutedStatement]]()
+        self._size = 0
+        """Characters of what is prepared."""
+        self._described = deque[list[str]]()
+        """The columns of statements whose descriptions are awaited."""
+
+    def take(self) -> StatementRecord:
+        """Return what was executed since the last Sync, and begin anew."""
+        executed, self.executed = self.executed, StatementRecord()
+        return executed
+
+    def refuse(self, name: str) -> None:
+        """Note that the server will prepare nothing under a name."""
+        if not name or name not in self._prepared:
+            self._prepare(name, Prepared([]))
+
+    def note(self, message: WireMessage) -> None:
+        """Note what an agent's message prepares, binds or executes."""
+        kind, of_portal = message.kind, message.body[:1] == b"P"
+        if kind == b"Q":
+            self._execute(map(ExecutedStatement, statements_of(texts_of(message, 1)[0])))
+        elif kind == b"F":
+            self._execute([ExecutedStatement(UNKNOWN)])
+        elif kind == b"P":
+            name, sql = texts_of(message, 2)
+            self._prepare(name, Prepared(statements_of(sql)))
+        elif kind == b"B":
+            bound = bound_by(message)
+            prepared = self._prepared.get(bound.statement) or Prepared([UNKNOWN])
+            made_of = [ExecutedStatement(each, tuple(bound.values), prepared.columns) for each in prepared.statements]
+            self._portals[bound.portal] = made_of
+        elif kind == b"E":
+            self._execute(self._portals.get(texts_of(message, 1)[0], ()))
+        elif kind in (b"D", b"C"):
+            name = texts_of(made(kind, message.body[1:]), 1)[0]
+            if kind == b"C":
+                self._portals.pop(name, None) if of_portal else self._forget(name)
+            elif of_portal:
+                self._described.append(next((each.columns for each in self._portals.get(name, ())), []))
+            else:
+                self._described.append(self._prepared.get(name, Prepared([])).columns)
+
+    def see(self, message: WireMessage) -> None:
+        """See what a server says of what was asked."""
+        if message.kind in b"Tn" and self._described:
+            self._described.popleft()[:] = columns_of(message) if message.kind == b"T" else []
+        elif message.kind == b"Z":
+            self._described.clear()
+            if message.body == b"I":
+                self._portals.clear()
+
+    def _execute(self, statements: Iterable[ExecutedStatement]) -> None:
+        for each in statements:
+            self.executed.add(each)
+
+    def _prepare(self, name: str, prepared: Prepared) -> None:
+        """Keep what is prepared, and forget the oldest beyond a bound: executed, it counts as a statement that can write."""
+        self._forget(name)
+        self._prepared[name] = prepared
+        self._size += prepared.size
+        while len(self._prepared) > MOST_KEPT or (self._size > LARGEST_KEPT and len(self._prepared) > 1):
+            self._forget(next(iter(self._prepared)))
+
+    def _forget(self, name: str) -> None:
+        if prepared := self._prepared.pop(name, None):
+            self._size -= prepared.size
+
+
+def is_end(statement: SqlStatement) -> bool:
+    """Return whether a statement ends a transaction and keeps what it did."""
+    return statement.verb in ENDS or (statement.verb == "PREPARE" and statement.name == "PREPARE TRANSACTION")
+
+
+def is_acting(statement: SqlStatement) -> bool:
+    """Return whether a statement can read or write what other sessions see."""
+    return statement.verb not in OF_SESSION and not is_end(statement) and statement.verb != "PREPARE"
+
+
+def recorded(execution: ExecutedStatement, hide: frozenset[str]) -> JsonValue:
+    """Return a statement with its values as it is recorded. If it names what is hidden, the values stand under that name."""
+    statement, values = execution.statement, [shown(value) for value in execution.values]
+    text = whole_text(statement.text)
+    hidden = next((name for name in sorted(hide) if re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE)), "")
+    if hidden:
+        return {"sql": whole_text(statement.bare), hidden: [text, *values]}
+    return {"sql": text, **({"values": values} if values else {})}
+
+
+def shown(cell: bytes | None) -> JsonValue:
+    """Return a value as text, or in hexadecimal digits where it is none."""
+    try:
+        text = None if cell is None else cell.decode()
+    except UnicodeDecodeError:
+        text = "\0"
+    return text if text is None or (cell and "\0" not in text) or not cell else f"\\x{cell.hex()}"
