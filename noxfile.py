@@ -146,9 +146,9 @@ def functions(session: nox.Session) -> None:
 
 @nox.session
 def exports(session: nox.Session) -> None:
-    """The forms of export, with the packages of all."""
+    """The forms of export with the packages of all, and the trajectories that we read, held against ATIF's own package."""
     install(session, "exports", extra="export")
-    session.run("pytest", "tests/read/export", *session.posargs, env=COMPILED_ONCE)
+    session.run("pytest", "tests/read/export", "tests/elsewhere/runs/test_trajectories.py", *session.posargs, env=COMPILED_ONCE)
 
 
 @nox.session
@@ -286,7 +286,7 @@ def reliability(session: nox.Session) -> None:
 
     The load alone, on a quiet machine: nox -s reliability -- --load-only
     """
-    install(session, "tests")
+    install(session, "tests", extra="otel")
     session.run("python", "-m", "reliability", *session.posargs, env={"PYTHONPATH": "tools"} | COMPILED_ONCE)
 
 

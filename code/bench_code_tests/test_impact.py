@@ -138,18 +138,35 @@ ROWS = [
 
 
 def test_an_edit_is_lost_once_and_the_bound_counts_packages_that_kept_something() -> None:
-    ours, theirs, *_ = results([*ROWS, *({**row, "package": "store-1"} for row in ROWS)])
+    judged, ours, theirs, *_ = results([*ROWS, *({**row, "package": "store-1"} for row in ROWS)])
     assert "lost a result after 0 of 4 edits that changed one, of 6 edits of 2 packages." in ours
     assert f"After 2 of the 4 some results were kept (in 0 of 2 packages, so in at most {limit(2)} of such" in ours
     assert "lost a result after 4 of 4" in theirs and "After 6 of the 6 a test that ran came out otherwise" in theirs
-    assert [limit(count) for count in (0, 1, 10)] == ["100%", "95%", "26%"]
+    assert "judged by 6 edits of 2 packages. A result could be lost after 2 of them, in 2 packages: the others" in judged
+    assert [limit(count) for count in (1, 10)] == ["95%", "26%"]
+
+
+def test_what_was_not_measured_is_left_out_and_a_number_of_its_own_has_no_range() -> None:
+    alone = [_row("shop/till.py:2 default: 1 -> 2", ran=4), _row("first: nothing is recorded yet", ran=4)]
+    judged, ours, theirs, costs, _ = results(alone)  # no day
+    assert judged.startswith("`bench code` was judged by 1 edit of 1 package. A result could be lost after 0 of them: ")
+    assert "After 0 of the 1 some results were kept. After" in ours and "packages at 95%" not in ours + theirs
+    assert costs.endswith("the first session 0.50 times (1 session).")
+    assert results([{**row, "plain s": "1"} for row in alone]) == [judged, ours, theirs]
+    assert "| 0 | - | - | - | 0.50 (1) | - | - |" in report(alone[1:])
+
+
+@pytest.mark.parametrize(("packages", "is_little"), [(9, True), (10, False)])
+def test_few_packages_are_said_to_show_next_to_nothing(packages: int, is_little: bool) -> None:
+    judged, *_ = results([{**row, "package": f"shop-{number}"} for row in ROWS for number in range(packages)])
+    assert ("next to nothing" in judged) == is_little
 
 
 def test_costs_are_told_of_long_suites_alone_and_of_all_tests() -> None:
     short = [{**row, "package": "small-1", "plain s": "1"} for row in ROWS]
     *_, ours, _, days = results([*ROWS, *short])
-    first, nothing, body = "2.00 times (2.00 to 2.00, 1 sessions)", "0.25 times (0.25", "0.50 times (0.50"
-    assert f"In the 1 suites of 5 seconds and more `bench code` took, of all tests: the first session {first}" in ours
+    first, nothing, body = "2.00 times (1 session)", "0.25 times (1 session)", "0.50 times (1 session)"
+    assert f"In the 1 suite of 5 seconds and more `bench code` took, of all tests: the first session {first}" in ours
     assert f"nothing changed {nothing}" in ours and f"after a body edit {body}" in ours
     assert day_of(ROWS) == pytest.approx((2 + 18 * 0.5 + 12 * (1.5 + 0.5) / 2) / 30)
     assert "0.77 times in shop-1" in days and "small" not in days

@@ -182,6 +182,34 @@ def test_a_result_of_a_session_without_what_leaves_something_counts_in_no_other(
     assert "test_b.py::test_b FAILED" in impact(root)[0]
 
 
+LAZY = """
+import importlib.util, sys
+
+def lazy(name, path):
+    spec = importlib.util.spec_from_file_location(name, path)
+    spec.loader = importlib.util.LazyLoader(spec.loader)
+    sys.modules[name] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+lazy("within", "within.py")
+lazy("outside", "../outside.py")
+"""
+
+
+def test_a_lazy_module_that_cannot_be_loaded_stays_lazy(tmp_path: Path) -> None:
+    write(tmp_path, {"outside.py": "raise ImportError('it was loaded')\n"})
+    broken = {"within.py": "raise ImportError('it was loaded')\n", "conftest.py": LAZY}
+    root = repository(tmp_path / "r", {**MONEY, **broken})
+    assert impact(root)[:2] == (["test_money.py::test_total PASSED", "test_names.py::test_greet PASSED"], 0)
+    assert impact(root)[:2] == ([], 2)
+
+
+def test_an_object_of_a_class_without_a_module_breaks_nothing_off(tmp_path: Path) -> None:
+    odd = "\n\nclass Odd:\n    pass\n\n\nOdd.__module__ = None\nODD = [Odd()]\n"
+    root = repository(tmp_path / "r", {**MONEY, "money.py": MONEY["money.py"] + odd})
+    assert impact(root)[:2] == (["test_money.py::test_total PASSED", "test_names.py::test_greet PASSED"], 0)
+
+
 def test_a_file_that_was_broken_off_is_not_known(money: Path) -> None:
     write(money, {"test_names.py": "def test_first():\n    assert 0\n\n\ndef test_second():\n    assert 1\n"})
     impact(money, "-x")

@@ -34,8 +34,6 @@ def test_each_sentence_on_strong_models_says_what_the_report_counts() -> None:
     (errors, calls), *others = [(row[3].split(" (")[0], row[2]) for row in rows]
     opus, gpt = [f"made {made} in {asked}" for made, asked in others]
     assert f"Sonnet 4.5 made {errors} error in {calls} calls, Opus 4.6 {opus} and GPT-5.4 {gpt}, too few" in PAGE
-    apart = REPORT.partition("with a trial of each task differ by up to ")[2].partition(" points")[0]
-    assert f"two runs with a trial of each task differ by up to {apart} points by chance" in PAGE
 
 
 def test_the_tools_are_as_dangerous_as_the_page_says_and_say_nothing_of_it() -> None:

@@ -150,7 +150,7 @@ def lay_out(framework: Framework, folder: Path, python: Path, server: str, *, se
         "environment": {**QUIET, "PYTHONPATH": str(HERE / "agents")},
         "said_done": "Done",
         "reads": ["function.look"],
-        "limit": 120.0,
+        "limit": 300.0,
         "patience": 5.0,
         "store": stores,
         "model": {

@@ -12,7 +12,6 @@ import json
 import os
 import resource
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -21,7 +20,7 @@ import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -158,7 +157,7 @@ def names_that_lead_out(place: Place) -> bool:
                 record["id"] = other
 
     _changed(folder, change)
-    for form in ("atif", "csv"):
+    for form in ("csv", "otel"):
         place.bench("export", "mine", "--form", form)
     place.bench("verify", "mine")
     return place.outside() == before
@@ -354,18 +353,6 @@ def archives_that_unpack_in_a_piece(place: Place) -> bool:
     return [place.bench(command, "mine").code for command in ("verify", "report")] == [1, 2]
 
 
-def collectors_that_take_nothing(place: Place) -> bool:
-    """A12: a redirect counts as sent, an answer has no end."""
-    place.run()
-    endless = (b"HTTP/1.1 200 OK\r\n\r\n", b"x" * (1 << 20))
-    codes = []
-    for first, further in ((b"HTTP/1.1 302 Found\r\nLocation: /login\r\nContent-Length: 0\r\n\r\n", b""), endless):
-        with _collector(first, further) as address:
-            codes.append(place.bench("export", "mine", "--form", "otel", "--endpoint", address).code)
-    codes.append(place.bench("export", "mine", "--form", "otel", "--endpoint", "http://[::1").code)
-    return codes == [2, 2, 2]
-
-
 def a_disk_that_is_full(place: Place) -> bool:
     """A13: no advice to throw a good state away."""
     tree = _repository(place)
@@ -426,7 +413,6 @@ ATTACKS: Mapping[str, Attack] = {
     "two merges of one name": two_merges_of_one_name,
     "a pipe in the place of records": a_pipe_in_the_place_of_records,
     "archives that unpack in a piece": archives_that_unpack_in_a_piece,
-    "collectors that take nothing": collectors_that_take_nothing,
     "a full disk": a_disk_that_is_full,
     "a stranger's repository": a_repository_of_a_stranger,
     "odd values": odd_values,
@@ -453,27 +439,6 @@ def _repository(place: Place, *within: str) -> Path:
     assert ended.code == 0, ended.output
     place.ended.clear()
     return tree
-
-
-@contextmanager
-def _collector(first: bytes, further: bytes) -> Iterator[str]:
-    """A service that answers each request so; `further` comes again and again, until nobody reads it."""
-
-    def answer() -> None:
-        with suppress(OSError):
-            while True:
-                connection, _ = listening.accept()
-                with connection, suppress(OSError):
-                    connection.recv(1 << 16)
-                    connection.sendall(first)
-                    while further:
-                        connection.sendall(further)
-
-    with closing(socket.create_server(("127.0.0.1", 0))) as listening:
-        threading.Thread(target=answer, daemon=True).start()
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        with suppress(OSError):
-            listening.shutdown(socket.SHUT_RDWR)
 
 
 def attacked(names: Iterable[str] = ATTACKS) -> Iterator[Attacked]:

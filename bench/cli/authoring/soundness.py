@@ -256,7 +256,7 @@ def problems_of_reference(hooks: Hooks) -> Iterator[str]:
     whose knowledge could be lost."""
     environment = _environment(hooks)
     with closing(World(environment)) as world:
-        yield from _take(hooks, world, environment.reference, "the reference")
+        yield from _problems_on_the_way(hooks, world, environment.reference, "the reference")
         for entry in world.journal():
             if entry.outcome in ("refused", "failed"):
                 yield f"{entry.name} in the reference is {entry.outcome}: {entry.reason}"
@@ -287,7 +287,7 @@ def problems_of_wrong(hooks: Hooks) -> Iterator[str]:
         yield "there is none in Environment.wrong; a grader is only known to be careful by what it refuses"
     for name, course in environment.wrong.items():
         with closing(World(environment)) as world:
-            yield from _take(hooks, world, course, f"the wrong course '{name}'")
+            yield from _problems_on_the_way(hooks, world, course, f"the wrong course '{name}'")
             if _grade(hooks, world).correct:
                 yield f"'{name}' is graded correct"
 
@@ -298,7 +298,7 @@ def _environment(hooks: Hooks) -> Environment:
     return environment
 
 
-def _take(hooks: Hooks, world: World, course: Course, what: str) -> Iterator[str]:
+def _problems_on_the_way(hooks: Hooks, world: World, course: Course, what: str) -> Iterator[str]:
     try:
         hooks.call(what, course, world)
     except HookFailed as failure:

@@ -169,13 +169,13 @@ def _record(line: str, at: str) -> FileRow:
         raise PackError(f"{at}: is not JSON: {' '.join(str(error).split())}") from error
     if not isinstance(value, dict):
         raise PackError(f"{at}: is not a JSON object; write each row as one object on one line")
-    fields, expected = _part(value, at)
+    fields, expected = _split_fields(value, at)
     for name, field in fields.items():
         _refuse_value(name, field, at)
     return FileRow(at, fields, expected)
 
 
-def _part(value: dict[str, Any], at: str) -> tuple[dict[str, Any], tuple[str, ...]]:
+def _split_fields(value: dict[str, Any], at: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the fields of a row, flat or with input and expected fields apart, and the names of the expected ones."""
     if not any(isinstance(value.get(part), dict) for part in ("input", "expected")):
         return value, ()

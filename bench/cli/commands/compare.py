@@ -84,8 +84,7 @@ def compare(
     Two runs with one model each, or one architecture each, are compared across these. For a run with several models, `bench
     compare RUN --models A B` compares two.
 
-    Two probes are compared cell by cell: worse if a cell
-    has damage in B that it lacks in A.
+    Two probes are compared cell by cell: worse if a cell has damage in B that it lacks in A.
 
     For example: bench compare before after --measure solved --measure tokens=0.2
     """
@@ -120,8 +119,8 @@ def _compare(
 
     gate, allowed = gate_of(measures), allowed_damage(allow)
     if b and are_probes(folder_of(a), folder_of(b)):
-        return _compared_probes(folder_of(a), folder_of(b))
-    return _compared_runs(a, b, sides, (gate, whole, allowed), history, by_arm)
+        return _compare_probes(folder_of(a), folder_of(b))
+    return _compare_runs(a, b, sides, (gate, whole, allowed), history, by_arm)
 
 
 def _with_junit(path: Path, of: str, ask: Callable[[], Compared]) -> Compared:
@@ -155,7 +154,7 @@ def _show_parameters(a: str, b: str | None, as_json: bool, as_markdown: bool) ->
         _print(Compared("equal", tables, text, (line,)), as_markdown)
 
 
-def _compared_probes(a: Path, b: Path) -> Compared:
+def _compare_probes(a: Path, b: Path) -> Compared:
     from bench.probe.read.compare import compare_probes  # noqa: PLC0415
     from bench.probe.read.run import read_probe  # noqa: PLC0415
 
@@ -164,7 +163,7 @@ def _compared_probes(a: Path, b: Path) -> Compared:
     return Compared(compared.verdict, tables, compared.json, (f"{b.name} against {a.name}: {compared.line}",))
 
 
-def _compared_runs(
+def _compare_runs(
     a: str,
     b: str | None,
     sides: tuple[tuple[str, str] | None, tuple[str, str] | None],

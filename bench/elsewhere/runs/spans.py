@@ -360,13 +360,13 @@ def nested(attributes: Mapping[str, Any], name: str) -> Any:
             inner = node.get(step)
             node = node.setdefault(step, {}) if isinstance(inner, dict | None) else node
         node[last] = attributes[key]
-    return _list(root) if root else None
+    return _with_lists(root) if root else None
 
 
-def _list(node: Any) -> Any:
+def _with_lists(node: Any) -> Any:
     if not isinstance(node, dict):
         return node
-    values = {key: _list(value) for key, value in node.items()}
+    values = {key: _with_lists(value) for key, value in node.items()}
     if values and all(key.isdecimal() for key in values):
         return [values[key] for key in sorted(values, key=lambda key: (len(key), key))]
     return values

@@ -57,13 +57,13 @@ class RowChange:
         """Return the change as one line: + marks an added row, - a removed row, ~ a changed row."""
         if self.before is None or self.after is None:
             row = self.after if self.before is None else self.before
-            return f"{'+' if self.before is None else '-'} {self.table}: {_list(row or {})}"
+            return f"{'+' if self.before is None else '-'} {self.table}: {_row_text(row or {})}"
         same = {name: value for name, value in self.after.items() if self.before[name] == value}
         moved = [f"{name} {self.before[name]} → {value}" for name, value in self.after.items() if name not in same]
-        return f"~ {self.table}: {', '.join(moved)} ({_list(same)})"
+        return f"~ {self.table}: {', '.join(moved)} ({_row_text(same)})"
 
 
-def _list(row: Mapping[str, Any]) -> str:
+def _row_text(row: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in row.items() if value is not None)
 
 

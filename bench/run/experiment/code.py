@@ -22,9 +22,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from bench.common.former_paths import present_path
+from bench.common.import_statements import run_statements_in
 from bench.common.registry import Part
 from bench.run.experiment.syntax import syntax_of
-from bench.run.packs.imports import run_statements_in
 
 PACKAGE = Path(__file__).resolve().parents[2]
 ENTRY = "bench.run.experiment.trial"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.run.packs.imports import statements_of
+from bench.common.import_statements import statements_of
 from bench.scenario import Scenario
 
 ENTRY = "scenario.py"

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from bench.run.packs.imports import Statement, statements_of
+from bench.common.import_statements import Statement, statements_of
 
 SANDBOX, SYNTAX = "bench.run.sandbox.", "bench.run.sandbox.syntax."
 

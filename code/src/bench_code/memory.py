@@ -22,7 +22,7 @@ from contextlib import suppress
 from operator import is_
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 MOST = 300_000
 """The most objects that are looked at."""
@@ -39,15 +39,32 @@ TESTERS = frozenset({"_pytest", "pytest", "pluggy", "hypothesis", "bench", "benc
 """Packages whose modules' attributes change while any test runs."""
 
 
+class ProcessState(NamedTuple):
+    """What a process has but one of.
+
+    variables   of the environment: name -> value
+    place       the folder (None if it is gone), the path of imports, the threads, and the tree's modules by their identity
+    limits      the context of decimal numbers, the locale, and the depth of recursion
+    levels      of loggers that have one: identity -> level
+    context     variables of the context: identity -> the value's identity
+    """
+
+    variables: dict[str, str]
+    place: tuple[Path | None, list[str], set[threading.Thread], list[int]]
+    limits: tuple[str, str, int]
+    levels: dict[int, int]
+    context: dict[int, int]
+
+
 class HeldObjects:
     """What the modules of a tree hold.
 
     Args:
-        file_of: Returns the file of a loaded module if it lies in the tree; else "".
+        file_of: Returns the file in which a module's attributes say that it lies, if that is in the tree; else "".
         is_tests: Returns whether a file holds tests, so that its module is of no concern to other files.
     """
 
-    def __init__(self, file_of: Callable[[ModuleType], str], is_tests: Callable[[str], bool]):
+    def __init__(self, file_of: Callable[[dict[str, object]], str], is_tests: Callable[[str], bool]):
         self._file_of, self._is_tests = file_of, is_tests
         self._held: list[Any] = []
         self._labels: list[tuple[str, str]] = []
@@ -57,21 +74,23 @@ class HeldObjects:
         self._flat: list[object] = []
         self._kept: list[object] = []  # so that no later object has the identity of one that is known
         self._known: set[int] = {id(vars(builtins))}
-        self._modules: dict[str, ModuleType] = {}
+        self._modules = dict[str, object]()
         self._seen = set[str]()
-        self._around, self._others = dict[str, object](), dict[str, dict[str, object]]()
+        self._around: ProcessState | None = None
+        self._others = dict[str, dict[str, object]]()
 
     def begin(self) -> None:
         """Note what is there."""
         names = sorted(sys.modules.keys() - self._seen)
         self._seen |= {*names}
-        new = {name: (each, file) for name in names if (each := sys.modules.get(name)) and (file := self._file_of(each))}
-        self._modules |= {name: each for name, (each, _) in new.items()}
-        self._known |= {id(vars(each)) for each, _ in new.values()}
-        for each, file in new.values():
+        attributes = {name: held for name in names if (held := attributes_of(sys.modules.get(name))) is not None}
+        new = {name: (held, file) for name, held in attributes.items() if (file := self._file_of(held))}
+        self._modules |= {name: sys.modules.get(name) for name in new}
+        self._known |= {id(held) for held, _ in new.values()}
+        for held, file in new.values():
             scope = file if self._is_tests(file) else ""
-            self._hold(vars(each), scope, "")
-            self._add([(value, scope, key) for key, value in [*vars(each).items()] if key != "__builtins__"])
+            self._hold(held, scope, "")
+            self._add([(value, scope, key) for key, value in [*held.items()] if key != "__builtins__"])
         self._flat, self._around = self._referents(), self._surroundings()
         self._others = self._others or self._other_modules()
 
@@ -110,25 +129,26 @@ class HeldObjects:
         )
 
     def _other_modules(self) -> dict[str, dict[str, object]]:
-        others = [(name, each) for name, each in sys.modules.items() if name not in self._modules]
+        """Return their attributes: of plain modules alone, for a lazy one runs when it is asked for its own."""
         return {
             name: dict(vars(each))
-            for name, each in others
-            if name.partition(".")[0] not in TESTERS and hasattr(each, "__dict__")
+            for name, each in [*sys.modules.items()]
+            if name not in self._modules and name.partition(".")[0] not in TESTERS and type(each) is ModuleType
         }
 
-    def _surroundings(self) -> dict[str, object]:
+    def _surroundings(self) -> ProcessState:
         variables = {key: value for key, value in os.environ.items() if key != "PYTEST_CURRENT_TEST"}
         where: Path | None = None
         with suppress(FileNotFoundError):
             where = Path.cwd()
         loggers = [logging.root, *logging.root.manager.loggerDict.values()]
-        return variables | {
-            "": (where, [*sys.path], {*threading.enumerate()}, [id(sys.modules.get(name)) for name in self._modules]),
-            " ": (repr(decimal.getcontext()), locale.setlocale(locale.LC_ALL), sys.getrecursionlimit()),
-            "   ": {id(each): each.level for each in loggers if isinstance(each, logging.Logger) and each.level},
-            "  ": {id(variable): id(value) for variable, value in contextvars.copy_context().items()},
-        }
+        return ProcessState(
+            variables,
+            (where, [*sys.path], {*threading.enumerate()}, [id(sys.modules.get(name)) for name in self._modules]),
+            (repr(decimal.getcontext()), locale.setlocale(locale.LC_ALL), sys.getrecursionlimit()),
+            {id(each): each.level for each in loggers if isinstance(each, logging.Logger) and each.level},
+            {id(variable): id(value) for variable, value in contextvars.copy_context().items()},
+        )
 
     def _referents(self, start: int = 0) -> list[object]:
         return gc.get_referents(*self._held[start:])
@@ -169,7 +189,7 @@ class HeldObjects:
                 continue
             self._known.add(id(value))
             self._kept.append(value)
-            attributes, inside = _attributes_of(value), gc.get_referents(value)
+            attributes, inside = attributes_of(value), gc.get_referents(value)
             if isinstance(value, type):
                 if value.__module__ in self._modules:
                     attributes = next((each for each in inside if type(each) is dict and "__module__" in each), {})
@@ -186,7 +206,8 @@ class HeldObjects:
                 waiting += [(each, file, name) for each in (*inside, *(attributes or {}).values())]
 
 
-def _attributes_of(value: object) -> dict[str, object] | None:
+def attributes_of(value: object) -> dict[str, object] | None:
+    """Return what an object holds as attributes; None if it holds none. None of its code runs, so a lazy module stays lazy."""
     try:
         attributes = object.__getattribute__(value, "__dict__")
     except AttributeError:
@@ -204,7 +225,7 @@ def _content(holder: Any) -> dict[object, object]:
 
 
 def _is_of_standard(kind: type) -> bool:
-    return kind.__module__.partition(".")[0] in sys.stdlib_module_names
+    return str(kind.__module__).partition(".")[0] in sys.stdlib_module_names
 
 
 def _state(value: Any) -> list[object] | None:

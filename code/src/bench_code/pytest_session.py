@@ -16,7 +16,7 @@ from contextlib import ExitStack, suppress
 from functools import cache, partial
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType
 from typing import Any
 
 import pytest
@@ -24,7 +24,7 @@ import pytest
 from bench.common.escaping import escape_line
 from bench.common.files import opened
 from bench_code.git import is_text
-from bench_code.memory import HeldObjects
+from bench_code.memory import HeldObjects, attributes_of
 from bench_code.probes import probed
 from bench_code.pytest_outcomes import Outcomes
 from bench_code.record import Execution, Fact, Record
@@ -103,7 +103,7 @@ class ImpactSession(Outcomes):
         self._items: list[pytest.Item] = []
         self._due, self._surroundings = set[str](), set[Fact]()
         self._why = ""
-        self._memory = HeldObjects(self._module_in, lambda file: file not in self._probed and not file.endswith("conftest.py"))
+        self._memory = HeldObjects(self._file_in, lambda file: file not in self._probed and not file.endswith("conftest.py"))
         self._stack = ExitStack()
         self._begin()
 
@@ -166,8 +166,8 @@ class ImpactSession(Outcomes):
         real = os.path.realpath(path)
         return real[len(self._root) + 1 :] if real.startswith(f"{self._root}{os.sep}") else ""
 
-    def _module_in(self, module: ModuleType) -> str:
-        file = getattr(module, "__file__", None)
+    def _file_in(self, attributes: dict[str, object]) -> str:
+        file = attributes.get("__file__")
         path = self._inside(file) if isinstance(file, str) else ""
         return path if self.present.is_held(path) else ""
 
@@ -335,7 +335,7 @@ class ImpactSession(Outcomes):
     def _rest(self) -> Iterable[Fact]:
         """Yield the facts that hold of all that is no body of a function whose runs are seen."""
         tests = {self._inside(str(item.path)) for item in self._items}
-        files = (getattr(module, "__file__", None) for module in [*sys.modules.values()])
+        files = ((attributes_of(module) or {}).get("__file__") for module in [*sys.modules.values()])
         outside = (sys.prefix + os.sep, sys.base_prefix + os.sep)
         loaded = {self._inside(f) or os.path.abspath(f) for f in files if isinstance(f, str) and not f.startswith(outside)}
         modules = {path: self.present.module(path) for path in self.present.files}

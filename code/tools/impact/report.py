@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from statistics import median
 
+from bench.common.wording import plural
 from impact.rows import Rows
 
+ENOUGH = 10
+"""In how many packages some results must have been kept, for their number to say something: 0 lost in 10 is at most 26%."""
 LONG = 5.0
 """Seconds of the processor from which a suite counts as long."""
 NAMES = {"bench": "`bench code`", "testmon": "pytest-testmon"}
@@ -37,21 +40,43 @@ def results(rows: Rows) -> list[str]:
     """Return what came out, in sentences."""
     edits = [row for row in rows if kind_of(row) not in ("first", "nothing")]
     long = [package for package in _by_package(rows) if seconds_of(package) >= LONG]
-    told = [_of_losses(edits, name) for name in NAMES] if edits else []
+    told = [_of_edits(edits), *(_of_losses(edits, name) for name in NAMES)] if edits else []
     told += [_of_costs([row for package in long for row in package], len(long), name) for name in NAMES]
-    return [*told, _of_days(long)]
+    return [each for each in (*told, _of_days(long)) if each]
+
+
+def _of_edits(edits: Rows) -> str:
+    kept = [row for row in _changing(edits) if int(row["bench ran"]) < int(row["tests"])]
+    judged, packages = plural(len(edits), "edit"), plural(_packages(edits), "package")
+    few = f", in {plural(_packages(kept), 'package')}" if kept else ""
+    little = " So this shows next to nothing about how often a result is lost." if _packages(kept) < ENOUGH else ""
+    return (
+        f"`bench code` was judged by {judged} of {packages}. A result could be lost after {len(kept)} of them{few}: the others "
+        f"changed no result, or all tests ran.{little}"
+    )
+
+
+def _changing(edits: Rows) -> Rows:
+    return [row for row in edits if int(row["changed"]) and int(row["tests"])]
+
+
+def _packages(rows: Rows) -> int:
+    return len({row["package"] for row in rows})
 
 
 def _of_losses(edits: Rows, name: str) -> str:
-    changing = [row for row in edits if int(row["changed"]) and int(row["tests"])]
+    changing = _changing(edits)
     kept = [row for row in changing if int(row[f"{name} ran"]) < int(row["tests"])]
-    lost, packages = sum(int(row[f"{name} lost"]) > 0 for row in changing), len({row["package"] for row in kept})
+    lost, packages = sum(int(row[f"{name} lost"]) > 0 for row in changing), _packages(kept)
     wrong = sum(int(row[f"{name} wrong"]) > 0 for row in edits)
-    bound = f" (in 0 of {packages} packages, so in at most {limit(packages)} of such packages at 95%)" if not lost else ""
+    bound = ""
+    if packages and not lost:
+        bound = f" (in 0 of {plural(packages, 'package')}, so in at most {limit(packages)} of such packages at 95%)"
     return (
-        f"{NAMES[name]} lost a result after {lost} of {len(changing)} edits that changed one, of {len(edits)} edits of "
-        f"{len({row['package'] for row in edits})} packages. After {len(kept)} of the {len(changing)} some results were kept"
-        f"{bound}. After {wrong} of the {len(edits)} a test that ran came out otherwise than in the plain run."
+        f"{NAMES[name]} lost a result after {lost} of {plural(len(changing), 'edit')} that changed one, of "
+        f"{plural(len(edits), 'edit')} of {plural(_packages(edits), 'package')}. After {len(kept)} of the {len(changing)} some "
+        f"results were kept{bound}. After {wrong} of the {len(edits)} a test that ran came out "
+        "otherwise than in the plain run."
     )
 
 
@@ -61,17 +86,17 @@ def _of_costs(rows: Rows, count: int, name: str) -> str:
         KINDS, ("the first session", "a session with nothing changed", "a session after a body edit"), strict=True
     ):
         if ratios := [ratio(row, name) for row in rows if kind_of(row) == kind]:
-            parts.append(f"{what} {median(ratios):.2f} times ({min(ratios):.2f} to {max(ratios):.2f}, {len(ratios)} sessions)")
-    return f"In the {count} suites of {LONG:.0f} seconds and more {NAMES[name]} took, of all tests: {', '.join(parts)}."
+            spread = f"{min(ratios):.2f} to {max(ratios):.2f}, " if len(ratios) > 1 else ""
+            parts.append(f"{what} {median(ratios):.2f} times ({spread}{plural(len(ratios), 'session')})")
+    suites = f"In the {plural(count, 'suite')} of {LONG:.0f} seconds and more"
+    return f"{suites} {NAMES[name]} took, of all tests: {', '.join(parts)}." if parts else ""
 
 
 def _of_days(long: list[list[dict[str, str]]]) -> str:
     days = [(package[0]["package"], day_of(package)) for package in long]
     told = ", ".join(f"{day:.2f} times in {name}" for name, day in days if day is not None)
-    return (
-        f"A day of thirty edits, {DAY['body']} of them of bodies, at the mean cost of each kind and with the first session, "
-        f"takes `bench code`, of all tests thirty times: {told or 'not measured'}."
-    )
+    day = f"A day of thirty edits, {DAY['body']} of them of bodies, at the mean cost of each kind and with the first session"
+    return f"{day}, takes `bench code`, of all tests thirty times: {told}." if told else ""
 
 
 def day_of(package: Rows) -> float | None:
@@ -100,7 +125,7 @@ def seconds_of(package: Rows) -> float:
 
 def limit(packages: int) -> str:
     """Return the upper limit at 95% of a share of packages of which none showed something: the rule of three, exactly."""
-    return f"{100 * (1 - 0.05 ** (1 / packages)):.0f}%" if packages else "100%"
+    return f"{100 * (1 - 0.05 ** (1 / packages)):.0f}%"
 
 
 def kind_of(row: dict[str, str]) -> str:
@@ -116,10 +141,11 @@ def _by_package(rows: Rows) -> list[list[dict[str, str]]]:
 def _cells(package: Rows) -> list[str]:
     edits = [row for row in package if kind_of(row) not in ("first", "nothing")]
     tests, changed = package[0]["tests"], sum(int(row["changed"]) > 0 for row in edits)
-    cells = [package[0]["package"], tests, f"{seconds_of(package):.1f}", str(len(edits)), str(changed)]
+    cells = [package[0]["package"], tests, f"{seconds_of(package):.1f}", str(len(edits)), str(changed) if edits else "-"]
     for name in NAMES:
         ran = sum(int(row[f"{name} ran"]) for row in edits) / max(1, sum(int(row["tests"]) for row in edits))
-        cells += [str(sum(int(row[f"{name} lost"]) > 0 for row in edits)), f"{ran:.0%}"]
+        lost = sum(int(row[f"{name} lost"]) > 0 for row in edits)
+        cells += [str(lost), f"{ran:.0%}"] if edits else ["-", "-"]
         for kind in KINDS:
             ratios = [ratio(row, name) for row in package if kind_of(row) == kind]
             cells.append(f"{median(ratios):.2f} ({len(ratios)})" if ratios else "-")

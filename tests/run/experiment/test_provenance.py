@@ -191,7 +191,7 @@ BEYOND_THE_WALL = ("read", "rerun", "elsewhere", "cli", "worlds/read")
 def test_no_edit_beyond_the_wall_changes_an_id(place: Place) -> None:
     before = place.last
     files = [file for room in BEYOND_THE_WALL for file in (place.folder / "bench" / room).rglob("*.py")]
-    assert len(files) > 250
+    assert len(files) > 200
     for file in files:
         edit(file)
     place.last = place.ids()

@@ -108,7 +108,11 @@ class DatabaseDoor:
         """Return what ends TLS here, if the server itself offers TLS; None if it offers none, or nothing ends TLS."""
         authority = None if self.server.socket else self._authority()
         if authority and self._offers_tls is None:
-            self._offers_tls = await offers_tls(self.server)
+            try:
+                self._offers_tls = await offers_tls(self.server)
+            except OSError as error:
+                self.notice(f"nobody knows whether the server itself offers TLS: {type(error).__name__}")
+                return None
         host = LOOPBACK if any(store.replaces for store in self.stores) else self.server.host
         return authority.context(host, POSTGRESQL) if authority and self._offers_tls else None
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from bench.common.errors import one_line, whole_text
 from bench.probe.points import AnswerFate
 from bench.probe.run.gateway.database_answer import COPIES_IN, LARGEST, ServerAnswer, is_write, read
-from bench.probe.run.gateway.database_statements import BEGINS, SessionStatements, StatementRecord, recorded
+from bench.probe.run.gateway.database_statements import SessionStatements, StatementRecord, recorded
 from bench.probe.run.gateway.database_way import (
     AHEAD,
     BINDING,
@@ -164,7 +164,7 @@ class DatabaseSession:
             reader, self._server = await connected(self._door.server)
         except (OSError, TimeoutError) as error:
             return await self._refuse("08006", f"the server of the copy cannot be reached ({type(error).__name__})")
-        self._login = Login(is_encrypted=bool(self._server.get_extra_info("sslcontext")))
+        self._login = Login()
         self._server.write(made_start(packet))
         self._inbox = Inbox(self._reader, self._turn)
         self._answering = asyncio.create_task(self._take_answers(reader))
@@ -350,7 +350,7 @@ class DatabaseSession:
         """Return the call that a group of messages is; None if it is none: it changes nothing that another session sees."""
         whole = executed
         if self._status == b"I":
-            if not executed.acts or (executed.kept[0].statement.verb in BEGINS and not executed.ends):
+            if not executed.acts or (executed.begins and not executed.ends):
                 return None
         elif self._status == b"T" and executed.ends:
             whole, writes = self._transaction, self._has_written or executed.writes

@@ -16,6 +16,8 @@ from bench.wire.postgres import SqlStatement, WireMessage, bound_by, columns_of,
 
 MOST_KEPT, LARGEST_KEPT = 1_000, 2**20
 """Statements that are kept, and the characters and bytes of all of them with their values."""
+LONGEST_FIRST = 10_000
+"""Characters that are kept of the first statement that writes, whatever its length."""
 BEGINS, ENDS = frozenset(("BEGIN", "START")), frozenset(("COMMIT", "END"))
 READS = frozenset(("SELECT", "VALUES", "TABLE", "FETCH", "EXPLAIN"))
 OF_SESSION = BEGINS | frozenset(("ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE", "SET", "RESET", "SHOW", "DISCARD", "DEALLOCATE"))
@@ -52,6 +54,7 @@ class StatementRecord:
 
     kept     the statements, within a bound
     further  how many came beyond it, of which only a digest is kept
+    begins   whether the first of all begins a transaction
     acts     whether one of all can read or write what other sessions see
     writes   whether one of all can write
     ends     whether one of all ends a transaction
@@ -59,15 +62,23 @@ class StatementRecord:
 
     kept: list[ExecutedStatement] = field(default_factory=list)
     further: int = 0
+    begins: bool = False
     acts: bool = False
     writes: bool = False
     ends: bool = False
     _size: int = 0
     _digest: bytes = b""
+    _first_write: ExecutedStatement | None = None
+    """Without its values: it names the call where no statement that writes is within the bound."""
 
     def add(self, each: ExecutedStatement) -> None:
         acts = is_acting(each.statement)
-        self.acts, self.writes = self.acts or acts, self.writes or (acts and each.statement.verb not in READS)
+        if not (self.kept or self.further):
+            self.begins = each.statement.verb in BEGINS
+        if acts and each.statement.verb not in READS and not self.writes:
+            self.writes, text, bare = True, each.statement.text, each.statement.bare
+            self._first_write = ExecutedStatement(SqlStatement(text[:LONGEST_FIRST], bare[:LONGEST_FIRST]))
+        self.acts = self.acts or acts
         self.ends = self.ends or is_end(each.statement)
         size = len(each.statement.text) + sum(len(value or b"") for value in each.values)
         if len(self.kept) < MOST_KEPT and self._size + size <= LARGEST_KEPT:
@@ -80,9 +91,11 @@ class StatementRecord:
 
     def extend(self, other: Self) -> None:
         """Add what another record has."""
+        begins = self.begins if self.kept or self.further else other.begins
         for each in other.kept:
             self.add(each)
-        self.further += other.further
+        self.further, self.begins = self.further + other.further, begins
+        self._first_write = self._first_write or other._first_write
         self.acts, self.writes, self.ends = self.acts or other.acts, self.writes or other.writes, self.ends or other.ends
         if other.further:
             self._digest = hashlib.sha256(self._digest + other._digest).digest()
@@ -92,6 +105,8 @@ class StatementRecord:
         acting = [each for each in self.kept if is_acting(each.statement)]
         written = [each for each in acting if each.statement.verb not in READS]
         more: list[JsonValue] = [{"further": self.further, "sha256": self._digest.hex()}] if self.further else []
+        if self._first_write and not written:
+            return [self._first_write], more
         return written or acting, more
 
 

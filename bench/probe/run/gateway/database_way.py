@@ -65,11 +65,11 @@ async def connected(server: DatabaseServer) -> tuple[asyncio.StreamReader, async
         if answer != b"S":
             writer.close()
             raise ConnectionError("the server speaks no TLS, or says more before it")
-        context = create_default_context(cafile=server.roots or None)
-        context.check_hostname = server.mode == "verify-full"
-        if not (context.check_hostname or server.roots):
-            context.verify_mode = CERT_NONE
         try:
+            context = create_default_context(cafile=server.roots or None)
+            context.check_hostname = server.mode == "verify-full"
+            if not (context.check_hostname or server.roots):
+                context.verify_mode = CERT_NONE
             await writer.start_tls(context, server_hostname=server.host)
         except OSError:
             writer.close()
@@ -81,10 +81,11 @@ async def offers_tls(server: DatabaseServer) -> bool:
     """Return whether a server would encrypt a session. Raises OSError."""
     async with asyncio.timeout(SECONDS_TO_CONNECT):
         reader, writer = await asyncio.open_connection(server.address or server.host, server.port)
-        writer.write(made_start(StartPacket(TLS, {})))
-        answer = await reader.read(1)
-        writer.close()
-        return answer == b"S"
+        try:
+            writer.write(made_start(StartPacket(TLS, {})))
+            return await reader.read(1) == b"S"
+        finally:
+            writer.close()
 
 
 async def begun(
@@ -174,12 +175,11 @@ class Inbox:
 class Login:
     """Watches how an agent logs in, where no channel binding can pass.
 
-    is_encrypted  whether the gateway's way to the server is encrypted, so that the server may offer channel binding
-    waits         whether the server has asked for a login by SCRAM, and the agent has said nothing yet
+    waits  whether the server has asked for a login by SCRAM, and the agent has said nothing yet
     """
 
-    def __init__(self, *, is_encrypted: bool) -> None:
-        self.is_encrypted, self.waits, self._binds = is_encrypted, False, False
+    def __init__(self) -> None:
+        self.waits, self._binds = False, False
 
     def offered(self, message: WireMessage) -> WireMessage:
         """Return a server's offer of ways to log in without those that bind to TLS; another message as it is."""
