@@ -80,7 +80,6 @@ def test_what_the_page_says_of_a_models_patches_stands_in_the_table_of_the_arms(
     page = " ".join((ROOT / "docs" / "retesting.md").read_text(encoding="utf-8").split())
     edits, whole = rows["edits", "selective"], rows["whole files", "selective"]
     assert {row["Solved"].split(" ")[0] for row in rows.values()} == {"0/12"}
-    assert [edits["Wrong beliefs"], whole["Wrong beliefs"]] == ["0 of 20", "0 of 17"]
     expected = (
         f"Of its edits, {edits['Patches that fit']} could be applied. Of its whole files, {whole['Patches that fit']} could.",
         f"In edits `selective` saved {edits['Executions saved']} runs of tests a case",

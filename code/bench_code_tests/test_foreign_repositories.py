@@ -329,6 +329,8 @@ def test_a_file_that_git_cannot_convert_ends_every_command_in_one_line(root: Pat
     printed = impact(root)[2]
     assert "x.txt" in printed
     assert "Traceback" not in printed
+    with pytest.raises(CodeError):
+        ExecutionState.open(root).run_all([["a.py"]])
 
 
 def test_two_at_once_apply_a_patch_once(root: Path) -> None:

@@ -78,7 +78,7 @@ def test_each_command_answers_a_program_in_json(ran: ExecutionState) -> None:
     assert answer("at", "--step", "2", "names.py")["content"] == MONEY["names.py"]
     assert [step["outcomes"] for step in answer("log")][:2] == [{"passed": 2}, {"failed": 1}]
     assert set(app_commands()) - {"run"} <= {
-        *("at", "ran", "impact", "needs", "why", "patch", "revert", "apply", "back", "prune"),
+        *("at", "ran", "impact", "needs", "why", "make", "patch", "revert", "apply", "back", "prune"),
         *("declare", "confirm", "stale", "log"),
     }
     for command in app_commands():
@@ -190,15 +190,84 @@ def test_processes_that_make_one_state_at_once_wait_for_each_other(tmp_path: Pat
     assert [process.exitcode for process in processes] == [0] * 4
 
 
+PIPELINE = {
+    "one.py": "from pathlib import Path as P\nP('out').mkdir(exist_ok=True)\n"
+    "P('out/a.txt').write_text(P('in.txt').read_text().upper())\n",
+    "two.py": "import lib\nfrom pathlib import Path\nPath('out/b.txt').write_text(lib.twice(Path('out/a.txt').read_text()))\n",
+    "lib.py": "def twice(text):\n    return text * 2\n",
+    "in.txt": "ab",
+    "guide.md": ">>> import lib\n>>> lib.twice('x')\n'xx'\n",
+}
+
+
+def made(state: ExecutionState, *files: str) -> list[tuple[str, bool]]:
+    return [(result.outcome, is_kept) for result, is_kept in state.run_all([file.split() for file in files])]
+
+
+def test_scripts_and_documents_run_where_their_results_do_not_hold(tmp_path: Path) -> None:
+    root = repository(tmp_path, PIPELINE)
+    state = ExecutionState.open(root)
+
+    def kept() -> list[bool]:
+        return [is_kept for _, is_kept in made(state, "one.py", "two.py", "guide.md")]
+
+    assert kept() == [False, False, False]
+    assert kept() == [True, True, True]
+    write(root, {"in.txt": "AB"})
+    assert kept() == [False, True, True], "the first script left the same file"
+    write(root, {"in.txt": "cd"})
+    assert kept() == [False, False, True]
+    (root / "out/b.txt").unlink()
+    assert kept() == [True, False, True]
+    write(root, {"lib.py": PIPELINE["lib.py"].replace("2", "3")})
+    assert made(state, "one.py", "two.py", "guide.md") == [("passed", True), ("passed", False), ("failed", False)]
+    assert (root / "out/b.txt").read_text() == "CDCDCD"
+    assert kept() == [True, True, False], "no failure is kept"
+
+
+@pytest.mark.parametrize(
+    ("script", "change"),
+    [
+        ("import glob\nprint(glob.glob('data/*.csv'))", "data/2.csv"),
+        ("print(open('../outside.csv').read())", "../outside.csv"),
+        ("import sys\nsys.path.append('../library')\nimport distant", "../library/distant.py"),
+        ("import os\nprint(open('linked.csv').read())\nos.chdir('/')", "../outside.csv"),
+        ("import os\nos.chdir('/')", "it.py"),
+        ("import subprocess, sys\nsubprocess.run([sys.executable, '-c', ''], check=True)", "any.txt"),
+    ],
+    ids=["a listed folder", "a file outside", "a module outside", "a link", "itself", "a process"],
+)
+def test_a_script_runs_again_after_a_change_of_what_it_used(tmp_path: Path, script: str, change: str) -> None:
+    root = repository(tmp_path / "tree", {"it.py": script, "data/1.csv": "1"})
+    write(root, {"../outside.csv": "1", "../library/distant.py": "A = 1"})
+    (root / "linked.csv").symlink_to("../outside.csv")
+    py_compile.compile(str(tmp_path / "library/distant.py"), doraise=True)
+    state = ExecutionState.open(root)
+    assert made(state, "it.py") == [("passed", False)]
+    write(root, {"../other.csv": "1"})
+    assert made(state, "it.py") == [("passed", True)]
+    write(root, {change: "B = 22\n"})
+    assert made(state, "it.py") == [("passed", False)]
+
+
+def test_a_script_that_leaves_no_result_or_fails_is_told(tmp_path: Path) -> None:
+    root = repository(tmp_path, {"dies.py": "import os, sys\n_ = sys.argv[1:] or os._exit(0)\nsys.exit(3)\n"})
+    (root / "bad.md").write_bytes(b"\xff")
+    state = ExecutionState.open(root)
+    with pytest.raises(CodeError, match=r"dies\.py ended without a result"):
+        made(state, "dies.py")
+    assert made(state, "dies.py 1", "bad.md") == [("failed", False), ("failed", False)]
+    assert [each.detail.split()[0] for each in state.executions()] == ["exit", "UnicodeDecodeError"]
+
+
 def test_code_that_was_edited_within_the_second_runs_as_it_is_now(tmp_path: Path) -> None:
     root = repository(tmp_path)
     source, second, tenth = root / "money.py", 1_700_000_000 * 10**9, 10**8
+    write(root, {"total.py": "import money\n\nassert money.total([1]) == 2\n"})
     os.utime(source, ns=(second, second))
     compiled = py_compile.compile(str(source), doraise=True)
     assert compiled
     os.utime(compiled, ns=(second + tenth, second + tenth))
     write(root, {"money.py": MONEY["money.py"].replace("RATE = 2", "RATE = 3")})
     os.utime(source, ns=(second + 2 * tenth, second + 2 * tenth))
-    ExecutionState.open(root).step("edited")
-    asked = (sys.executable, "-c", "import money; print(money.RATE)")
-    assert subprocess.run(asked, cwd=root, capture_output=True, text=True, check=True).stdout == "3\n"
+    assert made(ExecutionState.open(root), "total.py") == [("failed", False)]

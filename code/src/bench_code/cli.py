@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import re
+import shlex
 import sys
 import tempfile
 from collections import Counter
@@ -57,7 +58,7 @@ def at(
 
 @app.command()
 def ran(step: StepArgument, folder: FolderOption = HERE, as_json: JsonOption = False) -> None:
-    """Show which tests ran at a step, and which functions ran in them.
+    """Show which tests, scripts and documents ran at a step, and which functions ran in the tests.
 
     For example: bench code ran 5
     """
@@ -78,7 +79,7 @@ def impact(
     For example: bench code impact shop/prices.py::total
     """
     names = ExecutionState.open(folder).impact(artifact)
-    _show(as_json, {"artifact": artifact, "rerun": names}, names or ["no test ran it"])
+    _show(as_json, {"artifact": artifact, "rerun": names}, names or ["nothing ran it"])
 
 
 @app.command()
@@ -148,6 +149,37 @@ def run(
             raise CodeError(f"pytest ended with {code} before any test; standard error says why")
         typer.echo(report.read_text("utf-8"))
     raise typer.Exit(code)
+
+
+@app.command()
+def make(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="Python files, each quoted with its arguments, and texts; from the tree's top."),
+    ],
+    folder: FolderOption = HERE,
+    limit: Annotated[float | None, typer.Option(min=1, help="Seconds after which a process is ended.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run in their order those scripts, which are Python files, and texts with examples whose results no longer hold.
+
+    For example: bench code make "extract.py --all" report.py README.md
+    """
+    results = ExecutionState.open(folder).run_all([_words(file) for file in files], limit)
+    made = [
+        {"file": file, "outcome": result.outcome, "kept_from": result.step if is_kept else None}
+        for file, (result, is_kept) in zip(files, results, strict=True)
+    ]
+    kept = (f", kept from step {each['kept_from']}" if each["kept_from"] else "" for each in made)
+    _show(as_json, made, (f"{each['file']}: {each['outcome']}{step}" for each, step in zip(made, kept, strict=True)))
+    raise typer.Exit(int(any(result.outcome != "passed" for result, _ in results)))
+
+
+def _words(file: str) -> list[str]:
+    try:
+        return shlex.split(file) or [""]
+    except ValueError as error:
+        raise CodeError(f"'{file}' is no file with arguments: {error}") from None
 
 
 @app.command()

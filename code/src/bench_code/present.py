@@ -58,6 +58,8 @@ class Present:
         """Return the present value of the fact of this kind and name."""
         if kind == "file":
             return self.files.get(name) or file_value(self.root / name)
+        if kind == "folder":
+            return _folder_value(self.root / name)
         if kind == "files":
             return digest("\0".join(sorted(self.files)))
         if kind == "tree":
@@ -107,7 +109,14 @@ def file_value(path: Path) -> str:
         return "no file" if os.path.lexists(path) else ABSENT
 
 
-@cache
+def _folder_value(path: Path) -> str:
+    """Return the digest of the names in a folder, but for what tools leave there."""
+    try:
+        return digest(b"\0".join(sorted(map(os.fsencode, {*os.listdir(path)} - LEFT))))
+    except OSError:
+        return ABSENT
+
+
 def platform_value() -> str:
     """Return the digest of Python's version and options, and of the versions of all installed distributions."""
     installed = sorted(

@@ -31,7 +31,7 @@ from bench_code.record import Execution, Fact, Record
 from bench_code.state import ExecutionState
 from bench_code.units import digest
 from bench_code.validity import in_order
-from bench_code.watching import watching
+from bench_code.watching import count_of_processes, watching
 
 OF_DISPLAY = re.compile(
     "bench_.*|file_or_dir|keyword|markexpr|deselect|ignore.*|maxfail|verbose|quiet|tbstyle|color|code_highlight|durations.*"
@@ -229,7 +229,7 @@ class ImpactSession(Outcomes):
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, Any, Any]:
-        self._item, context, before = item.nodeid, RanInTest(), _count_of_processes()
+        self._item, context, before = item.nodeid, RanInTest(), count_of_processes()
         self.filled.clear()
         self._enter(context)
         try:
@@ -238,7 +238,7 @@ class ImpactSession(Outcomes):
             return result
         finally:
             self._enter(self.shared)
-            context.always = context.always or ("starts a process" if _count_of_processes() != before else "")
+            context.always = context.always or ("starts a process" if count_of_processes() != before else "")
             self._look(item, nextitem is None or nextitem.path != item.path)
             self._item = ""
 
@@ -379,11 +379,6 @@ def _why_all(last: Sequence[int], state: ExecutionState, present: Any) -> str:
         for fact in sorted(changed, key=lambda fact: (fact.kind == "body", fact))[:1]:
             return f"; all run, since {fact.words} changed{', which is not of one test' if fact.kind == 'body' else ''}"
     return "" if last else "; all run, since none has run so before"
-
-
-def _count_of_processes() -> str:
-    """Return how many processes `multiprocessing` has started, which raises no audit event."""
-    return repr(getattr(sys.modules.get("multiprocessing.process"), "_process_counter", ""))
 
 
 def _stamp(path: str) -> object:

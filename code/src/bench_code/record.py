@@ -32,6 +32,7 @@ WORDS = {
     "helpers": "more than functions of tests in {}",
     "code": "the code of {}",
     "file": "the file {}",
+    "folder": "which files lie in the folder {}",
     "files": "which files there are",
     "environment": "the variable {}",
     "variables": "which variables there are",
@@ -46,7 +47,8 @@ class Record:
     """Facts that belong together, and why. Equal records are kept once.
 
     kind   "rest", which is all that is no body of a function; "shared", of what ran outside of tests; "test", of what one test
-           ran and read; "fixtures" of a file or folder; "always" of a test that runs on every change
+           ran and read; "fixtures" of a file or folder; "always" of a test that runs on every change; "script" and
+           "document", of what these used
     name   whose facts they are, or the reason
     """
 
@@ -59,7 +61,7 @@ class Record:
 class Execution:
     """One execution: its outcome, and the records that it depends on.
 
-    kind       "test"
+    kind       "test", "script" or "document"
     outcome    a word such as passed, failed, skipped or error
     detail     what else is part of the result: the type of an error, the digest of an output
     seconds    its duration, in wall seconds

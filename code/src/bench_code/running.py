@@ -1,9 +1,10 @@
-"""Runs the tests that must run again, with pytest in a process of its own."""
+"""Runs what must run again: tests with pytest, and each script or document in a process of its own."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench_code.git import CodeError
+from bench_code.store import Kept
+from bench_code.validity import decide
 from bench_code.workspace import Workspace
 
 GRACE = 60.0
@@ -74,3 +77,40 @@ def _end(process: subprocess.Popen[bytes]) -> bool:
         os.killpg(process.pid, signal.SIGKILL)
         return False
     return True
+
+
+def kind_of(path: str) -> str:
+    """Return the kind of execution that a file is run as: a Python file as a script, another as a document with examples."""
+    return "script" if path.endswith(".py") else "document"
+
+
+def run_all(state: Workspace, files: Sequence[Sequence[str]], limit: float | None = None) -> list[tuple[Kept, bool]]:
+    """Run in their order those scripts and documents whose last result no longer holds.
+
+    A script that runs again and leaves the same files invalidates nothing after it. What is printed goes to standard error.
+
+    Args:
+        state: The execution state of the repository.
+        files: The path of each file, relative to the top of the tree, with its arguments.
+        limit: Seconds after which a process is ended.
+
+    Returns:
+        For each of them its result, and whether the result was kept from an earlier run.
+
+    Raises:
+        CodeError: A file does not exist, or a process was ended or left no result.
+    """
+    results = []
+    for path, *arguments in files:
+        if not (state.root / path).is_file():
+            raise CodeError(f"there is no file '{path}' in {state.root}")
+        name = os.path.normpath(path)
+        layout = shlex.join((name, *arguments))
+        kept = decide(state.store, state.present(environment=_variables()), layout).kept.get(name)
+        if kept is None:
+            before, words = state.store.executions(layout), (str(state.root), layout, name, *arguments)
+            _watched((sys.executable, "-P", "-m", "bench_code.execute", *words), state, limit, STANDARD_ERROR)
+            if len(made := state.store.executions(layout)) == len(before):
+                raise CodeError(f"{name} ended without a result; run it by hand to see why")
+        results.append((kept or made[-1], kept is not None))
+    return results

@@ -83,7 +83,7 @@ class ExecutionState(Workspace):
         """Return the patches after which an execution last changed its outcome.
 
         Args:
-            name: A test's node id.
+            name: A test's node id, or the path of a script or document.
 
         Returns:
             The patches between the two runs with different outcomes; none if the outcome never changed.
@@ -107,7 +107,7 @@ class ExecutionState(Workspace):
     # Executions
 
     def decide(self, layout: str = "", present: Present | None = None) -> ValidityDecision:
-        """Decide which results hold in the present tree, and which tests must run again.
+        """Decide which results hold in the present tree, and which executions must run again.
 
         Args:
             layout: The options under which the executions ran.
@@ -119,6 +119,7 @@ class ExecutionState(Workspace):
         return decide(self.store, present or self.present(), layout)
 
     run = running.run_tests
+    run_all = running.run_all
 
     def invalid(self) -> list[str]:
         """Return the executions of all layouts that must run again in the present tree.
@@ -165,7 +166,7 @@ class ExecutionState(Workspace):
         Left out is what all tests depend on, which is all that is no body of a function.
 
         Args:
-            name: A test's node id; None for all.
+            name: A test's node id, or the path of a script or document; None for all.
 
         Returns:
             The facts of each execution, by its name.
@@ -181,7 +182,7 @@ class ExecutionState(Workspace):
         """Return the executions so far.
 
         Args:
-            name: A test's node id; None for all.
+            name: A test's node id, or the path of a script or document; None for all.
 
         Returns:
             The executions, oldest first.
@@ -192,7 +193,7 @@ class ExecutionState(Workspace):
         """Return why an execution must run again.
 
         Args:
-            name: A test's node id.
+            name: A test's node id, or the path of a script or document.
 
         Returns:
             The facts that its last execution relied on and that no longer hold; none if a result of it is kept.
@@ -209,7 +210,7 @@ class ExecutionState(Workspace):
         """Return the result of an execution that a run with the options of the last one would keep.
 
         Args:
-            name: A test's node id.
+            name: A test's node id, or the path of a script or document.
 
         Returns:
             The result, which can be older than the last; None if the execution must run again.
@@ -225,7 +226,7 @@ class ExecutionState(Workspace):
         """Return the last execution of this name.
 
         Args:
-            name: A test's node id.
+            name: A test's node id, or the path of a script or document.
 
         Returns:
             The execution.
@@ -265,7 +266,7 @@ class ExecutionState(Workspace):
         wanted = [
             id_
             for id_, fact in self.store.facts().items()
-            if fact.name in names or (not inner and fact.name.startswith(f"{path}::"))
+            if fact.name in names or fact[:2] == ("file", path) or (not inner and fact.name.startswith(f"{path}::"))
         ]
         bad = self.store.executions_on(wanted, but="rest")
         last = {execution.name: execution.id for execution in self.store.executions()}

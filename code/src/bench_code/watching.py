@@ -78,3 +78,8 @@ def _is_asked(frame: FrameType | None) -> bool:
             return not any(each in file for each in TESTERS)
         frame = frame.f_back
     return False
+
+
+def count_of_processes() -> str:
+    """Return how many processes `multiprocessing` has started, which raises no audit event."""
+    return repr(getattr(sys.modules.get("multiprocessing.process"), "_process_counter", ""))
