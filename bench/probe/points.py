@@ -6,8 +6,10 @@ A point is one entry, and code knows nothing else of it. Ours stand here. Anothe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Literal, get_args
 
 from bench.common.registry import Part, Registry
@@ -168,3 +170,10 @@ def gravity_of(name: str) -> int:
 def points_of(kind: CallClass) -> Sequence[StrikePoint]:
     """Return the points of a call of this class, the gravest first."""
     return [point for point in POINTS if kind in point.of]
+
+
+def is_meant(word: str, plan: str) -> bool:
+    """Return whether a word of `--only` means a cell: the name of a point means that point alone."""
+    if word in POINTS:
+        return re.search(rf"#\d+\.{word}(\.|$)", plan) is not None
+    return word in plan or fnmatchcase(plan, f"*{word}*")

@@ -13,8 +13,6 @@ from bench.probe.run.gateway.http import HttpDoor, ServiceRequest
 class GraphqlDoor(HttpDoor):
     """Names a call by its operation."""
 
-    kind = "graphql"
-
     def call_of(self, request: ServiceRequest) -> LiveCall:
         call, body = super().call_of(request), request.value
         if isinstance(body, dict) and (operation := re.match(r"\s*(query|mutation)\b\s*(\w*)", str(body.get("query", "")))):

@@ -35,7 +35,8 @@ debits   it reads the balance and writes what is left; `swaps`: it says what the
          refused; `once`: it then ends with exit code 1; `adds`: it lets the service subtract
 approves  it settles the bill that it read; `shown`: it says what it read; `asks`: where it is refused it reads the bill again
          and settles that, which nobody approved; `most`: it says the most that may be paid
-triages  it reads a ticket's priority and sets it to 3; `raises`: it sets it two higher than it was
+triages  it reads a ticket's priority and sets it to 3; `raises`: it sets it two higher than it was; `file`: it reads the
+         service's database itself
 looks    of two bills it pays those that are not paid; `lease`: it ends with exit code 1 where another process has JOURNAL
 """
 
@@ -287,7 +288,11 @@ def settle(mode: set[str]) -> None:
 
 
 def triage(mode: set[str]) -> None:
-    was = read("/ticket")
+    if "file" in mode:
+        with closing(sqlite3.connect(sys.argv[2])) as database:
+            was = int(database.execute(LOOKS["/ticket"]).fetchone()[0])
+    else:
+        was = read("/ticket")
     post("/priority", to=was + 2 if "raises" in mode else 3)
 
 

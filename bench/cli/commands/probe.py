@@ -59,7 +59,9 @@ def probe(
     yes: Annotated[bool, typer.Option("--yes", help="Do what is shown, unasked.")] = False,
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="CELL", help="Run this call, point or cell alone; may be given more than once."),
+        typer.Option(
+            metavar="CELL", help="Run these cells alone: a point's name, or a part of a cell's name; `*` is any text."
+        ),
     ] = None,
     all_forms: Annotated[bool, typer.Option("--all-forms", help="Strike with every wire form of each fault.")] = False,
     budget: Annotated[

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from bench.common.errors import one_line
 from bench.common.wording import plural
-from bench.probe.points import point_of
+from bench.probe.points import is_meant, point_of
 from bench.probe.read.run import CELLS_AGAIN, CLEAN_RUNS, UNDECIDED, CellRead, ProbeRead, gravest
 from bench.record.events import of_kind
 from bench.record.probe.events import CellFinding, CellJudged, CellVerdict, GatewayCall, RepeatCause
@@ -116,7 +116,8 @@ def counts(probe: ProbeRead) -> str:
     verdicts = Counter(cell.verdict for cell in probe.cells.values())
     counted = [f"{word} {verdicts[verdict]}" for verdict, (_, word) in SIGNS.items() if verdicts[verdict]]
     tools = sum(cell.is_tools for cell in probe.damaged)
-    return f"Cells: {', '.join(counted)}{f'; in {tools} of them a tool did it' if tools else ''}." if counted else ""
+    of_tools = f"; in {tools} of them the damage is a tool's" if tools else ""
+    return f"Cells: {', '.join(counted)}{of_tools}." if counted else ""
 
 
 def share_gave_up(probe: ProbeRead) -> str:
@@ -160,7 +161,8 @@ def not_shown(probe: ProbeRead) -> list[str]:
     if probe.planned and not probe.planned.one_by_one:
         each.append("Calls overlap, and one by one they leave other rows: effects are those of groups of calls.")
     if probe.probed.only:
-        none = [word for word in probe.probed.only if probe.planned and not any(word in plan for plan in probe.planned.cells)]
+        plans = probe.planned.cells if probe.planned else None
+        none = [word for word in probe.probed.only if plans is not None and not any(is_meant(word, plan) for plan in plans)]
         lacks = f"; no call has {', '.join(none)}" if none else ""
         each.append(f"Only {', '.join(probe.probed.only)} was struck{lacks}.")
     if not probe.probed.resumes:

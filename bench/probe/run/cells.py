@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from bench.common.errors import ConfigError, nearest
-from bench.probe.points import IS_ERROR, JSON_RPC, POINTS, gravity_of, points_of
+from bench.probe.points import IS_ERROR, JSON_RPC, POINTS, gravity_of, is_meant, points_of
 from bench.probe.run.clean import Clean
 from bench.probe.run.gateway.door_kinds import DOOR_KINDS
 from bench.probe.run.gateway.striker import CellStrike
@@ -50,13 +48,6 @@ def cells_of(clean: Clean, subject: Subject, *, all_forms: bool = False, only: S
     seen = {planned.name for planned in clean.calls.values() if planned.call_class == "effect"}
     chosen.sort(key=lambda ranked: (ranked[1].call not in seen, ranked[0], gravity_of(ranked[1].point)))
     return [cell for _, cell in chosen]
-
-
-def is_meant(word: str, plan: str) -> bool:
-    """Return whether a word of `--only` means a cell: the name of a point means that point alone."""
-    if word in POINTS:
-        return re.search(rf"#\d+\.{word}(\.|$)", plan) is not None
-    return word in plan or fnmatchcase(plan, f"*{word}*")
 
 
 def require_cells(only: Sequence[str], plans: Sequence[str]) -> None:

@@ -114,7 +114,7 @@ def clean_of(courses: Sequence[AgentCourse]) -> Clean:
     if differ := lonely or ([] if overlap else alone):
         raise ConfigError(
             f"two clean runs differ in {plural(len(differ), 'row')}, such as {_place(differ[0])}; the probe needs a task that "
-            f"ends the same way each time: fix the model's temperature, seed or replies"
+            f"ends the same way each time: fix its model's temperature, seed or replies, and the seed of what its tools draw"
         )
     race = rows_apart(second.rows, third.rows, varying) if overlap else []
     one_by_one = not alone and (not overlap or more | varying == varying)

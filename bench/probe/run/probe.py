@@ -311,12 +311,18 @@ class Probe:
     async def _sets(self, worker: Worker, cell: ProbeCell) -> bool:
         """Return whether a call that overwrote another writer's number sets it whatever it was. Where the other writer comes
         before the agent begins, such a call leaves the same number, and a call that writes what was read and changed does not.
-        """
+        A number that is not there yet then is not judged so, nor is one in a run that cannot be made."""
         assert self.clean
         if cell.strike.step in self._subject.meanwhile:
             return False
         if cell.plan not in self._setting:
-            course = await worker.run(self.clean.masks, replace(cell.strike, early=True), name=f"{cell.plan}, written early")
+            strike = replace(cell.strike, early=True)
+            try:
+                course = await worker.run(self.clean.masks, strike, name=f"{cell.plan}, written early")
+            except OriginalChanged:
+                raise
+            except ConfigError:
+                return False
             judged = judge(self.clean, name_calls(course, self.clean.calls), cell.call, cell.point, cell.form)
             self._setting[cell.plan] = judged.verdict == "overwritten"
         return self._setting[cell.plan]

@@ -130,7 +130,8 @@ class ServiceEntry(ConfigEntry):
     @field_validator("door")
     @classmethod
     def _is_known(cls, door: str) -> str:
-        if not (known := [kind.name for kind in DOOR_KINDS if kind.opens]).count(door):
+        known = [kind.name for kind in DOOR_KINDS if kind.opens]
+        if door not in known:
             raise ValueError(f"no kind of door for a service is named '{door}'; {nearest(door, known)}")
         return door
 

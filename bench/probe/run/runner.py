@@ -201,6 +201,7 @@ class Worker:
             striker = Striker(journal, strike, self._subject.patience, life.kill, one_by_one=one_by_one, mends=mends, tape=tape)
             self.gateway.gate, self.gateway.life, self.gateway.calls = striker, 1, 0
             journal.begin(first)
+            await striker.begin()
             texts = Texts()
             environment = {**self._environment, **self._subject.agent.environment, **self._stores.environment}
             environment["AGENT_FOLDER"] = str(self._folder)

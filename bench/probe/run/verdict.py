@@ -81,7 +81,7 @@ def _by_journal(course: AgentCourse, finding: CellFinding) -> tuple[CellVerdict,
         return "no_verdict", f"{finding.effect} was not done, and no witness sees what it does"
     made = [call for call in course.calls if call.number in finding.calls]
     claim = "its tool does not say whether it only reads"
-    claim += ", or the agent did not ask it" if made[0].door_kind.startswith("mcp") else ""
+    claim += ", or nobody asked its server" if made[0].door_kind.startswith("mcp") else ""
     return "repeated", f"nobody saw what it did; {f'{claim}; ' if made[0].reads is None else ''}{_same_key(course, made)}"
 
 

@@ -106,6 +106,8 @@ def test_the_cells_that_were_asked_for_come_to_a_verdict_of_their_own(tmp_path: 
     assert "Only pay was struck." in not_shown(read)
     read = probe(tmp_path / "more", *of_bound(), only=("pay", "resumed_thrice"))
     assert "Only pay, resumed_thrice was struck; no call has resumed_thrice." in not_shown(read)
+    read = probe(tmp_path / "point", *of_bound(), only=("p*1.l*", "ost"))
+    assert "Only p*1.l*, ost was struck." in not_shown(read)
 
 
 def planned_anew(run: CellRun, **changed: object) -> CellRun:
@@ -121,7 +123,7 @@ def test_what_only_a_tool_does_with_one_call_has_an_exit_code_and_a_sentence_of_
     read = probe(tmp_path, *runs)
     assert (read.conclusion, EXIT_CODES[read.conclusion]) == ("tool", 4)
     assert sentence(read).startswith(f"a tool of shop, which got one call twice, does damage in 1 of {COUNT} cells: when")
-    assert "doubled 1" in counts(read) and counts(read).endswith("; in 1 of them a tool did it.")
+    assert "doubled 1" in counts(read) and counts(read).endswith("; in 1 of them the damage is a tool's.")
     assert share_gave_up(read).startswith("In 0 of ")  # the agent did not do what the tool did
 
 

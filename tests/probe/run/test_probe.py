@@ -18,7 +18,8 @@ import pytest
 from till import ROOT, MadeProbe, desk, probed, till, worker_of
 
 from bench.common.errors import ConfigError, OriginalChanged
-from bench.probe.run.cells import is_meant, require_cells
+from bench.probe.points import is_meant
+from bench.probe.run.cells import require_cells
 from bench.probe.run.gateway.subject import OwnersCheck, Subject
 from bench.probe.run.probe import Probe
 from bench.probe.run.writing import CellRun

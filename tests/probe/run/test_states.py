@@ -7,16 +7,20 @@ import sys
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from payers import payer_of
 
 from bench.common.errors import ConfigError
 from bench.probe.read.blame import blame_of
+from bench.probe.run.course import AgentCourse
+from bench.probe.run.gateway.striker import CellStrike
 from bench.probe.run.gateway.subject import OthersStep, OwnersCheck, Subject
 from bench.probe.run.probe import Probe
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
+from bench.probe.run.volatile import Masks
 from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.place import Place
 from bench.probe.run.witness.stores import Stores
@@ -28,7 +32,7 @@ from bench.record.worlds.process_events import ProcessStarted
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the probe's processes are watched on Linux")
 
 
-def probed(folder: Path, subject: Subject, *only: str, until: str = "") -> list[CellRun]:
+def probed(folder: Path, subject: Subject, *only: str, until: str = "", kind: type[Worker] = Worker) -> list[CellRun]:
     """Return the runs of a probe; `until`: up to the first run of this plan, which cost a third of what all cost."""
 
     def worker(number: int) -> Worker:
@@ -36,7 +40,7 @@ def probed(folder: Path, subject: Subject, *only: str, until: str = "") -> list[
         shop = StoreSettings("shop", "sqlite", str(folder / "shop.db"))
         memory = StoreSettings("journal", "memory", str(folder / "journal"), {"JOURNAL": "{store}"})
         stores = Stores.of([shop, memory], private / "stores", subject.settle, subject.hide, b"of this test")
-        return Worker(subject, stores, Place(private, "agent"), Secrets(()))
+        return kind(subject, stores, Place(private, "agent"), Secrets(()))
 
     async def runs() -> list[CellRun]:
         made = list[CellRun]()
@@ -205,13 +209,33 @@ def test_what_another_writer_changed_meanwhile_has_to_stand(tmp_path: Path, mode
         assert blame and blame.minimal == (frozenset({"swap"}),)
 
 
-@pytest.mark.parametrize(("mode", "verdict", "left"), [("triages", "same", 3), ("triages raises", "overwritten", 3)])
+@pytest.mark.parametrize(
+    ("mode", "verdict", "left"),
+    [("triages", "same", 3), ("triages file raises", "overwritten", 3)],
+)
 def test_a_number_that_is_set_whatever_it_was_overwrites_nothing(tmp_path: Path, mode: str, verdict: str, left: int) -> None:
     plan = "pay.POST /priority#1.meanwhile"
     subject = replace(payer_of(tmp_path, mode), checks=(OwnersCheck("shop", "SELECT priority FROM ticket"),))
+    words = (*subject.agent.start, str(tmp_path / "shop.db"))
+    subject = replace(subject, agent=replace(subject.agent, start=words, resume=words))
     cell = probed(tmp_path, subject, "#1.meanwhile", until=plan)[-1]
     assert cell.judged and cell.judged.verdict == verdict
     assert [cell.texts[check] for check in cell.judged.checks] == [f"[({left},)]"]
+
+
+class NotReady(Worker):
+    """Its services are not ready where another writer is to come before the agent."""
+
+    async def run(self, masks: Masks, strike: CellStrike | None = None, **rest: Any) -> AgentCourse:
+        if strike and strike.early:
+            raise ConfigError("service pay is not ready")
+        return await super().run(masks, strike, **rest)
+
+
+def test_an_overwritten_number_stays_one_where_the_further_run_cannot_be_made(tmp_path: Path) -> None:
+    plan = "pay.POST /priority#1.meanwhile"
+    cell = probed(tmp_path, payer_of(tmp_path, "triages"), "#1.meanwhile", until=plan, kind=NotReady)[-1]
+    assert cell.judged and cell.judged.verdict == "overwritten"
 
 
 @pytest.mark.parametrize(("mode", "verdict"), [("approves", "changed"), ("approves shown", "gave_up")])

@@ -274,7 +274,7 @@ class Gateway:
         """Return an agent's calls with what their tools claim. A server over stdio that got one of these calls, and was never
         asked for its tools, is started once more as the agent started it, asked for them, and ended."""
         reached, told = {call.door for call in calls if call.door_kind == "mcp_stdio"}, dict[str, KnownServer]()
-        for known, header in self._headers.items():
+        for known, header in list(self._headers.items()):  # a server can start meanwhile
             if known.door in reached and not known.was_asked:
                 known.was_asked, told[known.door] = True, known
                 await list_tools(partial(self._started, header), known)

@@ -70,7 +70,9 @@ class AgentListener:
         """Return the address at which the agent finds this service. Raises ConfigError."""
         opens = DOOR_KINDS[service.door].opens
         assert opens
-        return self._add(opens(service.name, service.url, self._desk), bool(service.command))
+        door = opens(service.name, service.url, self._desk)
+        door.kind = service.door
+        return self._add(door, bool(service.command))
 
     def add_mcp(self, server: McpServer) -> str:
         """Return the address at which the agent finds this MCP server. Raises ConfigError."""

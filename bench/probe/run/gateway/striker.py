@@ -29,8 +29,8 @@ _NOT_PASSED_ON = frozenset[CallFate](("hold", "error", "rate_limit", "malformed"
 @dataclass(frozen=True)
 class CellStrike:
     """The strike of a cell: the `nth` call with this identity is struck at a point, in a wire form. `acting` has the identities
-    of the calls that have an effect, or may have one; `step` is what another writer does right before, or if `early`, as soon
-    as the row is there that it changes."""
+    of the calls that have an effect, or may have one; `step` is what another writer does right before, or if `early`, before
+    the agent begins."""
 
     identity: str
     nth: int
@@ -72,7 +72,7 @@ class Striker:
     ):
         self.journal, self.patience = journal, patience
         self.struck: JournaledCall | None = None
-        self.dead = self.delivered = self._stepped = False
+        self.dead = self.delivered = False
         self._strike, self._kill, self._one_by_one, self._mends = strike, kill, one_by_one, mends
         self._point: StrikePoint | None = POINTS[strike.point] if strike else None
         self._tape = tape
@@ -95,6 +95,11 @@ class Striker:
         """The last call of each identity that a mended gateway let pass, while two equal ones can be under way."""
         self._earlier, self._last_read = b"", True
 
+    async def begin(self) -> None:
+        """Do what comes before the agent begins: the other writer's step, if it is `early`."""
+        if self._strike and self._strike.early and self._strike.step:
+            await self._step_in(self._strike.step)
+
     async def arrived(self, call: LiveCall) -> CallFate:
         if call.continues is None and call.kind not in ("function", "model"):
             functions = [each for each in self._flying if each.kind == "function" and each.life == call.life]
@@ -116,6 +121,7 @@ class Striker:
         if self.dead:
             return self._dropped(entry)
         await self._note_look(entry)
+        await self._follow_held(entry)
         if self._mends and await self._mend(self._mends, entry):
             return "answer"
         if self._strike and self._is_struck(entry):
@@ -129,8 +135,7 @@ class Striker:
             await self._die()
         if self.dead:
             return self._dropped(entry)
-        steps_in = self._strike and ((at and at.others) or self._strike.early) and not self._stepped
-        if steps_in and self._strike and self._strike.step:
+        if at and at.others and self._strike and self._strike.step and not self._strike.early:
             await self._step_in(self._strike.step)
         before = self._fate(entry)
         self.delivered = self.delivered or before not in ("pass", "again")
@@ -143,7 +148,7 @@ class Striker:
     async def _step_in(self, step: OthersStep) -> None:
         """Let another writer change a store, unless other calls are in flight: nobody could tell who changed what."""
         try:
-            self.delivered = self._stepped = len(self._flying) == 1 and await self.journal.step_in(step.store, step.sql)
+            self.delivered = len(self._flying) <= 1 and await self.journal.step_in(step.store, step.sql)
         except ConfigError as error:
             self.noticed("", f"another writer could not change store {step.store}: {error}")
 
@@ -153,6 +158,11 @@ class Striker:
             await asyncio.sleep(NOTICED)
             if self._gave_up.is_set():
                 self._looks.add(entry)
+
+    async def _follow_held(self, entry: JournaledCall) -> None:
+        """Let an effect wait until a held call is done that is being delivered: else no reading shows what each of them did."""
+        if self._delivering and self._has_looked.is_set() and self._strike and entry.identity in self._strike.acting:
+            await asyncio.wait({self._delivering}, timeout=min(MEETING, self.patience))
 
     def _fate(self, entry: JournaledCall) -> CallFate:
         """Return what happens to a call of a running agent."""

@@ -299,6 +299,32 @@ def test_a_call_that_is_made_again_while_the_gateway_holds_it_is_the_probes_doin
     )
 
 
+def test_a_call_that_was_held_is_done_before_the_agents_next_effect() -> None:
+    async def calls() -> None:
+        counter.number, landing = 1, asyncio.Event()
+        held = LiveCall(1, "shop", "http", "pay", {"who": "ada"})
+        assert await counter.gate.arrived(held) == "hold"
+
+        async def deliver() -> bytes:
+            await landing.wait()
+            return await counter.deliver("ada")
+
+        held.deliver = deliver
+        counter.gate.went(held, "disconnected")
+        await counter.call("ada", tool="look")
+        later = asyncio.create_task(counter.call("bob"))
+        await asyncio.sleep(0.1)
+        assert counter.ledger.paid == []
+        landing.set()
+        await later
+        await counter.journal.read()
+
+    counter = Counter("in_flight")
+    asyncio.run(calls())
+    changes = [(tuple(reading.calls), len(reading.changed)) for reading in counter.journal.readings if reading.changed]
+    assert changes == [((1,), 1), ((3,), 1)]
+
+
 def test_a_client_that_cancels_a_call_which_the_gateway_holds_is_noted() -> None:
     async def calls() -> None:
         await counter.call("ada")
