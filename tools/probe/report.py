@@ -1,6 +1,6 @@
 """Write what the last sessions found into docs/probe.md: the pairs, the verdicts beside a world's count, whom the probe blames.
 
-python -m probe.report
+PYTHONPATH=tools:tests/support python -m probe.report
 """
 
 from __future__ import annotations
