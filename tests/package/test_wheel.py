@@ -134,7 +134,9 @@ def test_a_run_from_the_wheel_is_read_by_a_program(tmp_path: Path) -> None:
 
 
 def test_the_parts_of_a_package_beside_it_are_listed_run_and_reported(tmp_path: Path) -> None:
-    assert command(tmp_path, "list").count("from parrot-parts 1.0") == 11  # one of each kind, and of effects three
+    assert command(tmp_path, "list").count("from parrot-parts 1.0") == 8  # one of each kind that it names, and of effects three
+    for kind in ("metrics", "tables", "figures"):
+        assert command(tmp_path, "list", kind).count("from parrot-parts 1.0") == 1
     command(tmp_path, "new", "scenario", "demo")
     parrot = CONFIG.replace('"monolithic"', '"parrot"').replace('kind = "simulated"', 'kind = "parrot"')
     parrot = parrot.replace('effect = "missing_field"', 'effect = "squawked"').replace("seed = 1", 'seed = 1\nstudy = "echo"')
