@@ -183,8 +183,8 @@ def of_clients(rows: Sequence[ClientRows]) -> Iterator[str]:
     equal, names = sum(row.equal for row in rows), list(dict.fromkeys(row.client for row in rows))
     yield f"{', '.join(names)}, in the clear and with TLS:"
     yield f"{equal} of {len(rows)} times they print the same rows through the gateway as at the copy itself,"
-    yield f"in {sum(row.calls for row in rows):,} calls. Milliseconds of the processor that the gateway took for a call, on a"
-    yield "machine with other work:"
+    yield f"in {sum(row.calls for row in rows):,} calls. Milliseconds of the processor that the gateway took for a call, in one"
+    yield "session each, on a machine with other work:"
     yield ""
     yield "| client | in the clear | `sslmode=require` | `sslmode=verify-full` |"
     yield "| --- | --- | --- | --- |"

@@ -101,7 +101,7 @@ def watch(
     """Show a page of a run while it goes on, until Ctrl-C.
 
     By arm: outcomes, rejections by reason, tokens, cost; and the time left. The page reads the run's folder and changes
-    nothing, so it works with every engine, and after a restart.
+    nothing, so it works after a restart too.
 
     For example: bench watch smoke-simulated
     """

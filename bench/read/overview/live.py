@@ -1,6 +1,6 @@
 """A run in its present state, read while the run is written: outcomes, rejections, tokens and cost by arm, and the time left.
 
-Only the run's folder is read. It does not matter which engine writes it, or whether it was stopped in between.
+Only the run's folder is read. The run may have been stopped in between.
 """
 
 from __future__ import annotations

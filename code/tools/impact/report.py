@@ -40,9 +40,9 @@ def results(rows: Rows) -> list[str]:
     """Return what came out, in sentences."""
     edits = [row for row in rows if kind_of(row) not in ("first", "nothing")]
     long = [package for package in _by_package(rows) if seconds_of(package) >= LONG]
-    told = [_of_edits(edits), *(_of_losses(edits, name) for name in NAMES)] if edits else []
-    told += [_of_costs([row for package in long for row in package], len(long), name) for name in NAMES]
-    return [each for each in (*told, _of_days(long)) if each]
+    sentences = [_of_edits(edits), *(_of_losses(edits, name) for name in NAMES)] if edits else []
+    sentences += [_of_costs([row for package in long for row in package], len(long), name) for name in NAMES]
+    return [each for each in (*sentences, _of_days(long)) if each]
 
 
 def _of_edits(edits: Rows) -> str:
@@ -94,9 +94,9 @@ def _of_costs(rows: Rows, count: int, name: str) -> str:
 
 def _of_days(long: list[list[dict[str, str]]]) -> str:
     days = [(package[0]["package"], day_of(package)) for package in long]
-    told = ", ".join(f"{day:.2f} times in {name}" for name, day in days if day is not None)
+    by_suite = ", ".join(f"{day:.2f} times in {name}" for name, day in days if day is not None)
     day = f"A day of thirty edits, {DAY['body']} of them of bodies, at the mean cost of each kind and with the first session"
-    return f"{day}, takes `bench code`, of all tests thirty times: {told}." if told else ""
+    return f"{day}, takes `bench code`, of all tests thirty times: {by_suite}." if by_suite else ""
 
 
 def day_of(package: Rows) -> float | None:

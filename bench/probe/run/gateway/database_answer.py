@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from bench.common.errors import whole_text
 from bench.probe.points import AnswerFate
 from bench.probe.run.gateway.damaged import LARGE, garbled
-from bench.probe.run.gateway.database_statements import ExecutedStatement, shown
+from bench.probe.run.gateway.database_statements import ExecutedStatement, cell_text
 from bench.probe.run.gateway.gate import LiveCall
 from bench.wire.postgres import (
     MessageReader,
@@ -95,7 +95,7 @@ class ServerAnswer:
                 named = columns_of(message)
             elif message.kind == b"D":
                 names = (*named, *map(str, range(len(named), MOST_COLUMNS)))
-                rows.append({whole_text(name): shown(cell) for name, cell in zip(names, cells_of(message), strict=False)})
+                rows.append({whole_text(name): cell_text(cell) for name, cell in zip(names, cells_of(message), strict=False)})
             elif message.kind == b"C":
                 results.append({"tag": whole_text(texts_of(message, 1)[0]), **({"rows": rows} if rows else {})})
                 rows, named = [], columns.popleft() if columns else []

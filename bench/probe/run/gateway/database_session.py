@@ -244,7 +244,7 @@ class DatabaseSession:
         messages = MessageReader()
         try:
             while data := await reader.read(2**16):
-                self._writer.write(b"".join(map(self._taken, messages.messages(data))))
+                self._writer.write(b"".join(map(self._take_message, messages.messages(data))))
                 with suppress(OSError):  # an agent that has left
                     await self._writer.drain()
         except MalformedMessage as bad:
@@ -252,7 +252,7 @@ class DatabaseSession:
         except OSError:
             pass
 
-    def _taken(self, message: WireMessage) -> bytes:
+    def _take_message(self, message: WireMessage) -> bytes:
         """Take a message of the server's. Return the bytes that are passed back at once."""
         kind, message = message.kind, self._instead_of(message)
         self._statements.see(message)
@@ -358,14 +358,14 @@ class DatabaseSession:
                 return None
         elif self._status != b"T" or not executed.acts or executed.writes:
             return None
-        told, further = whole.told()
-        named = " + ".join(dict.fromkeys(each.statement.name for each in told))
+        named_by, further = whole.summary()
+        named = " + ".join(dict.fromkeys(each.statement.name for each in named_by))
         call = LiveCall(
             self._door.desk.number(),
             self._store.name,
             "database",
             whole_text(named[:LONGEST_NAME]),
-            [*(recorded(each, self._door.hide) for each in told), *further],
+            [*(recorded(each, self._door.hide) for each in named_by), *further],
             reads=None if whole.writes or (executed.ends and self._status == b"T") else True,
             life=self._door.desk.life(),
             wire=str(self._session),

@@ -86,8 +86,8 @@ class StatementRecord:
             self._size += size
         elif acts:
             self.further += 1
-            told = repr((each.statement.text, each.values)).encode("utf-8", "backslashreplace")
-            self._digest = hashlib.sha256(self._digest + told).digest()
+            content = repr((each.statement.text, each.values)).encode("utf-8", "backslashreplace")
+            self._digest = hashlib.sha256(self._digest + content).digest()
 
     def extend(self, other: Self) -> None:
         """Add what another record has."""
@@ -100,7 +100,7 @@ class StatementRecord:
         if other.further:
             self._digest = hashlib.sha256(self._digest + other._digest).digest()
 
-    def told(self) -> tuple[list[ExecutedStatement], list[JsonValue]]:
+    def summary(self) -> tuple[list[ExecutedStatement], list[JsonValue]]:
         """Return what writes, or what reads if nothing writes, and what stands for the statements beyond the bound."""
         acting = [each for each in self.kept if is_acting(each.statement)]
         written = [each for each in acting if each.statement.verb not in READS]
@@ -198,7 +198,7 @@ def is_acting(statement: SqlStatement) -> bool:
 
 def recorded(execution: ExecutedStatement, hide: frozenset[str]) -> JsonValue:
     """Return a statement with its values as it is recorded. If it names what is hidden, the values stand under that name."""
-    statement, values = execution.statement, [shown(value) for value in execution.values]
+    statement, values = execution.statement, [cell_text(value) for value in execution.values]
     text = whole_text(statement.text)
     hidden = next((name for name in sorted(hide) if re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE)), "")
     if hidden:
@@ -206,7 +206,7 @@ def recorded(execution: ExecutedStatement, hide: frozenset[str]) -> JsonValue:
     return {"sql": text, **({"values": values} if values else {})}
 
 
-def shown(cell: bytes | None) -> JsonValue:
+def cell_text(cell: bytes | None) -> JsonValue:
     """Return a value as text, or in hexadecimal digits where it is none."""
     try:
         text = None if cell is None else cell.decode()

@@ -273,12 +273,12 @@ class Gateway:
     async def ask_for_tools(self, calls: Sequence[GatewayCall]) -> tuple[GatewayCall, ...]:
         """Return an agent's calls with what their tools claim. A server over stdio that got one of these calls, and was never
         asked for its tools, is started once more as the agent started it, asked for them, and ended."""
-        reached, told = {call.door for call in calls if call.door_kind == "mcp_stdio"}, dict[str, KnownServer]()
+        reached, asked = {call.door for call in calls if call.door_kind == "mcp_stdio"}, dict[str, KnownServer]()
         for known, header in list(self._headers.items()):  # a server can start meanwhile
             if known.door in reached and not known.was_asked:
-                known.was_asked, told[known.door] = True, known
+                known.was_asked, asked[known.door] = True, known
                 await list_tools(partial(self._started, header), known)
-        return tuple(told[call.door].claimed(call) if call.door in told and call.reads is None else call for call in calls)
+        return tuple(asked[call.door].claimed(call) if call.door in asked and call.reads is None else call for call in calls)
 
     def number(self) -> int:
         """Return the number of the next call."""

@@ -597,12 +597,12 @@ def test_of_a_long_transaction_a_bound_is_kept_and_a_digest_of_the_rest() -> Non
         record.add(ExecutedStatement(SqlStatement(last, "DELETE FROM refunds")))
         return record
 
-    (told, more), (_, others) = record("a").told(), record("b").told()
+    (told, more), (_, others) = record("a").summary(), record("b").summary()
     assert (len(told), [{**each, "sha256": ""} for each in more if isinstance(each, dict)]) == (
         1000,
         [{"further": 1001, "sha256": ""}],
     )
-    assert record("a").told()[1] == more != others
+    assert record("a").summary()[1] == more != others
     assert len(record("a", 2**12).kept) <= 2**20 // 2**12
     assert record("a").writes
 

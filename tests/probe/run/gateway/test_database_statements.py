@@ -15,7 +15,7 @@ def test_a_write_with_a_value_beyond_the_bound_names_its_call() -> None:
     record = StatementRecord()
     record.add(executed("SELECT 1 FROM bills"))
     record.add(executed("INSERT INTO payments VALUES ($1)", b"x" * (LARGEST_KEPT + 1)))
-    [first], [more] = record.told()
+    [first], [more] = record.summary()
     assert (first.statement.name, first.values) == ("INSERT payments", ())
     assert record.writes and not record.begins and isinstance(more, dict) and more["further"] == 1
 
@@ -27,5 +27,5 @@ def test_a_record_whose_only_statement_is_beyond_the_bound_can_still_be_asked_ho
     whole.extend(record)
     assert (record.kept, record.begins, whole.begins) == ([], False, True)
     for each in (record, whole):
-        [first], _ = each.told()
+        [first], _ = each.summary()
         assert first.statement.name == "INSERT payments" and len(first.statement.text) == LONGEST_FIRST
