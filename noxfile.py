@@ -231,7 +231,7 @@ def reexecute(session: nox.Session) -> None:
     session.run("bench", "more", "reexecute", *words, *server, "--answer-at", "tau2_tool_message.content")
 
 
-# What makes the committed reports (tools/reports): nobody needs it to change the code.
+# What makes the committed reports, by tools/reports. Nobody needs it to change the code.
 
 
 @nox.session
