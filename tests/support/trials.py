@@ -51,7 +51,7 @@ Fault = dict[str, Any]
 
 @cache
 def loaded_packs() -> dict[str, Scenario]:
-    """Return the default scenario of each available pack. To load them takes a second and reads the clock: most tests need none."""
+    """Return the default scenario of each available pack. To load them takes a second and reads the clock."""
     return {name: load_pack(name, ROOTS) for name in AVAILABLE}
 
 
