@@ -37,7 +37,6 @@ ENTRIES = {
     ),
     "formats": (
         "bench.elsewhere.formats.tau:FORMATS",
-        "bench.elsewhere.formats.labels:FORMATS",
         "bench.elsewhere.formats.sessions:FORMATS",
         "bench.elsewhere.formats.shells:FORMATS",
     ),

@@ -83,20 +83,11 @@ class RecordedCall:
 
 
 @dataclass(frozen=True)
-class Blame:
-    """The step to which people attributed a failure, as a place in the turns, and the agent that they blamed."""
-
-    step: int
-    agent: str
-
-
-@dataclass(frozen=True)
 class RecordedTrial:
     """A trial that other people recorded.
 
     solved     None if the file does not say
     state      whether the final state was right, as the file says; None if it does not
-    expected   the calls that bring about the right state, where the file names them
     """
 
     task: str
@@ -105,8 +96,6 @@ class RecordedTrial:
     calls: tuple[RecordedCall, ...]
     solved: bool | None = None
     state: bool | None = None
-    expected: tuple[tuple[str, Mapping[str, Any]], ...] | None = None
-    blames: tuple[Blame, ...] = ()
 
     @property
     def tokens(self) -> int:
