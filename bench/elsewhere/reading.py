@@ -36,7 +36,7 @@ def read_recorded(path: Path) -> RecordedRun | None:
     """Read a file of trials.
 
     Args:
-        path: A file of tau-bench, tau2-bench, mcp-chaos, SWE-agent, mini-SWE-agent, or Inspect.
+        path: A file of tau-bench, tau2-bench, SWE-agent, mini-SWE-agent, or Inspect.
 
     Returns:
         The trials, or None if the file is JSON in another format.

@@ -39,7 +39,8 @@ class AppendOnly:
         refuse_link(path)
         self.file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
         opened.callback(os.close, self.file)
-        _refuse_no_file(path, self.file)
+        if not stat.S_ISREG(os.fstat(self.file).st_mode):
+            raise ResultsError(f"{path}: is not a file; remove it, or restore the file from a copy")
 
     @property
     def size(self) -> int:
@@ -166,11 +167,6 @@ def damaged(path: Path, number: int) -> ResultsError:
     problem = f"{path}: line {number} is damaged, or one before it is missing"
     todo = f"`bench verify {path.parent}` says more; restore the file from a copy, or run again under another --name"
     return ResultsError(f"{problem}; {todo}")
-
-
-def _refuse_no_file(path: Path, file: int) -> None:
-    if not stat.S_ISREG(os.fstat(file).st_mode):
-        raise ResultsError(f"{path}: is not a file; remove it, or restore the file from a copy")
 
 
 def write_files(to: Path, contents: Mapping[str, bytes]) -> list[Path]:

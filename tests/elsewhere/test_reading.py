@@ -90,13 +90,6 @@ MINI = {
         {"role": "user", "content": "<returncode>2</returncode>\n<output>no such file</output>"},
     ],
 }
-CHAOS = [
-    {"t": 0.0, "kind": "session_start", "tool": None, "detail": {"faults": 1}},
-    {"t": 0.1, "kind": "tool_call", "tool": "write_file", "detail": {"id": 3, "args_hash": "a2"}},
-    {"t": 0.2, "kind": "fault", "tool": "write_file", "detail": {"type": "timeout", "id": 3}},
-    {"t": 0.3, "kind": "tool_call", "tool": "write_file", "detail": {"id": 4, "args_hash": "a2"}},
-    {"t": 0.4, "kind": "tool_result", "tool": "write_file", "detail": {"id": 4, "ok": True}},
-]
 SAMPLE = {
     "id": 1,
     "epoch": 1,
@@ -187,14 +180,6 @@ def test_the_message_that_ends_a_trial_of_mini_swe_agent_answers_its_last_call(t
     run = read(tmp_path, MINI | {"messages": turns, "info": model})
     assert [(call.arguments["command"], call.failed) for call in run.trials[0].calls] == [("ls", False), ("submit", None)]
     assert run.model == "m-2"
-
-
-def test_lines_of_mcp_chaos_are_calls_whose_fault_is_their_answer(tmp_path: Path) -> None:
-    (trial,) = read(tmp_path, CHAOS, "run.jsonl").trials
-    assert [(call.tool, call.answer, call.failed) for call in trial.calls] == [
-        ("write_file", "timeout", True),
-        ("write_file", "", False),
-    ]
 
 
 def test_a_log_of_inspect_is_its_samples(tmp_path: Path) -> None:
