@@ -22,7 +22,7 @@ from bench.elsewhere.content import LARGEST, bytes_of, json_of
 from bench.elsewhere.formats import sessions
 from bench.elsewhere.formats.part import FORMATS
 from bench.elsewhere.trials import RecordedRun
-from bench.record.archive import BLOCK, unpacked
+from bench.record.archive import BLOCK, unpack
 
 MOST_MEMBERS = 10_000
 """The most files in an archive."""
@@ -97,7 +97,7 @@ def _of_archive(where: str, content: bytes) -> RecordedRun | None:
 
 
 def _member(where: str, archive: zipfile.ZipFile, name: str) -> Any:
-    with closing(unpacked(archive, archive.getinfo(name))) as file:
+    with closing(unpack(archive, archive.getinfo(name))) as file:
         content = b"".join(iter(partial(file.read1, BLOCK), b""))
     value = json_of(f"{where}: {name}", content)
     if is_too_deep(value):

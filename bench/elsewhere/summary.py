@@ -36,5 +36,3 @@ def recorded_lines(path: Path, run: RecordedRun) -> Iterator[str]:
             took = f", in {median(r.calls or 0 for r in mended):g} calls and {median(r.tokens or 0 for r in mended):g} tokens"
             took += " (medians)"
         yield f"  {kind}: {len(those)} errors, then the tool succeeded in {len(mended)}{took}"
-    for what, count in run.left_out.most_common(12):
-        yield f"not read: {count} × {what}"

@@ -6,9 +6,8 @@ A reader makes `RecordedTurn`s. `trial_of` pairs the calls in them with their an
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -88,6 +87,7 @@ class RecordedTrial:
 
     solved     None if the file does not say
     state      whether the final state was right, as the file says; None if it does not
+    expected   the calls that bring about the right state, where the file names them
     """
 
     task: str
@@ -96,6 +96,7 @@ class RecordedTrial:
     calls: tuple[RecordedCall, ...]
     solved: bool | None = None
     state: bool | None = None
+    expected: tuple[tuple[str, Mapping[str, Any]], ...] | None = None
 
     @property
     def tokens(self) -> int:
@@ -117,7 +118,6 @@ class RecordedRun:
     trials: tuple[RecordedTrial, ...]
     model: str = ""
     sha256: str = ""
-    left_out: Counter[str] = field(default_factory=Counter)
 
 
 def trial_of(where: str, turns: Sequence[RecordedTurn], task: str, number: str, **more: Any) -> RecordedTrial:

@@ -17,13 +17,13 @@ class BrokenChain(ValueError):
     """A line that does not follow the one before it."""
 
 
-def sealed(line: bytes, before: str) -> tuple[bytes, str]:
+def seal(line: bytes, before: str) -> tuple[bytes, str]:
     """Return a line, a JSON object without its line end, with its link added; and the link, for the next line."""
     link = _digest(line, before)
     return line[:-1] + SEAL % link.encode() + b"\n", link
 
 
-def unsealed(line: bytes, before: str) -> tuple[bytes, str]:
+def unseal(line: bytes, before: str) -> tuple[bytes, str]:
     """Return the line without its link, and the link. Raises BrokenChain if the line was changed, or follows another line."""
     whole = line.rstrip(b"\n")
     content = whole[:-SUFFIX] + b"}"

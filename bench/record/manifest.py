@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from bench.common.bounds import SPARSE, Lookup, Many, crowded
+from bench.common.bounds import SPARSE, Lookup, Many, excess_in
 from bench.common.numbers import Count, Seconds, finite, no_number
 from bench.common.wording import first_violation
 from bench.record.config import StoredConfig
@@ -239,7 +239,7 @@ class OtherFormat(Exception):
 def manifest_in(text: bytes) -> Manifest:
     """Return the manifest in a file. Raises OtherFormat; ValueError or RecursionError if it is none, or holds more values than
     any run has, a number that does not fit into 64 bits, or half a surrogate pair, which no report could hold."""
-    if why := crowded(text, 2 * SPARSE):
+    if why := excess_in(text, 2 * SPARSE):
         raise ValueError(why)
     value = json.loads(text.decode(), parse_constant=no_number, parse_float=finite, parse_int=_whole)
     json.dumps(value, ensure_ascii=False).encode()

@@ -23,7 +23,7 @@ from bench.elsewhere.counting import repairs
 from bench.elsewhere.reading import read_recorded, recorded_run
 from bench.elsewhere.summary import recorded_lines
 from bench.elsewhere.trials import AskedCall, RecordedCall, RecordedRun, RecordedTrial, RecordedTurn, trial_of
-from bench.record.archive import unpacked
+from bench.record.archive import unpack
 
 
 def tau_call(id_: str, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -141,6 +141,7 @@ def test_a_list_of_tau_bench_is_its_trials_with_calls_answers_and_outcomes(tmp_p
         ("pay", {"order": 7}, "assistant", "Error: 503", True),
         ("pay", {"order": 7}, "assistant", "ok", False),
     ]
+    assert first.expected == (("pay", {"order": 7}),)
     assert first.tokens > 10
 
 
@@ -374,7 +375,7 @@ def test_a_log_whose_list_lies_about_its_size_is_unpacked_no_further(tmp_path: P
         recorded_run(path)
     with zipfile.ZipFile(path) as archive:
         tracemalloc.start()
-        with closing(unpacked(archive, archive.getinfo("header.json"))) as file, pytest.raises(zipfile.BadZipFile):
+        with closing(unpack(archive, archive.getinfo("header.json"))) as file, pytest.raises(zipfile.BadZipFile):
             file.read1(size)
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()

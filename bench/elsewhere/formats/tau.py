@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import AliasPath, Field, TypeAdapter
+from pydantic import AliasChoices, AliasPath, Field, TypeAdapter
 
 from bench.common.bounds import Many
 from bench.common.errors import ResultsError, one_line
@@ -14,6 +14,11 @@ from bench.elsewhere.formats.members import Arguments, ChatMessage, ItemId, Read
 from bench.elsewhere.formats.part import RecordedFormat
 from bench.elsewhere.trials import AGENT, AskedCall, RecordedRun, RecordedTrial, RecordedTurn, require_unique, trial_of
 from bench.record.messages import MessageRole
+
+
+class TauAction(Read):
+    name: str
+    arguments: Arguments = Field(default_factory=dict, validation_alias=AliasChoices("kwargs", "arguments"))
 
 
 class TauMessage(ChatMessage):
@@ -24,6 +29,7 @@ class TauTrial(Read):
     task_id: ItemId
     trial: ItemId = "0"
     reward: float
+    actions: Many[TauAction] | None = Field(None, validation_alias=AliasPath("info", "task", "actions"))
     success: float | None = Field(None, validation_alias=AliasPath("info", "reward_info", "components", "base_success"))
     state: float | None = Field(None, validation_alias=AliasPath("info", "reward_info", "info", "r_actions"))
     traj: Many[TauMessage]
@@ -42,6 +48,7 @@ def _tau_trial(where: str, trial: TauTrial) -> RecordedTrial:
         trial.trial,
         solved=(trial.reward if trial.success is None else trial.success) > 1 - 1e-6,
         state=None if trial.state is None else trial.state > 0.5,
+        expected=_expected_calls(trial.actions),
     )
 
 
@@ -50,6 +57,10 @@ def _tau_turn(message: TauMessage) -> RecordedTurn:
     if message.role != "tool":
         return RecordedTurn(message.role, text, asked_in(message.tool_calls))
     return RecordedTurn("tool", text, answers=message.tool_call_id or "", tool=message.name, failed=text.startswith("Error"))
+
+
+def _expected_calls(actions: Sequence[TauAction] | None) -> tuple[tuple[str, Any], ...] | None:
+    return None if actions is None else tuple((action.name, action.arguments) for action in actions)
 
 
 class Tau2Call(Read):
@@ -71,6 +82,11 @@ class Tau2Message(Read):
     tool_messages: Many[Tau2Message] | None = None
 
 
+class Tau2Task(Read):
+    id: ItemId
+    actions: Many[TauAction] | None = Field(None, validation_alias=AliasPath("evaluation_criteria", "actions"))
+
+
 class Tau2Simulation(Read):
     id: ItemId
     task_id: ItemId = ""
@@ -82,11 +98,13 @@ class Tau2Simulation(Read):
 
 class Tau2Run(Read):
     model: str | None = Field(None, validation_alias=AliasPath("info", "agent_info", "llm"))
+    tasks: Many[Tau2Task] = ()
     simulations: Many[Tau2Simulation]
 
 
 def tau2_run(where: str, run: Tau2Run) -> RecordedRun:
     """Return the trials of tau2-bench. If a simulation has no trial number, its own id takes the place of the number."""
+    tasks = {task.id: task.actions for task in run.tasks}
     ids = Counter(simulation.id for simulation in run.simulations)
     if twice := next((id_ for id_, count in ids.items() if count > 1), None):
         raise ResultsError(f"{where}: the simulation {one_line(twice, 60)} stands {ids[twice]} times")
@@ -98,6 +116,7 @@ def tau2_run(where: str, run: Tau2Run) -> RecordedRun:
             each.trial if each.trial is not None else each.id,
             solved=None if each.reward is None else each.reward > 1 - 1e-6,
             state=each.state,
+            expected=_expected_calls(tasks.get(each.task_id)),
         )
         for each in run.simulations
     )
