@@ -22,7 +22,7 @@ from bench.elsewhere.content import LARGEST, bytes_of, json_of
 from bench.elsewhere.formats import sessions
 from bench.elsewhere.formats.part import FORMATS
 from bench.elsewhere.trials import RecordedRun
-from bench.record.archive import BLOCK, unpacked
+from bench.record.archive import BLOCK, unpack
 
 MOST_MEMBERS = 10_000
 """The most files in an archive."""
@@ -36,7 +36,7 @@ def read_recorded(path: Path) -> RecordedRun | None:
     """Read a file of trials.
 
     Args:
-        path: A file of tau-bench, tau2-bench, Who&When, AgentRx's labels, mcp-chaos, SWE-agent, mini-SWE-agent, or Inspect.
+        path: A file of tau-bench, tau2-bench, SWE-agent, mini-SWE-agent, or Inspect.
 
     Returns:
         The trials, or None if the file is JSON in another format.
@@ -97,7 +97,7 @@ def _of_archive(where: str, content: bytes) -> RecordedRun | None:
 
 
 def _member(where: str, archive: zipfile.ZipFile, name: str) -> Any:
-    with closing(unpacked(archive, archive.getinfo(name))) as file:
+    with closing(unpack(archive, archive.getinfo(name))) as file:
         content = b"".join(iter(partial(file.read1, BLOCK), b""))
     value = json_of(f"{where}: {name}", content)
     if is_too_deep(value):

@@ -98,7 +98,7 @@ async def search(run: RunPlan, menu: FaultPlan, trials: int, seed: int = 1, stra
         menu: The faults that can strike; their triggers are ignored.
         trials: How many trials are run, including the control.
         seed: Of the search's draws.
-        strategy: Returns the next schedule, or None if it knows none; `guided` if None is given.
+        strategy: Returns the next schedule, or None if it knows none; `next_schedule` if None is given.
     """
     seen, draw = Seen(), draw_for(seed, "search")
     control: TrialFailure | None = None
@@ -108,11 +108,11 @@ async def search(run: RunPlan, menu: FaultPlan, trials: int, seed: int = 1, stra
         ended = TrialFailure.of(result.record)
         control = control or ended
         seen.add(schedule, _harm(result.record, ended, control), list(dict.fromkeys(_room(result.record, menu))))
-        schedule = (strategy or guided)(seen, draw)
+        schedule = (strategy or next_schedule)(seen, draw)
     return SearchResult(tuple(seen.tried.values()))
 
 
-def guided(seen: Seen, draw: Random) -> StrikeSet | None:
+def next_schedule(seen: Seen, draw: Random) -> StrikeSet | None:
     """Choose the next schedule. At first it is a single strike, until each effect was struck once. Then the choice alternates
     between the worst schedule with an untried strike near its strikes, and a bad schedule with a strike at the effect that it
     was combined with least often."""
