@@ -19,7 +19,7 @@ from bench.common.bounds import is_too_deep
 from bench.common.errors import ResultsError, one_line
 from bench.common.wording import first_violation
 from bench.elsewhere.content import LARGEST, bytes_of, json_of
-from bench.elsewhere.formats import sessions
+from bench.elsewhere.formats import inspect_logs
 from bench.elsewhere.formats.part import FORMATS
 from bench.elsewhere.trials import RecordedRun
 from bench.record.archive import BLOCK, unpack
@@ -88,12 +88,12 @@ def _of_archive(where: str, content: bytes) -> RecordedRun | None:
             names = [each.filename for each in members]
             if "header.json" not in names:
                 return None
-            header = sessions.InspectHeader.model_validate(_member(where, archive, "header.json"))
+            header = inspect_logs.InspectHeader.model_validate(_member(where, archive, "header.json"))
             wanted = sorted(name for name in names if name.startswith("samples/") and name.endswith(".json"))
-            samples = [sessions.InspectSample.model_validate(_member(where, archive, name)) for name in wanted]
+            samples = [inspect_logs.InspectSample.model_validate(_member(where, archive, name)) for name in wanted]
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError, OSError, EOFError) as error:
         raise ResultsError(f"{where}: the archive is cut or packed in an unknown way: {one_line(str(error), 120)}") from error
-    return sessions.inspect_run(where, header, samples)
+    return inspect_logs.inspect_run(where, header, samples)
 
 
 def _member(where: str, archive: zipfile.ZipFile, name: str) -> Any:
