@@ -18,6 +18,7 @@ from bench.record.manifest import Manifest
 from bench.record.probe.events import (
     CLEAN,
     CONTROL,
+    EARLY,
     KINDS,
     CellFinding,
     CellJudged,
@@ -232,6 +233,7 @@ def probe_of(
         planned = next(iter(of_kind(record.events, CellsPlanned)), planned)
         by_plan.setdefault(record.plan, []).extend((record, judged) for judged in of_kind(record.events, CellJudged)[-1:])
     clean, controls = by_plan.pop(CLEAN, []), by_plan.pop(CONTROL, [])
+    by_plan.pop(EARLY, None)
     void = {(plan, number) for _, judged in controls for plan, number in judged.voids}
     mended = dict[str, list[CellJudged]]()
     for plan, runs in list(by_plan.items()):

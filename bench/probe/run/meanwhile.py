@@ -20,8 +20,8 @@ STEP, OTHER_STEP = 7, 11
 
 def step_before(clean: Clean, subject: Subject, call: GatewayCall, identity: str) -> OthersStep | None:
     """Return what another writer does right before a call: what the owner says, or else a step of its own in a number to which
-    this call alone adds in the clean run. A number that it counts up by 1 can be its own, as a cursor or a version is. None if
-    there is neither."""
+    this call alone adds in the clean run. A number that it counts up by 1 can be its own, as a cursor or a version is. A number
+    of 0 and 1 is a flag. None if there is neither."""
     for step in subject.meanwhile:
         if fnmatchcase(f"{call.door}.{call.tool}", step.call):
             return step
@@ -37,11 +37,17 @@ def _steps(clean: Clean, row: RowDifference) -> Iterator[OthersStep]:
         by = None if isinstance(value, str) or name in keys else size_grown(row.before.get(name), value)
         if by in (None, 0, 1) or not keys or clean.rows_vary.has(place_of(row), name, is_added=clean.is_added(row)):
             continue
-        if isinstance(value, int | float) and is_time(value):
+        if (isinstance(value, int | float) and is_time(value)) or _is_flag(clean, row, name):
             continue
         step = STEP if by % STEP else OTHER_STEP
         where = " AND ".join(f"{_name(key)} = {_value(row.after[key])}" for key in sorted(keys))
         yield OthersStep(row.store, f"UPDATE {_name(row.table)} SET {_name(name)} = {_name(name)} + {step} WHERE {where}")
+
+
+def _is_flag(clean: Clean, row: RowDifference, column: str) -> bool:
+    """Return whether a column holds 0 and 1 alone in all rows that the clean run changes: such a number is no stock."""
+    rows = [each for effect in clean.effects for each in effect.rows if (each.store, each.table) == (row.store, row.table)]
+    return {state[column] for each in rows for state in (each.before, each.after) if state and column in state} <= {0, 1}
 
 
 def _name(name: str) -> str:

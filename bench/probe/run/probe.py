@@ -33,6 +33,7 @@ from bench.record.events import OfAKind, of_kind
 from bench.record.probe.events import (
     CLEAN,
     CONTROL,
+    EARLY,
     CellJudged,
     CellsPlanned,
     CellVerdict,
@@ -40,6 +41,7 @@ from bench.record.probe.events import (
     GatewayMend,
     StoresRead,
     mended_plan,
+    plan_of,
 )
 
 AGAIN = 5
@@ -210,6 +212,8 @@ class Probe:
             self._void(run.judged.voids)
             self._unproved.clear()
             self._controls = run.repetition + 1
+        elif run.plan == EARLY:
+            self._note_early(run.judged)
         elif run.plan != CLEAN:
             self._add(run)
             self._unproved.append((run.plan, run.repetition))
@@ -252,7 +256,7 @@ class Probe:
                 break
             settled = self._is_settled(cell.plan) and self._damaged(cell)
             for repetition in () if settled else range(first, max(first + 1, AGAIN)):
-                run = await self._cell(worker, cell, repetition)
+                run = await self._cell(worker, cell, repetition, ended)
                 problems = problems + 1 if run.problem else 0
                 if problems > MOST_PROBLEMS:
                     raise ConfigError(f"{problems} cells in a row could not be run: {run.problem}")
@@ -277,7 +281,14 @@ class Probe:
         again = not any(run.is_damage for run in judged) or any(same_verdict(*pair) for pair in pairwise(judged))
         return bool(runs) and (again or len(runs) >= AGAIN)
 
-    async def _cell(self, worker: Worker, cell: ProbeCell, repetition: int, mended: tuple[GatewayMend, ...] = ()) -> CellRun:
+    async def _cell(
+        self,
+        worker: Worker,
+        cell: ProbeCell,
+        repetition: int,
+        ended: asyncio.Queue[CellRun | None],
+        mended: tuple[GatewayMend, ...] = (),
+    ) -> CellRun:
         assert self.clean
         began, plan = monotonic(), mended_plan(cell.plan, mended)
         strike = None if {"client", "tool"} & {*mended} else cell.strike
@@ -293,7 +304,7 @@ class Probe:
             return CellRun(plan, repetition, (), {}, monotonic() - began, str(error))
         if not mended:
             judged = judge(self.clean, course, cell.call, cell.point, cell.form)
-            if judged.verdict == "overwritten" and await self._sets(worker, cell):
+            if judged.verdict == "overwritten" and await self._sets(worker, cell, ended):
                 why = (
                     "the call sets the number whatever it was: it did so too where the other writer came before the agent began"
                 )
@@ -308,7 +319,7 @@ class Probe:
             judged = replace(judged, verdict="no_verdict", findings=(), why=why)
         return run_of(plan, repetition, course, replace(judged, point=cell.point, form=cell.form, mended=mended))
 
-    async def _sets(self, worker: Worker, cell: ProbeCell) -> bool:
+    async def _sets(self, worker: Worker, cell: ProbeCell, ended: asyncio.Queue[CellRun | None]) -> bool:
         """Return whether a call that overwrote another writer's number sets it whatever it was. Where the other writer comes
         before the agent begins, such a call leaves the same number, and a call that writes what was read and changed does not.
         A number that is not there yet then is not judged so, nor is one in a run that cannot be made."""
@@ -323,9 +334,18 @@ class Probe:
                 raise
             except ConfigError:
                 return False
-            judged = judge(self.clean, name_calls(course, self.clean.calls), cell.call, cell.point, cell.form)
-            self._setting[cell.plan] = judged.verdict == "overwritten"
+            course = name_calls(course, self.clean.calls)
+            judged = judge(self.clean, course, cell.call, cell.point, cell.form)
+            is_set = judged.verdict == "overwritten"
+            why = f"{cell.plan}: the call {'sets the number whatever it was' if is_set else 'goes by what the number was'}"
+            judged = replace(judged, verdict="same" if is_set else "no_verdict", findings=(), why=why)
+            ended.put_nowait(run_of(EARLY, len(self._setting), course, judged))
+            self._note_early(judged)
         return self._setting[cell.plan]
+
+    def _note_early(self, judged: CellJudged) -> None:
+        """Note what a run showed in which another writer came before the agent."""
+        self._setting[plan_of(judged.call, judged.point or "")] = judged.verdict == "same"
 
     def _damaged(self, cell: ProbeCell) -> bool:
         return any(run.is_damage for run in self._judged.get(cell.plan, ()))
@@ -344,7 +364,7 @@ class Probe:
             if plan not in self._judged and not self._is_over():
                 if not self._replies and "reply" in mended:
                     await self._control(worker, since, ended)
-                run = await self._cell(worker, cell, 0, parts)
+                run = await self._cell(worker, cell, 0, ended, parts)
                 ended.put_nowait(run)
                 made += 1
                 if run.judged:

@@ -161,13 +161,25 @@ def test_a_cell_that_cannot_be_is_refused_with_the_nearest_names_by_the_first_cl
 
 def test_a_point_that_no_call_has_is_passed_over_beside_one_that_has_a_cell() -> None:
     plans = ["shop.POST /tickets/T-7/notes#1.lost", "shop.POST /tickets/T-7/notes#1.lost.error"]
-    for only in (["lost", "meanwhile"], [".lost.error", ".resumed_twice.undone"], ["POST /tickets/*/notes#1.lost"]):
+    points = (["lost", "meanwhile"], ["*.lost", "*.meanwhile"], [".lost.error", ".resumed_twice.undone"])
+    for only in (*points, ["POST /tickets/*/notes#1.lost"]):
         require_cells(only, plans)
     assert not is_meant("twice", "shop.pay#1.resumed_twice") and not is_meant("error", plans[1])
     assert is_meant("lost", plans[1]) and is_meant("resumed_twice", "shop.pay#1.resumed_twice.undone")
     for only in (["meanwhile"], ["lost", "lsot"], ["lost", "shop.PUT /tickets#1.meanwhile"]):
         with pytest.raises(ConfigError, match=f"--only {only[-1]}: no cell has this"):
             require_cells(only, plans)
+
+
+@pytest.mark.parametrize("word", ["*.meanwhile", "meanwhile", ".meanwhile", "meanwhile.*"])
+def test_a_point_that_no_call_has_is_refused_with_the_points_that_there_are(word: str) -> None:
+    plans = ["shop.pay#1.lost", "shop.pay#1.lost.error", "shop.pay#2.resumed_twice"]
+    with pytest.raises(ConfigError) as refused:
+        require_cells([word], plans)
+    says = (
+        f"--only {word}: no cell has this in its name; no call has this point; the points that there are: lost, resumed_twice"
+    )
+    assert str(refused.value) == says
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from bench.probe.run.witness.place import Place
 from bench.probe.run.witness.stores import Stores
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
-from bench.record.probe.events import CellJudged, CellsPlanned, GatewayCall
+from bench.record.probe.events import EARLY, CellJudged, CellsPlanned, GatewayCall
 from bench.record.worlds.process_events import ProcessStarted
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the probe's processes are watched on Linux")
@@ -218,9 +218,10 @@ def test_a_number_that_is_set_whatever_it_was_overwrites_nothing(tmp_path: Path,
     subject = replace(payer_of(tmp_path, mode), checks=(OwnersCheck("shop", "SELECT priority FROM ticket"),))
     words = (*subject.agent.start, str(tmp_path / "shop.db"))
     subject = replace(subject, agent=replace(subject.agent, start=words, resume=words))
-    cell = probed(tmp_path, subject, "#1.meanwhile", until=plan)[-1]
-    assert cell.judged and cell.judged.verdict == verdict
-    assert [cell.texts[check] for check in cell.judged.checks] == [f"[({left},)]"]
+    runs = probed(tmp_path, subject, "#1.meanwhile", until=plan)
+    assert runs[-1].judged and runs[-1].judged.verdict == verdict
+    assert [runs[-1].texts[check] for check in runs[-1].judged.checks] == [f"[({left},)]"]
+    assert [(run.plan, first(runs, EARLY).call) for run in runs if run.plan == EARLY] == [(EARLY, "pay.POST /priority#1")]
 
 
 class NotReady(Worker):

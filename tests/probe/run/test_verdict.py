@@ -42,7 +42,7 @@ from shop_effects import (
 from bench.common.digests import Texts
 from bench.probe.run.causes import name_calls
 from bench.probe.run.cells import cells_of
-from bench.probe.run.clean import clean_of
+from bench.probe.run.clean import CleanEffect, clean_of
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.gate import LiveCall
 from bench.probe.run.gateway.journal import Journal
@@ -56,6 +56,7 @@ from bench.probe.run.volatile import Masks
 from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.stores import Stores
 from bench.record.probe.events import CellJudged
+from bench.record.probe.rows import RowDifference
 
 SECRET = b"the same for all"
 LEDGER = """
@@ -541,6 +542,27 @@ def test_a_budget_meets_the_gravest_cell_of_each_call_first(shop: Shop) -> None:
     assert all({cell.call for cell in each} == {f"shop.{kind}#1" for kind in KINDS} for each in rounds)
     with_numbers = {cell.call for cell in cells if cell.point == "meanwhile"}
     assert with_numbers == {"shop.debit#1", "shop.other_debit#1"}  # the table `stock`, to which `commit` adds, has no key
+
+
+@pytest.mark.parametrize("shop", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    ("former", "later", "others", "strikes"), [(1, 0, (), False), (5, 4, (), True), (1, 0, (2, 1), True), (3, 4, (), False)]
+)
+def test_another_writer_changes_a_stock_and_neither_a_flag_nor_what_only_counts_up(
+    shop: Shop, former: int, later: int, others: tuple[int, ...], strikes: bool
+) -> None:
+    calls = shop.clean.reference.own_calls()
+    [(identity, call)] = [(made, call) for call, made, _ in calls if call.tool == "debit"]
+
+    def changed(bill: int, was: int, now: int) -> RowDifference:
+        return RowDifference("shop", "bills", f"[{bill}]", {"id": bill, "open": was}, {"id": bill, "open": now})
+
+    effects = [CleanEffect("shop.debit#1", frozenset({identity}), (changed(7, former, later),))]
+    effects += [CleanEffect("another", frozenset({"another"}), (changed(8, *others),))] if others else []
+    subject = Subject("shop", ProbedAgent((), (), Path()), takes_sql=frozenset({"shop"}))
+    step = step_before(replace(shop.clean, effects=tuple(effects)), subject, call, identity)
+    assert (step is not None) == strikes
+    assert step is None or step.sql == 'UPDATE "bills" SET "open" = "open" + 7 WHERE "id" = 7'
 
 
 def test_an_amount_that_is_set_and_not_added_is_no_second_effect() -> None:
