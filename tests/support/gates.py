@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from bench.probe.points import AnswerFate, CallFate
-from bench.probe.run.gateway.gate import LiveCall, WaitEnd
+from bench.probe.run.gateway.gate import CallGate, Desk, LiveCall, WaitEnd
 from bench.probe.run.gateway.listener import AgentListener
 
 
-class ScriptedGate:
+class ScriptedGate(CallGate):
     """Strikes call n before or after as the test says, and writes down what the doors ask. A held call whose client has left,
     and one that is to be delivered again, it delivers once a later call is answered."""
 
@@ -76,7 +76,7 @@ class ScriptedGate:
 @asynccontextmanager
 async def listening(gate: ScriptedGate, token: str = "token") -> AsyncIterator[AgentListener]:
     numbers = itertools.count(1)
-    async with AgentListener(lambda: gate, lambda: next(numbers), lambda: 1, token) as listener:
+    async with AgentListener(Desk(lambda: gate, lambda: next(numbers), lambda: 1), token) as listener:
         yield listener
 
 

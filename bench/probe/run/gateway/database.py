@@ -20,8 +20,7 @@ from bench.probe.run.box.authority import POSTGRESQL, Authority
 from bench.probe.run.gateway.database_session import DatabaseSession
 from bench.probe.run.gateway.database_way import connected, offers_tls
 from bench.probe.run.gateway.door_kinds import DoorKind
-from bench.probe.run.gateway.gate import LiveCall, WaitEnd
-from bench.probe.run.gateway.http import Desk
+from bench.probe.run.gateway.gate import Desk, HeldAnswers
 from bench.probe.run.witness.store import DatabaseServer, OnServer
 from bench.wire.access_guard import MOST_CONNECTIONS
 from bench.wire.postgres import MalformedMessage, StartPacket, made_start
@@ -62,7 +61,7 @@ class DatabaseDoor:
         self._offers_tls: bool | None = None
         self.counts, self._failed = False, None
         self._sessions = dict[asyncio.Task[None], DatabaseSession]()
-        self.silent = dict[LiveCall, asyncio.Future[WaitEnd]]()
+        self.silent = HeldAnswers(desk.gate)
         self.path: Path | None = None
         self._place = "", 0
 
@@ -168,16 +167,12 @@ class DatabaseDoor:
         session = next((each for each in self._sessions.values() if packet.key and each.key == packet.key), None)
         if session is None:
             return
-        for call in [call for call in self.silent if call in session.calls]:
-            self.end_wait(call, "cancelled")
+        for call in session.calls:
+            self.silent.end(call, "cancelled")
         _, writer = await connected(self.server)
         writer.write(made_start(packet))
         await writer.drain()
         writer.close()
-
-    def end_wait(self, call: LiveCall, how: WaitEnd) -> None:
-        if not self.silent[call].done():
-            self.silent[call].set_result(how)
 
 
 KIND = DoorKind("database", can=frozenset(("hold",)))

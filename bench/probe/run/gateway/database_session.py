@@ -24,9 +24,7 @@ from bench.probe.run.gateway.database_way import (
     begun,
     connected,
 )
-from bench.probe.run.gateway.gate import CallGate, LiveCall, Undelivered, WaitEnd
-from bench.probe.run.gateway.http import Desk
-from bench.probe.run.gateway.mcp import asks_again
+from bench.probe.run.gateway.gate import CallGate, Desk, HeldAnswers, LiveCall, Undelivered
 from bench.probe.run.witness.store import DatabaseServer, OnServer
 from bench.wire.postgres import (
     CANCEL,
@@ -64,15 +62,13 @@ class SessionDoor(Protocol):
     stores: Sequence[OnServer]
     desk: Desk
     hide: frozenset[str]
-    silent: dict[LiveCall, asyncio.Future[WaitEnd]]
+    silent: HeldAnswers
 
     async def tls(self) -> SSLContext | None: ...
 
     async def cancel(self, packet: StartPacket) -> None: ...
 
     def notice(self, what: str, store: OnServer | None = None) -> None: ...
-
-    def end_wait(self, call: LiveCall, how: WaitEnd) -> None: ...
 
 
 class DatabaseSession:
@@ -360,22 +356,18 @@ class DatabaseSession:
             return None
         named_by, further = whole.summary()
         named = " + ".join(dict.fromkeys(each.statement.name for each in named_by))
-        call = LiveCall(
-            self._door.desk.number(),
+        return self._door.desk.call(
             self._store.name,
             "database",
             whole_text(named[:LONGEST_NAME]),
             [*(recorded(each, self._door.hide) for each in named_by), *further],
             reads=None if whole.writes or (executed.ends and self._status == b"T") else True,
-            life=self._door.desk.life(),
             wire=str(self._session),
+            kept={"ends": executed.ends},
         )
-        call.kept["ends"] = executed.ends
-        return call
 
     async def _pass_call(self, gate: CallGate, call: LiveCall, group: Sequence[WireMessage], executed: StatementRecord) -> bool:
-        for earlier in [each for each in self._door.silent if asks_again(call, each)]:
-            self._door.end_wait(earlier, "asked_again")
+        self._door.silent.end_repeated(call)
         before = await gate.arrived(call)
         if before == "drop":
             return False
@@ -480,24 +472,16 @@ class DatabaseSession:
             waits = await asyncio.to_thread(self._store.keeps_waiting, self._session)
         if waits:
             self._notice(f"call {call.number} is held no longer: another session waits for what it has locked")
-            if call in self._door.silent:
-                self._door.end_wait(call, "waits_longer")
+            self._door.silent.end(call, "waits_longer")
             gate.blocks(call)
 
     async def _wait(self, gate: CallGate, call: LiveCall, after: AnswerFate) -> bool:
         """Be silent until the agent disconnects, cancels, asks again, or `patience` ends. Return whether an answer is given
         then."""
-        waiting = self._door.silent[call] = asyncio.get_running_loop().create_future()
-        left = asyncio.create_task(self._inbox.ended.wait())
-        try:
-            await asyncio.wait({waiting, left}, timeout=gate.patience, return_when=asyncio.FIRST_COMPLETED)
-            del self._door.silent[call]
-            how: WaitEnd = waiting.result() if waiting.done() else "disconnected" if left.done() else "waits_longer"
-            gate.went(call, how)
-            if how == "waits_longer" or (after == "late" and how != "disconnected"):
-                return True
-            await asyncio.wait({left}, timeout=gate.patience)
-            self._writer.transport.abort()
-            return False
-        finally:
-            left.cancel()
+        how = await self._door.silent.wait(call, self._inbox.ended.wait())
+        if how == "waits_longer" or (after == "late" and how != "disconnected"):
+            return True
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._inbox.ended.wait(), gate.patience)
+        self._writer.transport.abort()
+        return False

@@ -31,8 +31,7 @@ from bench.probe.run.gateway.agent_config import expanded, rewritten
 from bench.probe.run.gateway.copied_paths import NOT_HANDED, replacement, with_copy
 from bench.probe.run.gateway.database import DatabaseDoor
 from bench.probe.run.gateway.functions import VARIABLE, FunctionDoor
-from bench.probe.run.gateway.gate import CallGate
-from bench.probe.run.gateway.http import Desk
+from bench.probe.run.gateway.gate import CallGate, Desk
 from bench.probe.run.gateway.listener import AgentListener
 from bench.probe.run.gateway.mcp import KnownServer
 from bench.probe.run.gateway.model import OPEN
@@ -95,14 +94,13 @@ class Gateway:
         and the copies of configs lie in it, and no other user reaches them. `databases` has the servers of databases, each with
         the copies there."""
         self._subject, self._folder, self._replaces = subject, folder, replacement(replaces)
-        desk = Desk(lambda: self.gate, self.number, lambda: self.life)
+        self._desk = desk = Desk(lambda: self.gate, self.number, lambda: self.life)
         self.databases = [
             DatabaseDoor(server, copies, desk, subject.hide, self._end_of_tls) for server, copies in databases.items()
         ]
         self.life, self.calls = 1, 0
         self._doors = [{server.name: KnownServer(server.name, "mcp_stdio") for server in c.servers} for c in subject.configs]
-        self._listener = AgentListener(lambda: self.gate, self.number, lambda: self.life)
-        self._desk = desk
+        self._listener = AgentListener(desk)
         self.functions = FunctionDoor(desk, subject.functions or (), watched=subject.watched)
         self._addresses: dict[str, str] = {}
         """Variables of the agent -> addresses of the gateway."""
@@ -422,14 +420,8 @@ class Gateway:
                 os.close(file)
         agent_input, agent_output = files[:2]
         del files[:2]
-        relay = StdioRelay(
-            door,
-            (Pipe(agent_input), Pipe(agent_output)),
-            (Pipe(our_input), Pipe(our_output)),
-            lambda: self.gate,
-            self.number,
-            self.life,
-        )
+        agents, servers = (Pipe(agent_input), Pipe(agent_output)), (Pipe(our_input), Pipe(our_output))
+        relay = StdioRelay(door, agents, servers, self._desk)
         serving = asyncio.current_task()
         assert serving
         self._running[relay] = process, serving

@@ -12,8 +12,8 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from ssl import SSLContext, create_default_context
-from typing import Any, Protocol, TypeVar
+from ssl import create_default_context
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import JsonValue
@@ -23,9 +23,8 @@ from bench.probe.points import AnswerFate, CallFate
 from bench.probe.run.gateway.bodies import IN_MEMORY, LARGEST_PARSED, Body, BodyTooLarge, fields_of, json_of, parsed
 from bench.probe.run.gateway.damaged import emptied, enlarged, garbled
 from bench.probe.run.gateway.door_kinds import DoorKind
-from bench.probe.run.gateway.gate import CallGate, LiveCall, Undelivered, WaitEnd
+from bench.probe.run.gateway.gate import CallGate, Desk, HeldAnswers, LiveCall, Undelivered
 from bench.probe.run.gateway.http_wire import BadMessage, Head, Wire, chunk, framing_of, head_of, made_head
-from bench.probe.run.gateway.mcp import asks_again
 from bench.probe.run.gateway.server_sent import events_of
 
 STREAMS = frozenset({"text/event-stream", "application/x-ndjson", "application/jsonl", "application/stream+json"})
@@ -38,12 +37,8 @@ READS = {"GET": True, "HEAD": True, "OPTIONS": True, "PUT": False, "PATCH": Fals
 Done = TypeVar("Done")
 
 
-class Reach(Protocol):
-    """Connects to a server."""
-
-    def __call__(
-        self, host: str, port: int, *, ssl: SSLContext | None
-    ) -> Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]: ...
+Reach = Callable[..., Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
+"""(host, port, ssl=...) -> a connection with a server."""
 
 
 class ClientGone(Exception):
@@ -52,16 +47,6 @@ class ClientGone(Exception):
 
 class Broken(Exception):
     """The server could not be reached, or its answer was not complete. The text gives the reason."""
-
-
-@dataclass(frozen=True)
-class Desk:
-    """The objects that all proxies of a gateway share: the gate of the current cell, the number of the next call, and the
-    agent's life."""
-
-    gate: Callable[[], CallGate]
-    number: Callable[[], int]
-    life: Callable[[], int]
 
 
 class Origin:
@@ -252,7 +237,7 @@ class HttpDoor:
     def __init__(self, name: str, url: str, desk: Desk):
         self.name, self._desk = name, desk
         self.origin = Origin(url, name)
-        self._silent = dict[LiveCall, asyncio.Future[WaitEnd]]()
+        self._silent = HeldAnswers(desk.gate)
         self.root, self.prefix = "", ""
         self.places = [(self.origin.host, self.origin.port, self.origin.tls is not None)]
         """The hosts and ports at which the agent finds it in a box, and whether with TLS."""
@@ -316,8 +301,7 @@ class HttpDoor:
         HTTP names its calls here."""
         method = request.head.method
         arguments: JsonValue = {"query": fields_of(request.query), "body": request.value}
-        return LiveCall(
-            self._desk.number(),
+        return self._desk.call(
             self.name,
             self.kind,
             f"{method} {request.path}",
@@ -325,12 +309,11 @@ class HttpDoor:
             reads=READS.get(method),
             idempotent=method in ("PUT", "DELETE"),
             key=request.head.get("idempotency-key"),
-            life=self._desk.life(),
         )
 
     async def _serve(self, request: ServiceRequest) -> bool:
         gate, call = self._gate, self.call_of(request)
-        self._end_waits(call)
+        self._silent.end_repeated(call)
         before = await gate.arrived(call)
         if before == "drop":
             return _hang_up(request)
@@ -373,7 +356,7 @@ class HttpDoor:
 
     async def _hold(self, gate: CallGate, call: LiveCall, request: ServiceRequest) -> bool:
         """Keep a call from the service while its agent waits. Return whether the agent waits longer than `patience`."""
-        if not await self._wait(gate, call, request, "silence"):
+        if not await self._wait(call, request, "silence"):
             return False
         await gate.passes(call)
         return True
@@ -393,7 +376,7 @@ class HttpDoor:
         self._read(call, request, answer)
         call.kept["answered"] = True
         after = await gate.answered(call, answer.raw)
-        if after in ("silence", "late") and not await self._wait(gate, call, request, after):
+        if after in ("silence", "late") and not await self._wait(call, request, after):
             return False
         if after in ("break", "half"):
             return await self._break_off(call, request, answer, after)
@@ -505,31 +488,14 @@ class HttpDoor:
         call.answer = {"status": answer.head.status, "body": answer.value}
         call.failed = answer.head.status >= 400
 
-    async def _wait(self, gate: CallGate, call: LiveCall, request: ServiceRequest, after: AnswerFate) -> bool:
+    async def _wait(self, call: LiveCall, request: ServiceRequest, after: AnswerFate) -> bool:
         """Be silent until the agent disconnects (which ends this), asks again, cancels, or `patience` ends. Return whether the
         answer is given then."""
-        waiting = self._silent[call] = asyncio.get_running_loop().create_future()
-        try:
-            await request.client.unless_gone(asyncio.wait({waiting}, timeout=gate.patience))
-        finally:
-            del self._silent[call]
-        how: WaitEnd = waiting.result() if waiting.done() else "waits_longer"
-        call.kept["went"] = how
-        gate.went(call, how)
-        if how == "waits_longer" or after == "late":
+        if await request.client.unless_gone(self._silent.wait(call)) == "waits_longer" or after == "late":
             return True
         with suppress(TimeoutError):
-            await request.client.unless_gone(asyncio.wait_for(asyncio.Event().wait(), gate.patience))
+            await request.client.unless_gone(asyncio.wait_for(asyncio.Event().wait(), self._gate.patience))
         return _hang_up(request)
-
-    def _end_waits(self, call: LiveCall) -> None:
-        """End the silence before calls that this one repeats."""
-        for earlier in [each for each in self._silent if asks_again(call, each)]:
-            self._end_wait(earlier, "asked_again")
-
-    def _end_wait(self, call: LiveCall, how: WaitEnd) -> None:
-        if not self._silent[call].done():
-            self._silent[call].set_result(how)
 
     def _refusal(self, call: LiveCall, before: CallFate) -> bytes:
         """Return the answer to a call that is not passed on."""

@@ -17,11 +17,10 @@ from typing import Literal
 from bench.probe.run.gateway.agent_config import SSE
 from bench.probe.run.gateway.bodies import Body, BodyTooLarge, Unpacking
 from bench.probe.run.gateway.door_kinds import DoorKind
-from bench.probe.run.gateway.gate import CallGate, LiveCall, Undelivered
+from bench.probe.run.gateway.gate import CallGate, Desk, LiveCall, Undelivered
 from bench.probe.run.gateway.http import (
     Broken,
     ClientGone,
-    Desk,
     HttpDoor,
     Incoming,
     LeftWire,
@@ -105,11 +104,11 @@ class McpDoor(HttpDoor):
         self, exchange: _ToolExchange, message: RpcMessage, made: dict[LiveCall, bytes]
     ) -> Literal["pass", "drop", "made"]:
         """Show a message to the gate if it is a call. Answers that the gateway gives itself are added to `made`."""
-        call = self._server.call_of(message, self._desk.number, self._desk.life())
+        call = self._server.call_of(message, self._desk)
         if call is None:
             self._watch(exchange, message)
             return "pass"
-        self._end_waits(call)
+        self._silent.end_repeated(call)
         before = await exchange.gate.arrived(call)
         if before in ("again", "hold"):
             call.deliver = self._late_call(exchange, call)
@@ -146,8 +145,8 @@ class McpDoor(HttpDoor):
             exchange.listings[message.key] = message
         if message.method == "notifications/cancelled":
             call = self._open.get((exchange.session, key_of(message.params.get("requestId"))))
-            if call and call in self._silent:
-                self._end_wait(call, "cancelled")
+            if call:
+                self._silent.end(call, "cancelled")
 
     async def _pass(self, exchange: _ToolExchange, body: Body, made: Mapping[LiveCall, bytes]) -> bool:
         """Pass a request on, and its answer back. `made` are answers that the gateway gives itself."""
@@ -280,7 +279,7 @@ class McpDoor(HttpDoor):
     async def _lets_pass(self, exchange: _ToolExchange, call: LiveCall, after: str) -> bool:
         """Do what is done to a connection. Return whether the answer is given."""
         if after in ("silence", "late"):
-            return await self._wait(exchange.gate, call, exchange.request, "late" if after == "late" else "silence")
+            return await self._wait(call, exchange.request, "late" if after == "late" else "silence")
         if after in ("break", "half", "cut_off"):
             exchange.request.client.reset()
         elif after == "drop":

@@ -17,8 +17,8 @@ from bench.common.tokens import count_tokens
 from bench.probe.points import AnswerFate, CallFate
 from bench.probe.run.gateway.bodies import Body, json_of
 from bench.probe.run.gateway.door_kinds import DoorKind
-from bench.probe.run.gateway.gate import CallGate, LiveCall, WaitEnd
-from bench.probe.run.gateway.http import Desk, HttpDoor, ServiceAnswer, ServiceRequest, as_json
+from bench.probe.run.gateway.gate import CallGate, Desk, LiveCall
+from bench.probe.run.gateway.http import HttpDoor, ServiceAnswer, ServiceRequest, as_json
 from bench.probe.run.gateway.http_wire import made_head
 from bench.probe.run.gateway.replies import ModelApi, ModelReply, api_of, cut_stream, fields_in, texts_in
 from bench.probe.run.gateway.server_sent import events_of, with_data
@@ -90,7 +90,7 @@ class ModelDoor(HttpDoor):
         text = request.body.plain(request.head.get("content-encoding"))
         asked = json_of(blotted(text.decode(errors="replace"), _key(request))) if text else None
         arguments = request.body.digest if asked is None else asked
-        return LiveCall(self._desk.number(), self.name, self.kind, request.path, arguments, reads=True, life=self._desk.life())
+        return self._desk.call(self.name, self.kind, request.path, arguments, reads=True)
 
     def _is_end(self, call: LiveCall, body: Body, data: bytes) -> bool:
         api = api_of(call.tool)
@@ -136,33 +136,8 @@ class ModelDoor(HttpDoor):
         return answer.with_content(as_json(api.cut(reply))) if isinstance(reply, dict) else None
 
 
-class _Open:
-    """A gate that lets every request pass. It serves requests that are no calls."""
-
-    patience = 0.0
-
-    async def arrived(self, call: LiveCall) -> CallFate:
-        del call
-        return "pass"
-
-    async def passes(self, call: LiveCall) -> None: ...
-
-    async def answered(self, call: LiveCall, answer: bytes) -> AnswerFate:
-        del call, answer
-        return "give"
-
-    async def given(self, call: LiveCall) -> None: ...
-
-    async def ended(self, call: LiveCall) -> None: ...
-
-    def went(self, call: LiveCall, how: WaitEnd) -> None: ...
-
-    def blocks(self, call: LiveCall) -> None: ...
-
-    def noticed(self, door: str, what: str) -> None: ...
-
-
-OPEN: CallGate = _Open()
+OPEN = CallGate()
+"""Serves requests that are no calls."""
 
 
 def _api(call: LiveCall) -> ModelApi:

@@ -16,8 +16,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from bench.common.digests import digest_of
 from bench.probe.run.gateway.bodies import LARGEST_PARSED, Body, BodyTooLarge, parsed
 from bench.probe.run.gateway.door_kinds import DoorKind
-from bench.probe.run.gateway.gate import LiveCall, WaitEnd
-from bench.probe.run.gateway.http import Desk, HttpDoor, Origin, ServiceRequest
+from bench.probe.run.gateway.gate import Desk, HeldAnswers, LiveCall
+from bench.probe.run.gateway.http import HttpDoor, Origin, ServiceRequest
 from bench.probe.run.gateway.http_wire import BadMessage, Head, Wire, framing_of, made_head
 from bench.probe.run.witness.outbox import OutboxMessage, OutboxStore, mail_of, posted
 
@@ -112,6 +112,7 @@ class MailDoor:
     def __init__(self, store: OutboxStore, desk: Desk, tls: SSLContext | None) -> None:
         self.store, self._desk, self._tls = store, desk, tls
         self._sessions = dict[asyncio.Task[None], asyncio.StreamWriter]()
+        self._silent = HeldAnswers(desk.gate)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, has_tls: bool = False) -> None:
         """Serve a connection to its end."""
@@ -139,7 +140,7 @@ class MailDoor:
     async def deliver(self, wire: MailSession, message: bytes) -> bool:
         """Show a mail to the gate, keep it, and answer. Return whether the session goes on."""
         gate, resets, columns = self._desk.gate(), self.store.resets, mail_of(wire.sender, wire.recipients, message)
-        call = LiveCall(self._desk.number(), self.store.name, self.kind, "send", dict(columns), life=self._desk.life())
+        call = self._desk.call(self.store.name, self.kind, "send", dict(columns))
         before = await gate.arrived(call)
         if before == "drop":
             return False
@@ -160,20 +161,11 @@ class MailDoor:
                 return False
             case "error":
                 answer = FAILED
-            case "silence" if not await self._waits_longer(wire, call):
+            case "silence" if await self._silent.wait(call, wire.gone()) != "waits_longer":
                 return False
         await wire.send(answer)
         await gate.given(call)
         return True
-
-    async def _waits_longer(self, wire: MailSession, call: LiveCall) -> bool:
-        """Be silent until the agent leaves, or `patience` ends. Return whether it waits longer."""
-        gone = asyncio.ensure_future(wire.gone())
-        done, _ = await asyncio.wait({gone}, timeout=self._desk.gate().patience)
-        gone.cancel()
-        how: WaitEnd = "disconnected" if done else "waits_longer"
-        self._desk.gate().went(call, how)
-        return not done
 
 
 class MailSession:

@@ -7,7 +7,7 @@ is done. Memory is bounded: who writes faster than the other side reads has to w
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from contextlib import suppress
 from functools import partial
 from secrets import token_hex
@@ -15,8 +15,8 @@ from time import monotonic
 from typing import Any
 
 from bench.probe.run.gateway.door_kinds import DoorKind
-from bench.probe.run.gateway.gate import CallGate, LiveCall, Undelivered, WaitEnd
-from bench.probe.run.gateway.mcp import KnownServer, asks_again, changed_answer, error_answer, is_call, joined, second_delivery
+from bench.probe.run.gateway.gate import Desk, HeldAnswers, LiveCall, Undelivered, WaitEnd
+from bench.probe.run.gateway.mcp import KnownServer, changed_answer, error_answer, is_call, joined, second_delivery
 from bench.wire.json_rpc import Pipe, PipeClosed, RpcMessage, is_batch, key_of, known_key, messages_of, text_of
 
 FRAME = b"content-length:"
@@ -33,24 +33,15 @@ class StdioRelay:
     agent, server   for each side the pipe that is read and the pipe that is written; the relay owns them
     """
 
-    def __init__(
-        self,
-        known: KnownServer,
-        agent: tuple[Pipe, Pipe],
-        server: tuple[Pipe, Pipe],
-        gate: Callable[[], CallGate],
-        number: Callable[[], int],
-        life: int,
-    ):
-        self._known, self._gate, self._number, self._life = known, gate, number, life
+    def __init__(self, known: KnownServer, agent: tuple[Pipe, Pipe], server: tuple[Pipe, Pipe], desk: Desk):
+        self._known, self._desk, self._gate = known, desk, desk.gate
         self._from_agent, self._to_agent = agent
         self._from_server, self._to_server = server
         self._calls: dict[str, LiveCall] = {}
         """Calls that the server has not answered."""
         self._asked: dict[str, RpcMessage] = {}
         """Requests that are no calls and that the server has not answered."""
-        self._silent: dict[str, tuple[LiveCall, asyncio.Future[WaitEnd]]] = {}
-        """Calls whose answer is held."""
+        self._silent = HeldAnswers(desk.gate)
         self._at_gate: dict[str, LiveCall] = {}
         """Calls that wait for what the gate decides."""
         self._again: dict[str, asyncio.Future[RpcMessage | None]] = {}
@@ -182,8 +173,8 @@ class StdioRelay:
             self._asked[message.key] = message
         if message.method == "notifications/cancelled":
             key = key_of(message.params.get("requestId"))
-            if key in self._silent:
-                self._end_wait(key, "cancelled")
+            if held := next((call for call in self._silent if call.wire == key), None):
+                self._silent.end(held, "cancelled")
                 return
             if key in self._at_gate:
                 self._gate().went(self._at_gate[key], "cancelled")
@@ -194,7 +185,7 @@ class StdioRelay:
         """Show the calls in a line to the gate, and pass on what is left of the line."""
         passed = []
         for message in messages:
-            call = self._known.call_of(message, self._number, self._life)
+            call = self._known.call_of(message, self._desk)
             if call is None:
                 self._watch_agent(message)
                 passed.append(message)
@@ -208,9 +199,7 @@ class StdioRelay:
 
     async def _arrive(self, call: LiveCall) -> bool:
         """Return whether the gate lets a call pass. If it does not, answer the call as the gate says."""
-        for key, (earlier, _) in list(self._silent.items()):
-            if asks_again(call, earlier):
-                self._end_wait(key, "asked_again")
+        self._silent.end_repeated(call)
         self._at_gate[call.wire] = call
         try:
             before = await self._gate().arrived(call)
@@ -334,26 +323,13 @@ class StdioRelay:
 
     async def _silence(self, call: LiveCall) -> WaitEnd:
         """Give no answer to a call until its agent's wait ends, or `patience` does."""
-        waits: asyncio.Future[WaitEnd] = asyncio.get_running_loop().create_future()
-        self._silent[call.wire] = call, waits
-        if self._has_ended:
-            self._end_wait(call.wire, "disconnected")
-        elif call.wire in self._cancelled:
-            self._end_wait(call.wire, "cancelled")
-        await asyncio.wait({waits}, timeout=self._gate().patience)
-        self._end_wait(call.wire, "waits_longer")
-        return waits.result()
-
-    def _end_wait(self, key: str, how: WaitEnd) -> None:
-        if held := self._silent.pop(key, None):
-            call, waits = held
-            self._gate().went(call, how)
-            waits.set_result(how)
+        ended: WaitEnd | None = "disconnected" if self._has_ended else "cancelled" if call.wire in self._cancelled else None
+        return await self._silent.wait(call, ended=ended)
 
     def _disconnect(self) -> None:
         self._has_ended = True
-        for key in list(self._silent):
-            self._end_wait(key, "disconnected")
+        for call in self._silent:
+            self._silent.end(call, "disconnected")
 
 
 async def _unbroken(work: Coroutine[Any, Any, None]) -> None:

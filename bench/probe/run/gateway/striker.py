@@ -6,12 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
 
 from bench.common.errors import ConfigError
 from bench.probe.points import POINTS, AgentDeath, AnswerFate, CallFate, StrikePoint
 from bench.probe.run.gateway.damaged import DAMAGES, damaged
-from bench.probe.run.gateway.gate import LiveCall, Undelivered
+from bench.probe.run.gateway.gate import CallGate, LiveCall, Undelivered, WaitEnd
 from bench.probe.run.gateway.journal import Journal, JournaledCall
 from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.subject import OthersStep
@@ -41,7 +40,7 @@ class CellStrike:
     early: bool = False
 
 
-class Striker:
+class Striker(CallGate):
     """Decides what happens to each call of one course, as `Gate` describes.
 
     Args:
@@ -224,7 +223,7 @@ class Striker:
             call.over.set()
             await self._land(call)
 
-    def went(self, call: LiveCall, how: Literal["disconnected", "cancelled", "asked_again", "waits_longer"]) -> None:
+    def went(self, call: LiveCall, how: WaitEnd) -> None:
         entry = self._calls[call]
         entry.went = how
         if entry in self._held:

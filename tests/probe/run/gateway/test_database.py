@@ -28,7 +28,7 @@ from bench.probe.run.gateway.database_answer import ServerAnswer
 from bench.probe.run.gateway.database_session import DatabaseSession
 from bench.probe.run.gateway.database_statements import ExecutedStatement, SessionStatements, StatementRecord
 from bench.probe.run.gateway.database_way import connected
-from bench.probe.run.gateway.http import Desk
+from bench.probe.run.gateway.gate import Desk
 from bench.probe.run.witness.postgres import PostgresStore, unread_of
 from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.store import DatabaseServer

@@ -19,7 +19,7 @@ from gates import ScriptedGate
 from bench.probe.points import AnswerFate, CallFate
 from bench.probe.run.gateway.damaged import damaged
 from bench.probe.run.gateway.functions import NO_MESSAGE, FunctionDoor, tools_of
-from bench.probe.run.gateway.http import Desk
+from bench.probe.run.gateway.gate import Desk
 from bench.probe.run.gateway.loader.agent_door.values import decoded, encoded
 
 TOOLS = '''

@@ -15,8 +15,7 @@ from gates import ScriptedGate
 
 from bench.common.errors import ConfigError
 from bench.probe.points import CallFate
-from bench.probe.run.gateway.gate import LiveCall
-from bench.probe.run.gateway.http import Desk
+from bench.probe.run.gateway.gate import Desk, LiveCall
 from bench.probe.run.gateway.listener import AgentListener
 from bench.probe.run.gateway.outbox_doors import FULL, NO_MORE, MailDoor, WebhookDoor
 from bench.probe.run.gateway.subject import ProbedAgent, Service, Subject
@@ -186,7 +185,7 @@ async def posted_to(settings: StoreSettings, gate: ScriptedGate, *targets: str) 
     store, answers, numbers = store_of(settings), list[bytes](), itertools.count(1)
     door = WebhookDoor(store, Desk(lambda: gate, lambda: next(numbers), lambda: 1))
     door.origin.tls = None  # the box ends it
-    async with AgentListener(lambda: gate, lambda: 0, lambda: 1) as listener:
+    async with AgentListener(Desk(lambda: gate, lambda: 0, lambda: 1)) as listener:
         listener.add_webhook(door)
         door.stands_in()
         serve = partial(listener.serve, doors=[door])
