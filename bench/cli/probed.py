@@ -54,7 +54,7 @@ class ProbeProgress:
             self._out.print(f"{CLEAN}: ✕ it does not count, {run.seconds:.1f} s")
         elif run.problem:
             self._out.print(escape_line(f"{run.plan}: could not be run: {run.problem}"))
-        elif judged := run.judged:
+        elif judged := run.judgement:
             self._ended += run.plan not in (CLEAN, CONTROL, EARLY) and not run.repetition and not judged.mended
             self._out.print(escape_line(f"{self._place(run)}{run.plan}: {_verdict(judged)}, {run.seconds:.1f} s"))
         self._bar.update(self._task, completed=min(self._ended, self._total or self._ended))
@@ -70,7 +70,7 @@ class ProbeProgress:
 
         if run.plan in (CLEAN, CONTROL, EARLY):
             return ""
-        if run.judged and run.judged.mended:
+        if run.judgement and run.judgement.mended:
             return "mended "
         return f"{self._ended} of {self._total} " if self._total and not run.repetition else "again "
 

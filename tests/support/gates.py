@@ -31,7 +31,7 @@ class ScriptedGate(CallGate):
         self.course = list[tuple[str, int]]()
         self.notes = list[tuple[str, str]]()
 
-    async def arrived(self, call: LiveCall) -> CallFate:
+    async def arrive(self, call: LiveCall) -> CallFate:
         self.calls.append(call)
         self.course.append(("arrived", call.number))
         call.struck = call.number in self._before or call.number in self._after
@@ -43,7 +43,7 @@ class ScriptedGate(CallGate):
         self.course.append(("passes", call.number))
         call.deliver = None
 
-    async def answered(self, call: LiveCall, answer: bytes) -> AnswerFate:
+    async def answer(self, call: LiveCall, answer: bytes) -> AnswerFate:
         self.course.append(("answered", call.number))
         self.answers[call.number] = answer
         call.over.set()
@@ -56,10 +56,10 @@ class ScriptedGate(CallGate):
                 earlier.over.set()
         return self._after.get(call.number, "give")
 
-    async def given(self, call: LiveCall) -> None:
+    async def note_given(self, call: LiveCall) -> None:
         self.course.append(("given", call.number))
 
-    async def ended(self, call: LiveCall) -> None:
+    async def note_end(self, call: LiveCall) -> None:
         self.course.append(("ended", call.number))
 
     def went(self, call: LiveCall, how: WaitEnd) -> None:
@@ -69,7 +69,7 @@ class ScriptedGate(CallGate):
         self.course.append(("blocks", call.number))
         call.over.set()
 
-    def noticed(self, door: str, what: str) -> None:
+    def notice(self, door: str, what: str) -> None:
         self.notes.append((door, what))
 
 

@@ -63,7 +63,7 @@ async def run_probe(
         all_forms=asked.all_forms,
         only=asked.only,
         budget=asked.budget,
-        kept=_kept(writer),
+        kept=_kept_runs(writer),
     )
     writer.begin()
     detail, complete, harmed = "it was stopped", False, False
@@ -82,7 +82,7 @@ async def run_probe(
         writer.end(detail, complete, harmed)
 
 
-def _kept(writer: ProbeWriter) -> Iterator[CellRun]:
+def _kept_runs(writer: ProbeWriter) -> Iterator[CellRun]:
     """Yield the recorded runs in the form in which the probe had yielded them."""
     texts = read_texts(writer.folder) if writer.recorded else {}
     for record in writer.recorded:

@@ -70,8 +70,8 @@ def probed(place: Path, dsn: str, cell: str) -> list[CellRun]:
 
 def counts(run: CellRun) -> str:
     """Return how many refunds and mails stood at the end."""
-    assert run.judged
-    return run.texts[run.judged.checks[0]]
+    assert run.judgement
+    return run.texts[run.judgement.checks[0]]
 
 
 def test_a_payment_that_is_under_way_while_the_agent_looks_is_made_twice(counter: str) -> None:
@@ -84,6 +84,6 @@ def test_a_payment_that_is_under_way_while_the_agent_looks_is_made_twice(counter
         "shop.INSERT refunds#1": "effect",
         "shop.INSERT mails#1": "effect",
     }
-    assert runs[-1].judged
-    assert (runs[-1].judged.verdict, counts(runs[-1])) == ("doubled", "[(2, 1)]")
+    assert runs[-1].judgement
+    assert (runs[-1].judgement.verdict, counts(runs[-1])) == ("doubled", "[(2, 1)]")
     # DEBUG

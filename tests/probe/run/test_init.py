@@ -185,7 +185,7 @@ def test_what_acts_on_another_machine_is_told_before_anything_runs(tmp_path: Pat
     assert draft_of(tmp_path, {}, tmp_path, ("python", "agent.py")).far == "the MCP server shop is at mcp.example.com"
     addresses = {"SHOP_URL": "https://shop.example.com", "TILL_URL": "http://127.0.0.1:9", "OPENAI_API_KEY": "key"}
     draft = draft_of(tmp_path, addresses, tmp_path, ("python", "agent.py"))
-    led = {unasked: {service.name for service in draft.watched(unasked)[0].services} for unasked in (True, False)}
+    led = {unasked: {service.name for service in draft.watched_subject(unasked)[0].services} for unasked in (True, False)}
     assert led == {True: {"TILL_URL", "OPENAI_BASE_URL"}, False: {"SHOP_URL", "TILL_URL", "OPENAI_BASE_URL"}}
 
 
@@ -229,5 +229,5 @@ def test_a_password_among_the_parameters_of_a_databases_address_is_a_login(tmp_p
     text = write_probe_file(tmp_path / "probe.toml", static_tables(draft))
     assert '# postgres = "postgresql://localhost/till?user=me&password=***"' in text and "store" not in tomllib.loads(text)
     assert shlex.split(tomllib.loads(text)["agent"]) == [*command] and "with a secret, which this file now holds too" in text
-    shown = "\n".join([*draft.plan, draft.printed(text)])
+    shown = "\n".join([*draft.plan, draft.for_terminal(text)])
     assert "hunter" not in shown and "serve --api-key ***" in shown and "--dsn postgresql://localhost/shop" in shown

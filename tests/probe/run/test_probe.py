@@ -31,11 +31,11 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the probe's pro
 
 def damaged(runs: Sequence[CellRun]) -> Mapping[str, int]:
     """Return how many runs of each cell did damage, with nothing mended."""
-    return Counter(run.plan for run in runs if run.judged and run.judged.is_damage and "+" not in run.plan)
+    return Counter(run.plan for run in runs if run.judgement and run.judgement.is_damage and "+" not in run.plan)
 
 
 def verdicts(runs: Sequence[CellRun]) -> dict[tuple[str, int], str]:
-    return {(run.plan, run.repetition): run.judged.verdict if run.judged else run.problem for run in runs}
+    return {(run.plan, run.repetition): run.judgement.verdict if run.judgement else run.problem for run in runs}
 
 
 def test_an_agent_that_asks_again_pays_twice_and_a_key_keeps_it_from_that(tmp_path: Path, asks_again: MadeProbe) -> None:
@@ -48,7 +48,7 @@ def test_an_agent_that_asks_again_pays_twice_and_a_key_keeps_it_from_that(tmp_pa
     struck = next(run for run in bare if run.plan == plan)
     first, again = (call for call in of_kind(struck.events, GatewayCall) if call.arguments == call_of(struck).arguments)
     assert (first.point, first.given_otherwise, again.repeats, again.cause) == ("lost", True, first.number, "client")
-    assert struck.judged and struck.texts[struck.judged.on_stdout or ""] == "all done\n"
+    assert struck.judgement and struck.texts[struck.judgement.on_stdout or ""] == "all done\n"
 
 
 def call_of(run: CellRun) -> GatewayCall:
@@ -81,7 +81,7 @@ def test_an_agent_whose_model_asks_again_pays_twice_over_http(over_http: MadePro
     assert "restart" in causes["unacknowledged"]
     assert causes["model_lost"] == ["", "client", "", ""]
     twice = next(run for run in runs if run.plan.endswith("twice"))
-    assert twice.judged and [finding.culprit for finding in twice.judged.findings] == ["tool"]
+    assert twice.judgement and [finding.culprit for finding in twice.judgement.findings] == ["tool"]
     assert all(not run.problem for run in runs) and len(damaged(runs)) == 4
 
 
@@ -131,7 +131,7 @@ def test_an_agent_that_asks_a_person_gets_the_answers_and_without_any_is_told_th
         probed(tmp_path, asking(tmp_path, b""))
     (tmp_path / "answered").mkdir()
     (run,) = probed(tmp_path / "answered", asking(tmp_path / "answered", b"y\n"), most=1)
-    assert run.judged and run.judged.verdict == "same"
+    assert run.judgement and run.judgement.verdict == "same"
 
 
 def test_an_agent_that_writes_where_all_is_read_only_is_told_to_name_a_store(tmp_path: Path) -> None:
@@ -257,8 +257,8 @@ def test_a_tool_that_claims_to_read_and_pays_twice_is_doubled_and_contradicts_wh
     runs = probed(tmp_path, subject, "charge#1.lost", until=plan)
     calls = next(iter(of_kind(runs[2].events, CellsPlanned))).calls
     assert [(call.call_class, call.contradicts) for call in calls if call.tool == "charge"] == [("effect", True)] * 2
-    assert runs[-1].judged and runs[-1].judged.verdict == "doubled"
-    assert [runs[-1].texts[check] for check in runs[-1].judged.checks] == ["[(3, 80)]"]
+    assert runs[-1].judgement and runs[-1].judgement.verdict == "doubled"
+    assert [runs[-1].texts[check] for check in runs[-1].judgement.checks] == ["[(3, 80)]"]
 
 
 def test_what_differs_between_clean_runs_is_listed(tmp_path: Path) -> None:

@@ -173,12 +173,12 @@ async def course_of(
     for together in ((kind,) if isinstance(kind, str) else kind for kind in kinds):
         calls = [LiveCall(next(numbers), "shop", "http", kind, arguments_of(kind)) for kind in together]
         for call in calls:
-            assert await gate.arrived(call) == "pass"
+            assert await gate.arrive(call) == "pass"
         for call in calls:
             act(place, call.tool)
         for call in calls:
-            assert await gate.answered(call, b"") == "give"
-            await gate.given(call)
+            assert await gate.answer(call, b"") == "give"
+            await gate.note_given(call)
         if alone in together:
             await journal.rest(until_settled=True)
             act(place, alone)
@@ -485,7 +485,7 @@ def test_a_call_that_was_done_before_and_is_in_flight_beside_another_ones_change
     clean = [{place: [change(1_000 + more, (1, "a")), change(1_100 + more, (2, "b"))]} for more in (0, 30, 70)]
     judge_of = ValueJudge(clean, clean[0], Counter(a=1, b=1))
     held = {place: [change(1_050, (2, "a")), change(1_120, (1, "a"), (3, "b"))]}  # call 1 was held; call 2 made it again
-    assert not list(judge_of.judged(held, frozenset()))
+    assert not list(judge_of.judgements(held, frozenset()))
 
 
 @pytest.mark.parametrize(("stands", "times"), [(549, []), (2 * 549, [2])])
@@ -499,7 +499,7 @@ def test_a_change_while_equal_calls_were_in_flight_is_made_up_of_the_numbers_tha
     place = ValuePlace("shop", "account", "ada", "cents")
     clean = [{place: [change(amount, amount, 1)]} for amount in (200, 231, 215)]
     judge_of = ValueJudge(clean, clean[0], Counter(pay=1))
-    judged = judge_of.judged({place: [change(stands, 549, 1, 3)]}, frozenset())
+    judged = judge_of.judgements({place: [change(stands, 549, 1, 3)]}, frozenset())
     assert [(stood, is_sure) for _, stood, _, is_sure in judged] == [(many, True) for many in times]
 
 
@@ -570,6 +570,6 @@ def test_an_amount_that_is_set_and_not_added_is_no_second_effect() -> None:
     place = ValuePlace("shop", "score", "[1]", "points")
     judge_of = ValueJudge([{place: [change]} for change in changes], {place: changes[:1]}, Counter(pay=1))
     again = ValueChange(731, 320, (2,), ("pay",), frozenset())
-    assert not list(judge_of.judged({place: [changes[0], again]}, frozenset()))
+    assert not list(judge_of.judgements({place: [changes[0], again]}, frozenset()))
     added = ValueChange(731, 1_402, (2,), ("pay",), frozenset())
-    assert [times for _, times, *_ in judge_of.judged({place: [changes[0], added]}, frozenset())] == [2]
+    assert [times for _, times, *_ in judge_of.judgements({place: [changes[0], added]}, frozenset())] == [2]

@@ -128,17 +128,17 @@ class Box:
             raise ConfigError(f"the network of the agent's box cannot be used: {one_line(str(error), 300)}") from error
         return [socket.socket(fileno=number) for number in made]
 
-    def connected(self, side: BoxSide, host: str, port: int, seconds: float) -> socket.socket:
+    def connect(self, side: BoxSide, host: str, port: int, seconds: float) -> socket.socket:
         """Return a connection to a server on the loopback of one of the box's networks. Raises OSError."""
         address = host if ":" in host or host.replace(".", "").isdecimal() else "127.0.0.1"
         try:
-            return self._connected(side, address, port, seconds)
+            return self._connect_to(side, address, port, seconds)
         except ConnectionRefusedError:
             if address != "127.0.0.1":
                 raise
-            return self._connected(side, "::1", port, seconds)
+            return self._connect_to(side, "::1", port, seconds)
 
-    def _connected(self, side: BoxSide, address: str, port: int, seconds: float) -> socket.socket:
+    def _connect_to(self, side: BoxSide, address: str, port: int, seconds: float) -> socket.socket:
         with self._callers_lock:
             callers = self._callers.setdefault((side, ":" in address), [])
             if not callers:  # several at a time, since the program that holds the box can be reading a store
@@ -159,11 +159,11 @@ class Box:
     def method(self, store: int, name: str) -> Callable[..., Any]:
         """Return the function that calls a method of a store in the box."""
 
-        def called(*arguments: object) -> Any:
+        def call(*arguments: object) -> Any:
             result = self._ask("call", store, name, *arguments)
             return (lambda: self._ask("end", result)) if name == "snapshot" else result
 
-        return called
+        return call
 
     def renew(self) -> None:
         """Have all as it was at first, but for the stores. Nothing may run in the box. Raises ConfigError."""

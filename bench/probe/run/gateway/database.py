@@ -18,7 +18,7 @@ from ssl import SSLContext
 from bench.common.errors import ConfigError
 from bench.probe.run.box.authority import POSTGRESQL, Authority
 from bench.probe.run.gateway.database_session import DatabaseSession
-from bench.probe.run.gateway.database_way import connected, offers_tls
+from bench.probe.run.gateway.database_way import connect, offers_tls
 from bench.probe.run.gateway.door_kinds import DoorKind
 from bench.probe.run.gateway.gate import Desk, HeldAnswers
 from bench.probe.run.witness.store import DatabaseServer, OnServer
@@ -116,7 +116,7 @@ class DatabaseDoor:
         return authority.context(host, POSTGRESQL) if authority and self._offers_tls else None
 
     def notice(self, what: str, store: OnServer | None = None) -> None:
-        self.desk.gate().noticed((store or self.stores[0]).name, what)
+        self.desk.gate().notice((store or self.stores[0]).name, what)
 
     async def end(self, *, busy: bool = True) -> None:
         """End all connections, as they end with the agent; the `busy` ones too, whose call is held. Raises what a gate has
@@ -169,7 +169,7 @@ class DatabaseDoor:
             return
         for call in session.calls:
             self.silent.end(call, "cancelled")
-        _, writer = await connected(self.server)
+        _, writer = await connect(self.server)
         writer.write(made_start(packet))
         await writer.drain()
         writer.close()

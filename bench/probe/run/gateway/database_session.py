@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from bench.common.errors import one_line, whole_text
 from bench.probe.points import AnswerFate
 from bench.probe.run.gateway.database_answer import COPIES_IN, LARGEST, ServerAnswer, is_write, read
-from bench.probe.run.gateway.database_statements import SessionStatements, StatementRecord, recorded
+from bench.probe.run.gateway.database_statements import SessionStatements, StatementRecord, record_of
 from bench.probe.run.gateway.database_way import (
     AHEAD,
     BINDING,
@@ -21,8 +21,8 @@ from bench.probe.run.gateway.database_way import (
     SECONDS_TO_CONNECT,
     Inbox,
     Login,
-    begun,
-    connected,
+    connect,
+    start_packet,
 )
 from bench.probe.run.gateway.gate import CallGate, Desk, HeldAnswers, LiveCall, Undelivered
 from bench.probe.run.witness.store import DatabaseServer, OnServer
@@ -134,7 +134,7 @@ class DatabaseSession:
         """Relay until either side ends. Raises OSError, EOFError, MalformedMessage, and what a gate raises."""
         try:
             async with asyncio.timeout(SECONDS_TO_CONNECT):
-                packet = await begun(self._reader, self._writer, self._door.tls, self._notice)
+                packet = await start_packet(self._reader, self._writer, self._door.tls, self._notice)
             if packet and packet.code == CANCEL:
                 await self._door.cancel(packet)
             elif packet and await self._connect(packet):
@@ -157,7 +157,7 @@ class DatabaseSession:
         self._counts = self._counts and self._store.is_door
         packet = replace(packet, parameters={**packet.parameters, "database": self._store.server_and_names()[1][1]})
         try:
-            reader, self._server = await connected(self._door.server)
+            reader, self._server = await connect(self._door.server)
         except (OSError, TimeoutError) as error:
             return await self._refuse("08006", f"the server of the copy cannot be reached ({type(error).__name__})")
         self._login = Login()
@@ -187,7 +187,7 @@ class DatabaseSession:
                 await self._pass([*group, message])
                 return
             else:
-                group.append(self._noted(message))
+                group.append(self._passable(message))
                 if message.kind in (b"Q", b"F", _SYNC):
                     if not await self._serve(group, self._statements.take()):
                         return
@@ -219,7 +219,7 @@ class DatabaseSession:
             self._turn.clear()
             await self._turn.wait()
 
-    def _noted(self, message: WireMessage) -> WireMessage:
+    def _passable(self, message: WireMessage) -> WireMessage:
         """Return what is passed on in a message's place: itself, or what the server refuses as it would refuse any statement
         that it cannot read."""
         if message.kind not in b"QP":
@@ -274,7 +274,7 @@ class DatabaseSession:
         """Return what is passed back for a message of the server's: itself, but for what the gateway refuses, or cannot do."""
         if message.kind == b"E" and self._unreadable in message.body:
             return made_error("ERROR", "42501", f"bench probe: {NOT_FOR_AGENTS}")
-        return self._login.offered(message)
+        return self._login.without_binding(message)
 
     async def _exchange(self, group: Sequence[WireMessage], executed: StatementRecord) -> ServerAnswer:
         """Pass a group of messages on, and return the answer, which is not complete if the server ended first."""
@@ -360,7 +360,7 @@ class DatabaseSession:
             self._store.name,
             "database",
             whole_text(named[:LONGEST_NAME]),
-            [*(recorded(each, self._door.hide) for each in named_by), *further],
+            [*(record_of(each, self._door.hide) for each in named_by), *further],
             reads=None if whole.writes or (executed.ends and self._status == b"T") else True,
             wire=str(self._session),
             kept={"ends": executed.ends},
@@ -368,7 +368,7 @@ class DatabaseSession:
 
     async def _pass_call(self, gate: CallGate, call: LiveCall, group: Sequence[WireMessage], executed: StatementRecord) -> bool:
         self._door.silent.end_repeated(call)
-        before = await gate.arrived(call)
+        before = await gate.arrive(call)
         if before == "drop":
             return False
         if before == "answer":
@@ -379,12 +379,12 @@ class DatabaseSession:
             return False
         answer = await self._exchange(group, executed)
         if not answer.is_complete:
-            await gate.ended(call)
+            await gate.note_end(call)
             self._writer.write(answer.raw)
             return False
         read(call, answer)
         raw = answer.raw if answer.is_whole else b""
-        return await self._give(gate, call, answer, await gate.answered(call, raw if len(raw) <= LARGEST else b""))
+        return await self._give(gate, call, answer, await gate.answer(call, raw if len(raw) <= LARGEST else b""))
 
     async def _give(self, gate: CallGate, call: LiveCall, answer: ServerAnswer, after: AnswerFate) -> bool:
         """Give an answer, or what stands in its place. Return whether the connection stays."""
@@ -398,7 +398,7 @@ class DatabaseSession:
             await self._writer.drain()
             return False
         if after in ("stale", "empty", "garbled", "too_large"):
-            if (changed := answer.struck(after, call.instead or b"")) is None:
+            if (changed := answer.strike(after, call.instead or b"")) is None:
                 self._notice(f"call {call.number}: its answer has no row that {after} could strike")
             messages = changed or messages
         elif after not in ("give", "silence", "late"):
@@ -409,7 +409,7 @@ class DatabaseSession:
             return False
         self._writer.write(b"".join(message.raw for message in messages))
         await self._writer.drain()
-        await gate.given(call)
+        await gate.note_given(call)
         return True
 
     async def _give_error(self, gate: CallGate, call: LiveCall) -> bool:
@@ -419,7 +419,7 @@ class DatabaseSession:
             await self._do([made_query("ROLLBACK" if call.kept["ends"] else "SELECT 1 / 0")])
         self._writer.write(REFUSED.raw + made(b"Z", self._status).raw)
         await self._writer.drain()
-        await gate.given(call)
+        await gate.note_given(call)
         return True
 
     async def _give_again(self, gate: CallGate, call: LiveCall, group: Sequence[WireMessage]) -> bool:
@@ -436,7 +436,7 @@ class DatabaseSession:
             return False
         self._writer.write(instead)
         await self._writer.drain()
-        await gate.given(call)
+        await gate.note_given(call)
         return True
 
     async def _hold(self, gate: CallGate, call: LiveCall, group: Sequence[WireMessage], executed: StatementRecord) -> bool:

@@ -199,7 +199,7 @@ def is_acting(statement: SqlStatement) -> bool:
     return statement.verb not in OF_SESSION and not is_end(statement) and statement.verb != "PREPARE"
 
 
-def recorded(execution: ExecutedStatement, hide: frozenset[str]) -> JsonValue:
+def record_of(execution: ExecutedStatement, hide: frozenset[str]) -> JsonValue:
     """Return a statement with its values as it is recorded. If it names what is hidden, the values stand under that name."""
     statement, values = execution.statement, [cell_text(value) for value in execution.values]
     text = whole_text(statement.text)

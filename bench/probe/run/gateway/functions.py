@@ -22,7 +22,7 @@ from typing import Any, Self
 from pydantic import JsonValue
 
 from bench.probe.run.box.closed_network import ClosedNetwork
-from bench.probe.run.gateway.damaged import damaged
+from bench.probe.run.gateway.damaged import damage
 from bench.probe.run.gateway.door_kinds import DoorKind
 from bench.probe.run.gateway.gate import Desk, HeldAnswers, LiveCall
 from bench.probe.run.gateway.mcp import REFUSED
@@ -84,7 +84,7 @@ class FunctionDoor:
         path = os.pathsep.join(filter(None, (str(LOADER), environment.get("PYTHONPATH", ""))))
         return {VARIABLE: json.dumps(settings), "PYTHONPATH": path}
 
-    def unentered(self) -> str:
+    def why_unentered(self) -> str:
         """Return what to do if no call came."""
         if not self._pythons:
             why = "no Python that the agent started opened it: -I, -E and -S keep it out, and so does a PYTHONPATH of its own"
@@ -115,7 +115,7 @@ class FunctionDoor:
         try:
             given = await _token(reader)
             if not hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode()):
-                self._desk.gate().noticed(FUNCTION, "a process without the door's token connected; it was refused")
+                self._desk.gate().notice(FUNCTION, "a process without the door's token connected; it was refused")
                 return
             while message := await self._next(reader):
                 if isinstance(message.get("call"), int):
@@ -134,7 +134,7 @@ class FunctionDoor:
         try:
             return await _message(reader)
         except (ValueError, RecursionError):
-            self._desk.gate().noticed(FUNCTION, NO_MESSAGE)
+            self._desk.gate().notice(FUNCTION, NO_MESSAGE)
             return {}
 
     def _keep(self, told: Mapping[str, str]) -> None:
@@ -146,7 +146,7 @@ class FunctionDoor:
         if "seen" in told and len(self.seen) < MOST_TOLD:
             self.seen[told["seen"], told.get("what", "")] = None
         if "notice" in told:
-            self._desk.gate().noticed(FUNCTION, told["notice"])
+            self._desk.gate().notice(FUNCTION, told["notice"])
 
 
 class AgentLink:
@@ -173,9 +173,9 @@ class AgentLink:
             elif "left" in message:
                 self._cancel(self._calls[number])
             elif "given" in message:
-                await self._desk.gate().given(self._calls.pop(number))
+                await self._desk.gate().note_given(self._calls.pop(number))
             else:
-                await self._desk.gate().ended(self._calls.pop(number))
+                await self._desk.gate().note_end(self._calls.pop(number))
 
     async def leave(self) -> None:
         """Note that the process has left, and wait for what a gate is at."""
@@ -184,7 +184,7 @@ class AgentLink:
         await asyncio.gather(*self._tasks)
         for call in self._calls.values():
             if call.kept.get("passed"):
-                await self._desk.gate().ended(call)
+                await self._desk.gate().note_end(call)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -204,9 +204,9 @@ class AgentLink:
 
     async def _arrive(self, call: LiveCall) -> None:
         self._silent.end_repeated(call)
-        before = await self._desk.gate().arrived(call)
+        before = await self._desk.gate().arrive(call)
         if before == "pass" and call in self._left:
-            await self._desk.gate().ended(call)
+            await self._desk.gate().note_end(call)
         elif before == "pass" and call.taped:
             await self._answer(call, json.loads(call.taped))
         elif before == "pass":
@@ -224,7 +224,7 @@ class AgentLink:
         call.answer, call.failed = outcome.get("answered"), bool(outcome.get("failed"))
         kept = {key: outcome.get(key) for key in ("answered", "failed")}
         raw = json.dumps(kept).encode() if call.failed or outcome.get("whole", True) else b""
-        after = await self._desk.gate().answered(call, raw if len(raw) <= LARGEST else b"")
+        after = await self._desk.gate().answer(call, raw if len(raw) <= LARGEST else b"")
         if call in self._left or after == "drop":
             return
         if after == "silence" and await self._silent.wait(call) != "waits_longer":
@@ -236,7 +236,7 @@ class AgentLink:
         elif after in ("break", "error"):
             self._send(call, "raise", kind="TimeoutError" if after == "break" else "ConnectionError", text=LATE)
         else:
-            self._send(call, "value", value=damaged(call.answer, after))
+            self._send(call, "value", value=damage(call.answer, after))
 
     def _give(self, call: LiveCall, outcome: Mapping[str, Any]) -> None:
         """Give an outcome that was recorded."""

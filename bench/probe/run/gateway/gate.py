@@ -1,7 +1,7 @@
 """The decisions that a proxy of the gateway asks for at each call: whether the call is passed on, and which answer is given.
 
 A door (stdio, HTTP, the model's) relays bytes and knows the wire forms. A gate decides, and never sees the wire. A door calls
-`arrived`, then `answered`, then `given`, in this order for each call, and does what is returned.
+`arrive`, then `answer`, then `note_given`, in this order for each call, and does what is returned.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class LiveCall:
     idempotent whether its method, or its server's claim, says that a repeated call does no more; `key` is its `Idempotency-Key`
     life       in which process of the agent, from 1
     struck     the gate will strike the answer, as it knows once the call has arrived: a stream is then held until it is whole.
-               Otherwise its events pass as they come, and `answered` is awaited before the last of them
+               Otherwise its events pass as they come, and `answer` is awaited before the last of them
     wire       the id that the protocol gives it, as text; "" if it has none
     form       the wire form of the fault that strikes it
     instead    the bytes that `stale` and `answer` give
@@ -80,25 +80,25 @@ class CallGate:
 
     patience = 0.0
 
-    async def arrived(self, call: LiveCall) -> CallFate:
+    async def arrive(self, call: LiveCall) -> CallFate:
         del call
         return "pass"
 
     async def passes(self, call: LiveCall) -> None:
         """The door passes a held call on, since its client waits longer."""
 
-    async def answered(self, call: LiveCall, answer: bytes) -> AnswerFate:
+    async def answer(self, call: LiveCall, answer: bytes) -> AnswerFate:
         """`call.answer` and `call.failed` are set. `answer` is what `call.instead` can give again: a service's whole answer
         with its head, an MCP server's message; b"" if it is too long to be kept."""
         del call, answer
         return "give"
 
-    async def given(self, call: LiveCall) -> None:
+    async def note_given(self, call: LiveCall) -> None:
         """The last byte of the answer was sent to the agent."""
 
-    async def ended(self, call: LiveCall) -> None:
+    async def note_end(self, call: LiveCall) -> None:
         """The call has ended without an answer: its server broke the connection, or the agent left before the answer came.
-        After this neither `answered` nor `given` is called."""
+        After this neither `answer` nor `note_given` is called."""
 
     def went(self, call: LiveCall, how: WaitEnd) -> None:
         """The client stopped waiting for a call that gets no answer, or it waited longer than `patience`."""
@@ -106,7 +106,7 @@ class CallGate:
     def blocks(self, call: LiveCall) -> None:
         """Another session waits for what a held call has locked, so that nothing can look any more."""
 
-    def noticed(self, door: str, what: str) -> None:
+    def notice(self, door: str, what: str) -> None:
         """A proxy saw something that belongs to no call: changed tools, a malformed message, a refused request."""
 
 

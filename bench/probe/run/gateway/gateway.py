@@ -27,7 +27,7 @@ from bench.probe.run.box.closed_network import NOT_FOR_REAL, ClosedNetwork, with
 from bench.probe.run.box.loading import OFFLINE, loader_of
 from bench.probe.run.box.names import NameTable
 from bench.probe.run.box.refusals import advice
-from bench.probe.run.gateway.agent_config import expanded, rewritten
+from bench.probe.run.gateway.agent_config import expand, rewrite
 from bench.probe.run.gateway.copied_paths import NOT_HANDED, replacement, with_copy
 from bench.probe.run.gateway.database import DatabaseDoor
 from bench.probe.run.gateway.functions import VARIABLE, FunctionDoor
@@ -211,7 +211,7 @@ class Gateway:
         for network in self.networks:
             network.begin()
 
-    def refused(self) -> Iterator[tuple[str, str, float]]:
+    def refusals(self) -> Iterator[tuple[str, str, float]]:
         """Yield what was reached for in the box's networks and was refused: its host and port, the line about it, and the time
         of the monotonic clock."""
         for network, who in zip(self.networks, ("the agent", "a service or a check"), strict=bool(self.networks)):
@@ -234,7 +234,7 @@ class Gateway:
         known: dict[tuple[str, str], str] = {}
         for config, urls in zip(self._subject.configs, self._urls, strict=True):
             for server in (server for server in config.servers if server.url):
-                url = expanded(server.url, variables)
+                url = expand(server.url, variables)
                 if (server.name, url) not in known:
                     known[server.name, url] = self._listener.add_mcp(replace(server, url=url))
                 urls[server.name] = known[server.name, url]
@@ -259,7 +259,7 @@ class Gateway:
             path.unlink(missing_ok=True)
 
     @property
-    def seen(self) -> Sequence[tuple[str, str]]:
+    def facts_seen(self) -> Sequence[tuple[str, str]]:
         """What the agent's Pythons told of what they load and start, without what is the gateway's own."""
         return [(kind, what) for kind, what in self.functions.seen if str(SHIM) not in what]
 
@@ -275,8 +275,10 @@ class Gateway:
         for known, header in list(self._headers.items()):  # a server can start meanwhile
             if known.door in reached and not known.was_asked:
                 known.was_asked, asked[known.door] = True, known
-                await list_tools(partial(self._started, header), known)
-        return tuple(asked[call.door].claimed(call) if call.door in asked and call.reads is None else call for call in calls)
+                await list_tools(partial(self._start, header), known)
+        return tuple(
+            asked[call.door].with_claims(call) if call.door in asked and call.reads is None else call for call in calls
+        )
 
     def number(self) -> int:
         """Return the number of the next call."""
@@ -292,7 +294,7 @@ class Gateway:
         Raises:
             ConfigError: A config cannot be read, or nothing hands its copy over to the agent.
         """
-        replaced, variables = self.replaced(words, environment)
+        replaced, variables = self.with_copies(words, environment)
         variables = without_proxies(variables) if self.box else variables
         changed, variables = list(replaced), variables | self._addresses | dict(self.roots)
         for door in self.databases:
@@ -306,7 +308,7 @@ class Gateway:
                 for server in config.servers:
                     changed = _with_words(changed, server, self._shim(index, server))
                 continue
-            content = rewritten(config, partial(self._shim, index), self._urls[index])
+            content = rewrite(config, partial(self._shim, index), self._urls[index])
             if self.box:
                 copy = config.path.resolve()
                 self.box.write(copy, content)
@@ -322,7 +324,7 @@ class Gateway:
             changed = handed
         return tuple(changed), variables
 
-    def replaced(self, words: Sequence[str], environment: Mapping[str, str]) -> tuple[CommandWords, dict[str, str]]:
+    def with_copies(self, words: Sequence[str], environment: Mapping[str, str]) -> tuple[CommandWords, dict[str, str]]:
         """Return words and variables in which the copies replace the owner's stores."""
         return tuple(map(self._replaces, words)), {name: self._replaces(value) for name, value in environment.items()}
 
@@ -373,9 +375,9 @@ class Gateway:
                 connection = self._socket.accept()[0]
                 task = asyncio.get_running_loop().create_task(self._serve(connection))
                 self._serving.add(task)
-                task.add_done_callback(self._ended)
+                task.add_done_callback(self._note_end)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _note_end(self, task: asyncio.Task[None]) -> None:
         self._serving.discard(task)
         if not task.cancelled() and (error := task.exception()):
             self._failed = self._failed or (error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error)
@@ -387,13 +389,13 @@ class Gateway:
             connection.setblocking(False)
             try:
                 async with asyncio.timeout(HEADER_TIME):
-                    header = await _received(connection, files)
+                    header = await _receive_header(connection, files)
                 index, _, name = header["server"].partition("/")
                 door = self._doors[int(index)][name]
                 code = await self._relay(connection, files, header, door)
                 await asyncio.get_running_loop().sock_sendall(connection, str(code).encode())
             except (TimeoutError, ValueError, LookupError):
-                self.gate.noticed(
+                self.gate.notice(
                     "", "a process that is no server of the agent's config connected to the gateway; it was refused"
                 )
             except OSError:
@@ -410,7 +412,7 @@ class Gateway:
         streams = (their_input, their_output, errors.input)
         self._headers[door] = header
         try:
-            process = self._started(header, streams)
+            process = self._start(header, streams)
         except OSError as error:
             for file in (our_input, our_output):
                 os.close(file)
@@ -439,9 +441,9 @@ class Gateway:
             if await _ended_by_itself(process, relay, left):
                 line = await errors.last_line()
         finally:
-            for call in relay.unanswered(self.gate.patience):
+            for call in relay.calls_unanswered(self.gate.patience):
                 what = f"it did not answer call {call.number} ({call.tool}) within {self.gate.patience:g} s, until it was ended"
-                self.gate.noticed(door.door, what)
+                self.gate.notice(door.door, what)
             left.cancel()
             relaying.cancel()
             await process.close()
@@ -452,14 +454,14 @@ class Gateway:
             return self._not_started(files[0], door, os.strerror(ended.failed))
         code = ended.code if ended.code is not None else 128 + (ended.signal or 0)
         if line is not None and (ended.code is not None or not relay.is_stopped):
-            waits = len(relay.unanswered())
+            waits = len(relay.calls_unanswered())
             left_open = f" and left {plural(waits, 'call')} unanswered" if waits else ""
-            self.gate.noticed(door.door, f"it ended with exit code {code}{left_open}: {line or 'it printed no error'}")
+            self.gate.notice(door.door, f"it ended with exit code {code}{left_open}: {line or 'it printed no error'}")
         return 1 if relay.is_stopped else code
 
-    def _started(self, header: dict[str, Any], streams: tuple[int, int, int]) -> AgentProcess:
+    def _start(self, header: dict[str, Any], streams: tuple[int, int, int]) -> AgentProcess:
         """Start a server as a shim's header says that its agent would. Raises OSError."""
-        (program, *words), environment = self._around(*self.replaced(header["words"], header["environment"]))
+        (program, *words), environment = self._around(*self.with_copies(header["words"], header["environment"]))
         environment |= {**self.roots, **(OFFLINE if self.box and loader_of([program]) else {})}
         cwd = Path(self._replaces(header["cwd"]))
         located = shutil.which(program, path=environment.get("PATH")) if os.sep not in program else str(cwd / program)
@@ -469,7 +471,7 @@ class Gateway:
 
     def _not_started(self, errors: int, door: KnownServer, why: str) -> int:
         line = f"the server '{door.door}' cannot be started ({why}); correct its command in the agent's config"
-        self.gate.noticed(door.door, line)
+        self.gate.notice(door.door, line)
         with suppress(OSError):
             os.write(errors, f"bench probe: {line}\n".encode())
         return CANNOT_START
@@ -490,7 +492,7 @@ def _with_words(words: Sequence[str], server: McpServer, new: CommandWords) -> l
     raise ConfigError(f"{what}; write it there as it stands in the probe's file: {shlex.join(server.command)}")
 
 
-async def _received(connection: socket.socket, files: list[int]) -> dict[str, Any]:
+async def _receive_header(connection: socket.socket, files: list[int]) -> dict[str, Any]:
     """Return a shim's header, and put its files into the list. Raises OSError, and ValueError if it is no header."""
     loop, text = asyncio.get_running_loop(), bytearray()
     readable = asyncio.Event()

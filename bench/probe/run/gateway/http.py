@@ -20,8 +20,8 @@ from pydantic import JsonValue
 
 from bench.common.errors import ConfigError
 from bench.probe.points import AnswerFate, CallFate
-from bench.probe.run.gateway.bodies import IN_MEMORY, LARGEST_PARSED, Body, BodyTooLarge, fields_of, json_of, parsed
-from bench.probe.run.gateway.damaged import emptied, enlarged, garbled
+from bench.probe.run.gateway.bodies import IN_MEMORY, LARGEST_PARSED, Body, BodyTooLarge, fields_of, json_of, value_of
+from bench.probe.run.gateway.damaged import empty, enlarge, garble
 from bench.probe.run.gateway.door_kinds import DoorKind
 from bench.probe.run.gateway.gate import CallGate, Desk, HeldAnswers, LiveCall, Undelivered
 from bench.probe.run.gateway.http_wire import BadMessage, Head, Wire, chunk, framing_of, head_of, made_head
@@ -162,7 +162,7 @@ class ServiceRequest:
     @property
     def value(self) -> JsonValue:
         """The content of the body."""
-        return parsed(self.body, self.head.get("content-type"), self.head.get("content-encoding"))
+        return value_of(self.body, self.head.get("content-type"), self.head.get("content-encoding"))
 
 
 class Incoming:
@@ -207,7 +207,7 @@ class ServiceAnswer:
 
     @property
     def value(self) -> JsonValue:
-        return parsed(self.body, self.head.get("content-type"), self.head.get("content-encoding"))
+        return value_of(self.body, self.head.get("content-type"), self.head.get("content-encoding"))
 
     @property
     def plain(self) -> bytes | None:
@@ -294,7 +294,7 @@ class HttpDoor:
         return self._desk.gate()
 
     def _notice(self, what: str) -> None:
-        self._gate.noticed(self.name, what)
+        self._gate.notice(self.name, what)
 
     def call_of(self, request: ServiceRequest) -> LiveCall:
         """Return the call that a request is: its tool, its arguments, and whether it reads. A kind of door for a protocol over
@@ -314,7 +314,7 @@ class HttpDoor:
     async def _serve(self, request: ServiceRequest) -> bool:
         gate, call = self._gate, self.call_of(request)
         self._silent.end_repeated(call)
-        before = await gate.arrived(call)
+        before = await gate.arrive(call)
         if before == "drop":
             return _hang_up(request)
         if before not in ("pass", "twice", "again", "hold"):
@@ -375,17 +375,17 @@ class HttpDoor:
             await self._ask_again(request, call)
         self._read(call, request, answer)
         call.kept["answered"] = True
-        after = await gate.answered(call, answer.raw)
+        after = await gate.answer(call, answer.raw)
         if after in ("silence", "late") and not await self._wait(call, request, after):
             return False
         if after in ("break", "half"):
             return await self._break_off(call, request, answer, after)
         if after == "drop":
             return _hang_up(request)
-        if after not in ("give", "silence", "late") and (changed := self._changed(after, call, request, answer)) is not None:
+        if after not in ("give", "silence", "late") and (changed := self._damage(after, call, request, answer)) is not None:
             return await self._give(gate, call, request, changed)
         await self._send(request, answer.head, answer.body)
-        await gate.given(call)
+        await gate.note_given(call)
         return answer.stays
 
     @asynccontextmanager
@@ -451,7 +451,7 @@ class HttpDoor:
     async def _pass_stream(
         self, gate: CallGate, call: LiveCall, request: ServiceRequest, incoming: Incoming, body: Body
     ) -> bool:
-        """Pass a stream on as it comes. `answered` is awaited before its last piece, or before the event that ends it."""
+        """Pass a stream on as it comes. `answer` is awaited before its last piece, or before the event that ends it."""
         client = request.client
         await client.send(self._given_head(incoming.head).raw)
         answer = ServiceAnswer(incoming.head, body, incoming.head.stays and not incoming.framing.ends_with_connection)
@@ -464,18 +464,18 @@ class HttpDoor:
             await client.send(raw)
             if "answered" in call.kept and "given" not in call.kept:
                 call.kept["given"] = True
-                await gate.given(call)
+                await gate.note_given(call)
         if "answered" not in call.kept:
             self._read(call, request, answer)
             if not await self._lets_end(gate, call, answer):
                 return _hang_up(request)
-            await gate.given(call)
+            await gate.note_given(call)
         return answer.stays
 
     async def _lets_end(self, gate: CallGate, call: LiveCall, answer: ServiceAnswer) -> bool:
         call.kept["answered"] = True
         plain = answer.plain if answer.body.length <= IN_MEMORY else None
-        return await gate.answered(call, answer.with_content(plain) if plain else b"") != "drop"
+        return await gate.answer(call, answer.with_content(plain) if plain else b"") != "drop"
 
     def _is_end(self, call: LiveCall, body: Body, data: bytes) -> bool:
         """Return whether the last bytes of a stream hold the event that ends its answer."""
@@ -518,7 +518,7 @@ class HttpDoor:
         request.client.reset()
         return False
 
-    def _changed(self, after: AnswerFate, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer) -> bytes | None:
+    def _damage(self, after: AnswerFate, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer) -> bytes | None:
         """Return the bytes that replace an answer; None if the answer has nothing to change."""
         if after == "stale" and call.instead:
             return call.instead
@@ -530,17 +530,17 @@ class HttpDoor:
         value = json_of(plain)
         match after:
             case "empty":
-                return answer.with_content(b"" if value is None else as_json(emptied(value)))
+                return answer.with_content(b"" if value is None else as_json(empty(value)))
             case "too_large":
-                return answer.with_content(plain * (1 + 2**21 // len(plain)) if value is None else as_json(enlarged(value)))
+                return answer.with_content(plain * (1 + 2**21 // len(plain)) if value is None else as_json(enlarge(value)))
             case _:
-                return answer.with_content(garbled(plain))
+                return answer.with_content(garble(plain))
 
     async def _give(self, gate: CallGate, call: LiveCall, request: ServiceRequest, raw: bytes) -> bool:
         """Send these bytes to the agent as the answer."""
         head = head_of(raw[: raw.index(b"\r\n\r\n") + 4])
         await request.client.send(raw)
-        await gate.given(call)
+        await gate.note_given(call)
         return head.stays and not framing_of(head, request.head.method).ends_with_connection
 
     def _given_head(self, head: Head) -> Head:
@@ -564,7 +564,7 @@ async def leave(gate: CallGate, call: LiveCall, has_left: bool) -> None:
     if has_left and call.kept.keys().isdisjoint(("went", "given")):
         gate.went(call, "disconnected")
     if "answered" not in call.kept:
-        await gate.ended(call)
+        await gate.note_end(call)
 
 
 def _hang_up(request: ServiceRequest) -> bool:

@@ -143,7 +143,7 @@ class AgentListener:
             while head and await (self._answer(client, head) if doors is None else _door_of(head, doors).serve(client, head)):
                 head = await client.head()
         except BadMessage as bad:
-            self._desk.gate().noticed("", f"a request is no HTTP/1.1: {bad}")
+            self._desk.gate().notice("", f"a request is no HTTP/1.1: {bad}")
             await _refuse(client, 400, str(bad))
         except (OSError, TimeoutError):
             pass
@@ -162,7 +162,7 @@ class AgentListener:
         return await door.serve(client, head)
 
     async def _turn_away(self, client: AgentWire, status: int, why: str) -> bool:
-        self._desk.gate().noticed("", f"a request was refused: {why}")
+        self._desk.gate().notice("", f"a request was refused: {why}")
         await _refuse(client, status, why)
         return False
 

@@ -65,7 +65,7 @@ class KnownServer:
             kept={"request": message},
         )
 
-    def claimed(self, call: GatewayCall) -> GatewayCall:
+    def with_claims(self, call: GatewayCall) -> GatewayCall:
         """Return a call with what its tool claims."""
         _, reads, idempotent = self._tools.get(call.tool, _NO_TOOL)
         return replace(call, reads=reads, idempotent=idempotent)
@@ -157,7 +157,7 @@ def second_delivery(call: LiveCall, key: str) -> bytes:
     return text_of({**body, "id": key, "params": params})
 
 
-def joined(bodies: Sequence[bytes], batch: bool) -> bytes:
+def join_messages(bodies: Sequence[bytes], batch: bool) -> bytes:
     """Return messages as one text again."""
     return b"[" + b",".join(bodies) + b"]" if batch else b"".join(bodies)
 

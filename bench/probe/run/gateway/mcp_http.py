@@ -29,7 +29,7 @@ from bench.probe.run.gateway.http import (
     leave,
 )
 from bench.probe.run.gateway.http_wire import LAST_CHUNK, chunk, made_head
-from bench.probe.run.gateway.mcp import KnownServer, changed_answer, error_answer, joined, second_delivery
+from bench.probe.run.gateway.mcp import KnownServer, changed_answer, error_answer, join_messages, second_delivery
 from bench.probe.run.gateway.server_sent import EventCutter, data_of, with_data
 from bench.wire.json_rpc import LONGEST, RpcMessage, is_batch, key_of, known_key, messages_of, text_of
 
@@ -86,10 +86,10 @@ class McpDoor(HttpDoor):
                 case "pass":
                     left.append(message)
         if made and not left:
-            return await self._answer(exchange, made, joined(list(made.values()), is_batch(text)))
+            return await self._answer(exchange, made, join_messages(list(made.values()), is_batch(text)))
         body = Body(LONGEST)
         if made:
-            exchange.request = _with_body(request, joined([text_of(message.body) for message in left], is_batch(text)))
+            exchange.request = _with_body(request, join_messages([text_of(message.body) for message in left], is_batch(text)))
         try:
             return await self._pass(exchange, body, made)
         except (ClientGone, Broken, BodyTooLarge, OSError) as error:
@@ -109,7 +109,7 @@ class McpDoor(HttpDoor):
             self._watch(exchange, message)
             return "pass"
         self._silent.end_repeated(call)
-        before = await exchange.gate.arrived(call)
+        before = await exchange.gate.arrive(call)
         if before in ("again", "hold"):
             call.deliver = self._late_call(exchange, call)
         if before == "drop" or (before == "hold" and not await self._holds_out(exchange, call)):
@@ -151,7 +151,7 @@ class McpDoor(HttpDoor):
     async def _pass(self, exchange: _ToolExchange, body: Body, made: Mapping[LiveCall, bytes]) -> bool:
         """Pass a request on, and its answer back. `made` are answers that the gateway gives itself."""
         request = exchange.request
-        struck = any(call.struck for call in self._awaited(exchange))
+        struck = any(call.struck for call in self._calls_awaited(exchange))
         async with self._passed_on(request, struck) as incoming:
             if incoming.head.status == UNAUTHORIZED:
                 self._tell_login(incoming.head.get("www-authenticate"))
@@ -174,10 +174,10 @@ class McpDoor(HttpDoor):
                 return False
         if changed or made:
             bodies = [changed.get(message.key) or text_of(message.body) for message in messages]
-            await request.client.send(answer.with_content(joined([*bodies, *made.values()], is_batch(text))))
+            await request.client.send(answer.with_content(join_messages([*bodies, *made.values()], is_batch(text))))
         else:
             await self._send(request, answer.head, answer.body)
-        await self._given(exchange, *exchange.calls.values(), *made)
+        await self._note_given(exchange, *exchange.calls.values(), *made)
         return answer.stays
 
     def _tell_login(self, asks: str) -> None:
@@ -188,7 +188,7 @@ class McpDoor(HttpDoor):
             self._notice(f"it answered 401 and {where}: {LOGIN}")
         self._told_login = True
 
-    def _awaited(self, exchange: _ToolExchange) -> Iterator[LiveCall]:
+    def _calls_awaited(self, exchange: _ToolExchange) -> Iterator[LiveCall]:
         """Yield the calls that an answer to this request can hold: a resumed stream, those of its session."""
         yield from exchange.calls.values()
         if exchange.request.head.method == "GET":
@@ -206,7 +206,7 @@ class McpDoor(HttpDoor):
         await client.send(head.raw)
         for call, answer in made.items():
             await client.send(chunk(with_data(b"event: message\n", answer)))
-            await self._given(exchange, call)
+            await self._note_given(exchange, call)
         async for raw, data in incoming.pieces():
             held = list[LiveCall]()
             for event in events.add(unpacking.add(data)):
@@ -215,12 +215,12 @@ class McpDoor(HttpDoor):
                     return False
                 if rewrites:
                     await client.send(chunk(stands))
-                    await self._given(exchange, *calls)
+                    await self._note_given(exchange, *calls)
                 else:
                     held += calls
             if not rewrites:
                 await client.send(raw)
-                await self._given(exchange, *held)
+                await self._note_given(exchange, *held)
         if rewrites:
             await client.send(chunk(events.rest()) + LAST_CHUNK)
         return incoming.head.stays and (rewrites or not incoming.framing.ends_with_connection)
@@ -269,7 +269,7 @@ class McpDoor(HttpDoor):
             await self._deliver_again(exchange, call)
         call.kept["answered"] = True
         self._server.answer(call, message)
-        after = await exchange.gate.answered(call, raw)
+        after = await exchange.gate.answer(call, raw)
         if after in ANSWERS:
             if can_change:
                 return changed_answer(call, message, after)
@@ -290,18 +290,18 @@ class McpDoor(HttpDoor):
         """Handle an HTTP answer that contains no answer to a call. Return whether it is given to the agent."""
         call.answer, call.failed = {"status": answer.head.status, "body": answer.value}, True
         call.kept["answered"] = True
-        return await self._lets_pass(exchange, call, await exchange.gate.answered(call, b""))
+        return await self._lets_pass(exchange, call, await exchange.gate.answer(call, b""))
 
-    async def _given(self, exchange: _ToolExchange, *calls: LiveCall) -> None:
+    async def _note_given(self, exchange: _ToolExchange, *calls: LiveCall) -> None:
         for call in calls:
             call.kept["given"] = True
-            await exchange.gate.given(call)
+            await exchange.gate.note_given(call)
 
     async def _answer(self, exchange: _ToolExchange, made: Mapping[LiveCall, bytes], text: bytes) -> bool:
         """Answer calls if none of them is passed on."""
         fields = {"Content-Type": "application/json", "Content-Length": str(len(text))}
         await exchange.request.client.send(made_head("HTTP/1.1 200 OK", fields).raw + text)
-        await self._given(exchange, *made)
+        await self._note_given(exchange, *made)
         return True
 
     async def _deliver_again(self, exchange: _ToolExchange, call: LiveCall) -> None:

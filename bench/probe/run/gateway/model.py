@@ -124,9 +124,9 @@ class ModelDoor(HttpDoor):
             first = "HTTP/1.1 503 Service Unavailable"
         return made_head(first, {**fields, "Content-Length": str(len(text))}).raw + text
 
-    def _changed(self, after: AnswerFate, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer) -> bytes | None:
+    def _damage(self, after: AnswerFate, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer) -> bytes | None:
         if after != "cut_off" or answer.head.status != 200 or (plain := answer.plain) is None:
-            return super()._changed(after, call, request, answer)
+            return super()._damage(after, call, request, answer)
         api = _api(call)
         if answer.is_stream:
             cut = cut_stream(api, events_of(plain))

@@ -14,12 +14,12 @@ from ssl import SSLContext
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from bench.common.digests import digest_of
-from bench.probe.run.gateway.bodies import LARGEST_PARSED, Body, BodyTooLarge, parsed
+from bench.probe.run.gateway.bodies import LARGEST_PARSED, Body, BodyTooLarge, value_of
 from bench.probe.run.gateway.door_kinds import DoorKind
 from bench.probe.run.gateway.gate import Desk, HeldAnswers, LiveCall
 from bench.probe.run.gateway.http import HttpDoor, Origin, ServiceRequest
 from bench.probe.run.gateway.http_wire import BadMessage, Head, Wire, framing_of, made_head
-from bench.probe.run.witness.outbox import OutboxMessage, OutboxStore, mail_of, posted
+from bench.probe.run.witness.outbox import OutboxMessage, OutboxStore, mail_of, message_of
 
 LARGEST_MAIL, LONGEST_LINE, MOST_RECIPIENTS = 2**24, 2**16, 1000
 OK, FAILED = b"250 2.0.0 kept by the probe\r\n", b"451 4.3.0 the service is not available\r\n"
@@ -76,8 +76,8 @@ async def _message_in(wire: Wire, head: Head, webhook: Origin) -> OutboxMessage:
         while piece := await wire.piece(framing):
             body.add(*piece)
         path, query = shown_target(head.target.decode("latin-1"), webhook)
-        value = parsed(body, head.get("content-type"), head.get("content-encoding"))
-        return posted(head.method, f"{path}?{query}" if query else path, value)
+        value = value_of(body, head.get("content-type"), head.get("content-encoding"))
+        return message_of(head.method, f"{path}?{query}" if query else path, value)
     finally:
         body.close()
 
@@ -141,22 +141,22 @@ class MailDoor:
         """Show a mail to the gate, keep it, and answer. Return whether the session goes on."""
         gate, resets, columns = self._desk.gate(), self.store.resets, mail_of(wire.sender, wire.recipients, message)
         call = self._desk.call(self.store.name, self.kind, "send", dict(columns))
-        before = await gate.arrived(call)
+        before = await gate.arrive(call)
         if before == "drop":
             return False
         answer = call.instead or call.taped or OK
         if before != "pass":
             call.failed = before != "answer"
             await wire.send(FAILED if call.failed else answer)
-            await gate.given(call)
+            await gate.note_given(call)
             return True
         if self.store.resets != resets:  # it is another run's by now
             return False
         if not call.taped and not self.store.add(columns):
-            gate.noticed(self.store.name, NO_MORE)
+            gate.notice(self.store.name, NO_MORE)
             answer, call.failed = FULL, True
         call.answer = {"code": int(answer[:3])}
-        match await gate.answered(call, answer):
+        match await gate.answer(call, answer):
             case "drop" | "break":
                 return False
             case "error":
@@ -164,7 +164,7 @@ class MailDoor:
             case "silence" if await self._silent.wait(call, wire.gone()) != "waits_longer":
                 return False
         await wire.send(answer)
-        await gate.given(call)
+        await gate.note_given(call)
         return True
 
 

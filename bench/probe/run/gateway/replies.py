@@ -107,20 +107,20 @@ def cut_stream(api: ModelApi, events: Sequence[bytes]) -> list[tuple[bytes, Fiel
             cut.append((event, None))
             before += [data] if data else []
         elif at == middle and pieces:
-            cut.append((event, _halved(data)))
+            cut.append((event, _halve(data)))
         elif at not in later and (changed := api.cut_event(data, before)) is not None:
             cut.append((event, changed))
     return cut
 
 
-def _halved(value: Any) -> Any:
+def _halve(value: Any) -> Any:
     """Return a piece of a reply with half of its text."""
     if isinstance(value, list):
-        return [_halved(item) for item in value]
+        return [_halve(item) for item in value]
     if not isinstance(value, dict):
         return value
     is_text = {name: name in TEXTS and isinstance(item, str) for name, item in value.items()}
-    return {name: item[: len(item) // 2] if is_text[name] else _halved(item) for name, item in value.items()}
+    return {name: item[: len(item) // 2] if is_text[name] else _halve(item) for name, item in value.items()}
 
 
 def _read(arguments: str) -> JsonValue:
@@ -188,7 +188,7 @@ def _joined_choice(choice: Fields) -> Fields:
 
 
 def _cut_chat(reply: Fields) -> Fields:
-    return {**reply, "choices": [{**_halved(choice), "finish_reason": "length"} for choice in _list(reply.get("choices"))]}
+    return {**reply, "choices": [{**_halve(choice), "finish_reason": "length"} for choice in _list(reply.get("choices"))]}
 
 
 def _is_chat_piece(event: Fields) -> bool:
@@ -235,7 +235,7 @@ ENDS_OF_RESPONSE = ("response.completed", "response.incomplete", "response.faile
 
 def _cut_response(reply: Fields) -> Fields:
     output = _list(reply.get("output"))
-    output[-1:] = [{**_halved(item), "status": "incomplete"} for item in output[-1:]]
+    output[-1:] = [{**_halve(item), "status": "incomplete"} for item in output[-1:]]
     return {**reply, "output": output, "status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
 
 
@@ -293,7 +293,7 @@ def _joined_block(block: Fields, text: str) -> Fields:
 
 def _cut_message(reply: Fields) -> Fields:
     blocks = _list(reply.get("content"))
-    blocks[-1:] = [{**_halved(block), "input": {}} if "input" in block else _halved(block) for block in blocks[-1:]]
+    blocks[-1:] = [{**_halve(block), "input": {}} if "input" in block else _halve(block) for block in blocks[-1:]]
     return {**reply, "content": blocks, "stop_reason": "max_tokens"}
 
 

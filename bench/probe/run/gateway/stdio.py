@@ -16,7 +16,7 @@ from typing import Any
 
 from bench.probe.run.gateway.door_kinds import DoorKind
 from bench.probe.run.gateway.gate import Desk, HeldAnswers, LiveCall, Undelivered, WaitEnd
-from bench.probe.run.gateway.mcp import KnownServer, changed_answer, error_answer, is_call, joined, second_delivery
+from bench.probe.run.gateway.mcp import KnownServer, changed_answer, error_answer, is_call, join_messages, second_delivery
 from bench.wire.json_rpc import Pipe, PipeClosed, RpcMessage, is_batch, key_of, known_key, messages_of, text_of
 
 FRAME = b"content-length:"
@@ -93,7 +93,7 @@ class StdioRelay:
         self._disconnect()
         await asyncio.gather(*(call.over.wait() for call in self._late))
 
-    def unanswered(self, longer: float = 0.0) -> list[LiveCall]:
+    def calls_unanswered(self, longer: float = 0.0) -> list[LiveCall]:
         """Return the calls that the server left unanswered for at least so many seconds."""
         until = monotonic() - longer
         return [call for key, call in self._calls.items() if self._began[key] <= until]
@@ -149,7 +149,7 @@ class StdioRelay:
         """Tell the gate, once for each line that is told."""
         if what not in self._noticed and len(self._noticed) < MOST_WAITING:
             self._noticed.add(what)
-            self._gate().noticed(self._known.door, what)
+            self._gate().notice(self._known.door, what)
 
     async def _in_order(self, work: Coroutine[Any, Any, None]) -> None:
         await asyncio.wait({self._start(work)}, timeout=ORDERLY)
@@ -202,7 +202,7 @@ class StdioRelay:
         self._silent.end_repeated(call)
         self._at_gate[call.wire] = call
         try:
-            before = await self._gate().arrived(call)
+            before = await self._gate().arrive(call)
         finally:
             del self._at_gate[call.wire]
         if before == "hold" and not await self._holds_out(call):
@@ -214,7 +214,7 @@ class StdioRelay:
         if before != "drop":
             call.failed = before != "answer"
             await self._to_agent.write(error_answer(call) + b"\n")
-            await self._gate().given(call)
+            await self._gate().note_given(call)
         return False
 
     async def _holds_out(self, call: LiveCall) -> bool:
@@ -234,7 +234,7 @@ class StdioRelay:
     async def _deliver_late(self, call: LiveCall) -> bytes:
         """Deliver a call that the agent does not wait for any more, and return its answer. Raises Undelivered."""
         try:
-            message = await self._delivered(call)
+            message = await self._deliver(call)
         except PipeClosed:
             message = None
         if message is None:
@@ -242,7 +242,7 @@ class StdioRelay:
         self._known.answer(call, message)
         return text_of({**message.body, "id": call.kept["request"].body["id"]})
 
-    async def _delivered(self, call: LiveCall) -> RpcMessage | None:
+    async def _deliver(self, call: LiveCall) -> RpcMessage | None:
         """Deliver a call under another id. Return the answer; None if the server ended without one. Raises PipeClosed."""
         key = key_of(token := f"again-{token_hex(8)}")
         answered: asyncio.Future[RpcMessage | None] = asyncio.get_running_loop().create_future()
@@ -284,7 +284,7 @@ class StdioRelay:
                 left.append(message)
         await _write_left(self._to_agent, piece, messages, left, changed)
         for call in given:
-            await self._gate().given(call)
+            await self._gate().note_given(call)
 
     async def _answer(self, call: LiveCall, message: RpcMessage, raw: bytes) -> bytes | None:
         """Return the message to give for an answer now, or None."""
@@ -293,7 +293,7 @@ class StdioRelay:
         self._known.answer(call, message)
         self._at_gate[call.wire] = call
         try:
-            after = await self._gate().answered(call, raw)
+            after = await self._gate().answer(call, raw)
         finally:
             del self._at_gate[call.wire]
         match after:
@@ -310,7 +310,7 @@ class StdioRelay:
     async def _deliver_again(self, call: LiveCall) -> None:
         """Deliver a call a second time after its first answer, and wait for the server's second answer."""
         try:
-            await asyncio.wait_for(self._delivered(call), self._gate().patience)
+            await asyncio.wait_for(self._deliver(call), self._gate().patience)
         except TimeoutError:
             self._notice(f"it did not answer the second delivery of call {call.number} within {self._gate().patience:g} s")
 
@@ -319,7 +319,7 @@ class StdioRelay:
         how = await self._silence(call)
         if how == "waits_longer" or (gives_late and how != "disconnected"):
             await self._to_agent.write(answer + b"\n")
-            await self._gate().given(call)
+            await self._gate().note_given(call)
 
     async def _silence(self, call: LiveCall) -> WaitEnd:
         """Give no answer to a call until its agent's wait ends, or `patience` does."""
@@ -350,7 +350,7 @@ async def _write_left(
         await pipe.write(piece)
     elif left:
         bodies = [(changed or {}).get(message.key) or text_of(message.body) for message in left]
-        await pipe.write(joined(bodies, is_batch(piece)) + b"\n")
+        await pipe.write(join_messages(bodies, is_batch(piece)) + b"\n")
 
 
 KIND = DoorKind("mcp_stdio", can=frozenset(("hold", "mcp_error")))

@@ -121,7 +121,7 @@ def mail_of(sender: str, recipients: list[str], raw: bytes) -> OutboxMessage:
     return columns
 
 
-def posted(method: str, path: str, body: JsonValue) -> OutboxMessage:
+def message_of(method: str, path: str, body: JsonValue) -> OutboxMessage:
     """Return a message to a webhook in columns: the members of an object in JSON, or the body as a text. `path` is "" for that
     of the webhook."""
     columns: dict[str, JsonValue] = {"path": path} if path else {}

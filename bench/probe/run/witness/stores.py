@@ -112,7 +112,7 @@ class Stores:
     @property
     def places(self) -> Sequence[tuple[Path, Path]]:
         """For each store that is a file or a folder: where the agent finds it, and the folder with its first state."""
-        return [(store.place, store.kept) for store in self._stores if isinstance(store, PathStore)]
+        return [(store.place, store.first_folder) for store in self._stores if isinstance(store, PathStore)]
 
     @property
     def databases(self) -> Mapping[DatabaseServer, Sequence[OnServer]]:

@@ -11,7 +11,7 @@ from bench.probe.run.gateway.database_statements import (
     LONGEST_SHAPE,
     ExecutedStatement,
     StatementRecord,
-    recorded,
+    record_of,
     shape_of,
 )
 from bench.wire.postgres import LONGEST_SPLIT, statements_of
@@ -61,13 +61,13 @@ def test_of_a_statement_beyond_the_bound_only_the_shape_is_recorded(values: str)
     record = StatementRecord()
     record.add(executed(f"INSERT INTO cards VALUES {values} RETURNING {'id, ' * LONGEST_SHAPE} pin"))
     [first], _ = record.summary()
-    text = json.dumps(recorded(first, frozenset({"pin"})))
+    text = json.dumps(record_of(first, frozenset({"pin"})))
     assert "INSERT INTO cards VALUES" in text and len(text) < LONGEST_SHAPE + 50
     assert not any(secret in text for secret in ("c4n4ry", "4711", "4.711", PADDING[:100]))
 
 
 def test_a_hidden_number_stands_under_its_own_name_alone() -> None:
-    assert recorded(executed("UPDATE cards SET pin = 4711, t1 = $2"), frozenset({"pin"})) == {
+    assert record_of(executed("UPDATE cards SET pin = 4711, t1 = $2"), frozenset({"pin"})) == {
         "sql": "UPDATE cards SET pin = 0, t1 = $2",
         "pin": ["UPDATE cards SET pin = 4711, t1 = $2"],
     }

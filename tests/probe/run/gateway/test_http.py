@@ -328,7 +328,7 @@ def test_a_gate_that_kills_the_agent_is_not_ended_by_the_end_of_its_connection()
         async def answered(self, call: LiveCall, answer: bytes) -> AnswerFate:
             agent[0].cancel()
             await asyncio.sleep(0.2)
-            await super().answered(call, answer)
+            await super().answer(call, answer)
             return "drop"
 
     gate, agent = Killing(), list[asyncio.Task[bytes]]()

@@ -137,7 +137,7 @@ def test_a_mail_is_one_row_with_what_was_sent_and_no_password(tmp_path: Path, ho
 def test_a_mail_whose_receipt_is_lost_and_that_is_sent_again_is_doubled(tmp_path: Path, point: str, verdict: str) -> None:
     plan = f"mail.send#1.{point}"
     run = runs(tmp_path, subject_of(tmp_path, MAILS.format(how=PLAIN, calls=AGAIN)), MAIL, plan, until=plan)[-1]
-    assert run.plan == plan and run.judged and run.judged.verdict == verdict
+    assert run.plan == plan and run.judgement and run.judgement.verdict == verdict
 
 
 def test_a_message_to_a_webhook_is_a_row_and_its_secret_path_is_nowhere(tmp_path: Path) -> None:
@@ -308,7 +308,7 @@ def test_a_mail_that_a_gate_holds_is_done_when_its_door_has_ended() -> None:
         async def arrived(self, call: LiveCall) -> CallFate:
             held.set()
             await asyncio.sleep(0.2)
-            return await super().arrived(call)
+            return await super().arrive(call)
 
     async def sent() -> tuple[list[str], list[dict[str, object]]]:
         async with mail_session(gate, store) as (door, _, writer):
@@ -327,7 +327,7 @@ def test_a_mail_of_an_earlier_run_is_no_row_of_the_next() -> None:
     class ResettingGate(ScriptedGate):
         async def arrived(self, call: LiveCall) -> CallFate:
             store.reset()
-            return await super().arrived(call)
+            return await super().arrive(call)
 
     async def sent() -> None:
         async with mail_session(ResettingGate(), store) as (_, reader, writer):
