@@ -7,17 +7,16 @@ import os
 import re
 import shlex
 import sys
-import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from bench.common.errors import ConfigError
 from bench.common.escaping import escape_line
-from bench.common.files import opened, text_of
+from bench.common.files import opened
 from bench.probe.run.addresses import host_of, is_here
-from bench.probe.run.agent_code import CODE, code_text, places_in, reads_arguments
+from bench.probe.run.agent_code import CODE, code_text
 from bench.probe.run.box.loading import loader_of
 from bench.probe.run.gateway.agent_config import expand, read_config
 from bench.probe.run.gateway.subject import McpConfig, ProbedAgent, Service, Subject
@@ -30,12 +29,7 @@ CONFIGS = (
 )  # fmt: skip
 IN_HOME = (".config/Claude/claude_desktop_config.json", "Library/Application Support/Claude/claude_desktop_config.json")
 """The places of Claude Desktop's config on Linux and on macOS."""
-PROGRAMS = (("agent.py", "python"), ("main.py", "python"), ("app.py", "python"), ("agent.ts", "npx tsx"), ("index.js", "node"))
 LEFT_OUT = frozenset(("node_modules", "venv", "env", "site-packages", "__pycache__", "dist", "build", "target"))
-CLIENTS = r"agent_framework|agents|agno|anthropic|autogen\w*|crewai|google\.adk|haystack|lang\w+|litellm|llama_index|openai"
-CLIENTS += "|pydantic_ai|smolagents|strands"
-IMPORTS = re.compile(rf"^[ \t]*(?:from|import)[ \t]+(?:{CLIENTS})\b|\bClientSession\b", re.MULTILINE)
-"""What an agent in Python imports."""
 MODELS = {
     "OPENAI_BASE_URL": ("OPENAI_API_KEY", "https://api.openai.com/v1"),
     "ANTHROPIC_BASE_URL": ("ANTHROPIC_API_KEY", "https://api.anthropic.com"),
@@ -48,7 +42,7 @@ BARE = re.compile(r"https?://[^/@?#]*(?:/|/v1/?)?")
 NO_SERVICE = re.compile(r"proxy|index|registry|mirror|^OTEL_", re.IGNORECASE)
 """Variables with addresses of what no agent acts on."""
 SQLITE = b"SQLite format 3\0"
-MOST_FILES, MOST_PROGRAMS, DEEPEST, MOST_STORES, MOST_BYTES = 5_000, 100, 4, 5, 2**20
+MOST_FILES, DEEPEST, MOST_STORES = 5_000, 4, 5
 SYSTEM = (
     "/bin",
     "/boot",
@@ -255,11 +249,12 @@ def draft_of(folder: Path, environment: Mapping[str, str], home: Path, command: 
     why = "as it was given"
     if shown_command(command) != shlex.join(command):
         why = f"{why}, with a secret, which this file now holds too: better let the agent take it from a variable"
-    agent = FileLine(f"agent = {toml_of(shlex.join(command))}", why) if command else _agent(folder, config)
-    words = command or shlex.split(tomllib.loads(agent.written).get("agent", ""))
+    agent = FileLine('# agent = "python agent.py"', "write the command that starts one whole task")
+    if command:
+        agent = FileLine(f"agent = {toml_of(shlex.join(command))}", why)
     databases = [path.relative_to(folder).as_posix() for path in islice(_databases(folder), MOST_STORES)]
     variables = {**dotenv, **environment}
-    return AgentDraft(folder, tuple(words), agent, config, unread, databases, variables, frozenset(environment), home)
+    return AgentDraft(folder, tuple(command), agent, config, unread, databases, variables, frozenset(environment), home)
 
 
 def static_tables(draft: AgentDraft) -> Iterator[FileTable]:
@@ -315,38 +310,6 @@ def toml_of(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _agent(folder: Path, config: McpConfig | None) -> FileLine:
-    command, why = _command(folder)
-    program = next((place for place in places_in(tuple(shlex.split(command))) if (folder / place).is_file()), None)
-    if program and config and reads_arguments(code_text(folder / program)):
-        why = f"{why}; write the command of one whole task, with the path of its MCP config where it takes that"
-        place = config.path.relative_to(folder) if config.path.is_relative_to(folder) else config.path
-        return FileLine(f"agent = {toml_of(f'{command} {shlex.quote(str(place))}')}", why)
-    if command and config:
-        why = f"{why}; without a box let it take the path of its MCP config as a word, or from a `variable` of `mcp`"
-        return FileLine(f"agent = {toml_of(command)}", why)
-    if command:
-        return FileLine(f"agent = {toml_of(command)}", f"{why}; write the command that starts one whole task")
-    return FileLine('# agent = "python agent.py"', "no command was found: write the one that starts one whole task")
-
-
-def _command(folder: Path) -> tuple[str, str]:
-    """Return a command that the files of a folder name, and the file that names it; "" if none does."""
-    for name, program in PROGRAMS:
-        if (folder / name).is_file():
-            return f"{program} {name}", f"{name} is here"
-    agents = [path.name for path in sorted(folder.glob("*.py"))[:MOST_PROGRAMS] if IMPORTS.search(code_text(path))]
-    if len(agents) == 1:
-        return f"python {shlex.quote(agents[0])}", f"{agents[0]} imports a client of models or tools"
-    scripts = _table(_parse(folder / "pyproject.toml", tomllib.loads), "project", "scripts")
-    if scripts:
-        return str(next(iter(scripts))), "the first of [project.scripts] in pyproject.toml"
-    scripts = _table(_parse(folder / "package.json", json.loads), "scripts")
-    if "start" in scripts:
-        return "npm start", "scripts.start in package.json"
-    return "", ""
-
-
 def _config(folder: Path, home: Path, command: Sequence[str]) -> tuple[McpConfig | None, str]:
     """Return the config of MCP servers that a command names, or else the first of those that are usual; None, and the reason,
     if there is none that can be read."""
@@ -399,16 +362,3 @@ def _files(folder: Path, deep: int) -> Iterator[Path]:
         for entry in shown:
             if entry.is_dir(follow_symlinks=False):
                 yield from _files(Path(entry.path), deep - 1)
-
-
-def _parse(path: Path, parse: Callable[[str], object]) -> object:
-    try:
-        return parse(text_of(path, MOST_BYTES))
-    except (OSError, ValueError, RecursionError):
-        return None
-
-
-def _table(value: object, *keys: str) -> Mapping[str, object]:
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -100,14 +100,9 @@ class LayerWitness(StoreWithoutOriginal):
     """All that is written in the box, as a store: a row for each file. It has no copy, and is reset with the box."""
 
     name = LAYER
-    replaces: Mapping[str, str] = {}
-    environment: Mapping[str, str] = {}
 
     def __init__(self) -> None:
         self.box: Box | None = None
-
-    def make(self) -> None:
-        """Make nothing."""
 
     def reset(self) -> None:
         """Reset nothing."""
@@ -118,10 +113,6 @@ class LayerWitness(StoreWithoutOriginal):
         rows = [_row(file) for file in files if file.first != file.now]
         digest = digest_of(text_of([[row.key, dict(row.after or {})] for row in rows]))
         return StoreReading(digest, tuple(rows[:most]), max(0, len(rows) - most))
-
-    def stamp(self) -> Hashable:
-        """Return None: nobody can tell whether something was written."""
-        return None
 
     def remove(self) -> None:
         """Remove nothing."""

@@ -3,8 +3,7 @@
 It speaks Chat Completions, Responses and Anthropic's Messages. The key is the one that the agent sends; a request without any
 gets the owner's from `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`. A value of the owner's environment goes as a key to no address
 that only the probe's file names. The key is blotted out of all that is kept.
-Tokens are counted by `bench.common.tokens`: `LiveCall.kept` has `tokens_in` and `tokens_out`, and as `usage` the provider's own
-count of both, if it sent one.
+Tokens are counted by `bench.common.tokens`: `LiveCall.kept` has `tokens_in` and `tokens_out`.
 """
 
 from __future__ import annotations
@@ -107,7 +106,6 @@ class ModelDoor(HttpDoor):
         asked = call.arguments if isinstance(call.arguments, dict) else {}
         call.kept["tokens_in"] = sum(count_tokens(part) for name in api.asked for part in texts_in(asked.get(name)))
         call.kept["tokens_out"] = sum(map(count_tokens, reply.texts))
-        call.kept["usage"] = reply.usage
 
     def _refusal(self, call: LiveCall, before: CallFate) -> bytes:
         api, fields = _api(call), {"Content-Type": "application/json"}

@@ -4,8 +4,8 @@ removed."""
 from __future__ import annotations
 
 import sqlite3
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -14,7 +14,7 @@ from bench.common.errors import ConfigError, one_line
 from bench.probe.run.witness.originals import OwnersStore
 from bench.probe.run.witness.place import Place, PlaceNote, backup_left, remove_tree
 from bench.probe.run.witness.rows import printable
-from bench.record.probe.rows import StoreReading
+from bench.probe.run.witness.store import StoreCopy
 
 
 class StoresBox(Protocol):
@@ -33,7 +33,7 @@ class StoresBox(Protocol):
         """Have the files in which an agent keeps what it knows as they were at first."""
 
 
-class PathStore(ABC):
+class PathStore(StoreCopy):
     """A file or a folder that the owner named.
 
     Args:
@@ -111,22 +111,6 @@ class PathStore(ABC):
                 self._place.remove()
                 self._place = None
                 raise
-
-    def stamp(self) -> Hashable:
-        """Return None: nobody can tell whether something was written."""
-        return None
-
-    def recheck(self) -> None:  # noqa: B027  most kinds need not
-        """Read all of it at the next reading, whatever the system says that was written."""
-
-    @abstractmethod
-    def read(self, most: int) -> StoreReading:
-        """Return the digest of its content, and what differs from the first state, at most `most` rows."""
-
-    def snapshot(self, most: int) -> Callable[[], StoreReading]:
-        """Return the function that returns what was read now."""
-        reading = self.read(most)
-        return lambda: reading
 
     def remove(self) -> None:
         """Remove the copy. This can be called again."""

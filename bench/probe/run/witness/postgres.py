@@ -8,7 +8,7 @@ from __future__ import annotations
 import getpass
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from bench.probe.run.witness.kinds import Leftovers, StoreKind, StoreSettings
 from bench.probe.run.witness.place import PlaceNote, forget, lives, maker_of, new_name, remember
 from bench.probe.run.witness.postgres_tables import DatabaseState, compare, state_of
 from bench.probe.run.witness.rows import Encoding, sql_name
-from bench.probe.run.witness.store import DatabaseServer
+from bench.probe.run.witness.store import DatabaseServer, StoreCopy
 from bench.record.probe.rows import RowDifference, StoreReading
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ OF_PLACE = frozenset(("host", "hostaddr", "port", "service", "sslmode", "ssl", "
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
-class PostgresStore:
+class PostgresStore(StoreCopy):
     """A PostgreSQL database that the owner named. Large objects, materialized rows and foreign tables are not read.
 
     Args:
@@ -180,14 +180,6 @@ class PostgresStore:
             assert self._session
             written: str = _only(self._session, "SELECT pg_current_wal_insert_lsn()::text")
             return written
-
-    def recheck(self) -> None:
-        """Do nothing: the server's journal knows of all that is written."""
-
-    def snapshot(self, most: int) -> Callable[[], StoreReading]:
-        """Return the function that returns what was read now."""
-        reading = self.read(most)
-        return lambda: reading
 
     def query(self, sql: str) -> list[tuple[object, ...]]:
         """Return the rows that a query of the owner's answers on the copy, which it cannot change."""

@@ -46,7 +46,6 @@ class Stores:
     """
 
     def __init__(self, stores: Sequence[StoreCopy], settle: float, encoding: Encoding, most: int = MOST) -> None:
-        self._stores, self._settle, self._encoding, self._most = tuple(stores), settle, encoding, most
         self._changed = set[str]()
         """The stores that were found changed."""
         self._stores, self.settle, self._encoding, self._most = tuple(stores), settle, encoding, most

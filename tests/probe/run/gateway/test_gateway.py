@@ -194,7 +194,7 @@ def test_a_command_that_hands_no_config_over_is_refused(tmp_path: Path) -> None:
 
 def test_a_gate_that_kills_at_a_call_ends_the_servers_and_the_call_is_not_given(tmp_path: Path) -> None:
     class Killing(ScriptedGate):
-        async def answered(self, call: LiveCall, answer: bytes) -> AnswerFate:
+        async def answer(self, call: LiveCall, answer: bytes) -> AnswerFate:
             await super().answer(call, answer)
             await self.gateway.end_servers()
             assert not alive(tmp_path)
@@ -226,7 +226,7 @@ def test_a_gate_that_kills_at_a_call_ends_the_servers_and_the_call_is_not_given(
 @pytest.mark.parametrize("error", [ZeroDivisionError, OSError])
 def test_what_the_gate_raises_comes_to_who_ends_the_servers(tmp_path: Path, error: type[Exception]) -> None:
     class Failing(ScriptedGate):
-        async def given(self, call: LiveCall) -> None:
+        async def note_given(self, call: LiveCall) -> None:
             raise error(call.number)
 
     async def work() -> None:

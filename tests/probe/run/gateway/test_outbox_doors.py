@@ -305,7 +305,7 @@ def test_a_session_that_lasts_is_cut_off_and_sends_nothing_later() -> None:
 
 def test_a_mail_that_a_gate_holds_is_done_when_its_door_has_ended() -> None:
     class HoldingGate(ScriptedGate):
-        async def arrived(self, call: LiveCall) -> CallFate:
+        async def arrive(self, call: LiveCall) -> CallFate:
             held.set()
             await asyncio.sleep(0.2)
             return await super().arrive(call)
@@ -325,7 +325,7 @@ def test_a_mail_that_a_gate_holds_is_done_when_its_door_has_ended() -> None:
 
 def test_a_mail_of_an_earlier_run_is_no_row_of_the_next() -> None:
     class ResettingGate(ScriptedGate):
-        async def arrived(self, call: LiveCall) -> CallFate:
+        async def arrive(self, call: LiveCall) -> CallFate:
             store.reset()
             return await super().arrive(call)
 

@@ -84,9 +84,14 @@ def _naming(tool: Any, function: Callable[..., Any], tool_call: Callable[..., An
     return lambda args, kwargs: tool_call(tool, arguments_of(function, args, kwargs))
 
 
-def _only(names: Collection[str], arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return what the model gave: the arguments that a schema has."""
-    return {name: value for name, value in arguments.items() if name in names}
+def _by_schema(properties: Callable[[Any], Collection[str]]) -> Callable[..., Any]:
+    """Return what names a call of a tool: its name, and of its arguments those that its schema has, as the model gave them."""
+
+    def tool_call(self: Any, arguments: dict[str, Any]) -> tuple[str, Any]:
+        given, names = arguments.pop("kwargs", {}) | arguments, properties(self)
+        return getattr(self, "tool_name", None) or self.name, {name: given[name] for name in given if name in names}
+
+    return tool_call
 
 
 def _langchain(module: ModuleType, around: Around) -> None:
@@ -180,30 +185,22 @@ def _google_adk(module: ModuleType, around: Around) -> None:
 
 
 def _strands(module: ModuleType, around: Around) -> None:
-    def tool_call(self: Any, arguments: dict[str, Any]) -> tuple[str, Any]:
-        return self.tool_name, _only(self.tool_spec["inputSchema"]["json"]["properties"], arguments)
-
+    tool_call = _by_schema(lambda tool: tool.tool_spec["inputSchema"]["json"]["properties"])
     _attributes(module.DecoratedFunctionTool, "__init__", ["_tool_func"], around, tool_call)
 
 
 def _agno(module: ModuleType, around: Around) -> None:
-    def tool_call(self: Any, arguments: dict[str, Any]) -> tuple[str, Any]:
-        return self.name, _only(self.parameters["properties"], arguments.pop("kwargs", {}) | arguments)
-
+    tool_call = _by_schema(lambda tool: tool.parameters["properties"])
     _before(module.FunctionCall, ["execute", "aexecute"], lambda self: self.function, "entrypoint", around, tool_call)
 
 
 def _haystack(module: ModuleType, around: Around) -> None:
-    def tool_call(self: Any, arguments: dict[str, Any]) -> tuple[str, Any]:
-        return self.name, _only(self.parameters["properties"], arguments.pop("kwargs", {}) | arguments)
-
+    tool_call = _by_schema(lambda tool: tool.parameters["properties"])
     _attributes(module.Tool, "__post_init__", ["function", "async_function"], around, tool_call)
 
 
 def _agent_framework(module: ModuleType, around: Around) -> None:
-    def tool_call(self: Any, arguments: dict[str, Any]) -> tuple[str, Any]:
-        return self.name, _only(self.parameters()["properties"], arguments.pop("kwargs", {}) | arguments)
-
+    tool_call = _by_schema(lambda tool: tool.parameters()["properties"])
     _attributes(module.FunctionTool, "__init__", ["func"], around, tool_call)
 
 
