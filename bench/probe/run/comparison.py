@@ -168,7 +168,7 @@ class CellComparison:
             for effect in effects or [""]:
                 if times > normal:
                     self._varied[effect].add(place.store_column)
-                done = self._times_by_name(effect)
+                done = max((self._times_of(each) for each in self._clean.effects if each.name == effect), default=0)
                 more = min(1 + times - normal, done) if done > 1 else 1 + times - normal
                 self._add(*(("doubled", effect, more) if times > normal else ("lost", effect, 0)), row)
 
@@ -219,7 +219,7 @@ class CellComparison:
 
     def _compare_added(self) -> None:
         here = defaultdict[tuple[str, str], list[RowDifference]](list)
-        for place in sorted(self._rows, key=self._appearance):
+        for place in sorted(self._rows, key=lambda place: self._steps[place][0].started if place in self._steps else 0.0):
             if self._rows[place].before is None and place[1] != SEQUENCES:
                 here[place[:2]].append(self._rows[place])
         there = defaultdict[tuple[str, str], list[RowDifference]](list)
@@ -228,9 +228,6 @@ class CellComparison:
                 there[place[:2]].append(row)
         for table in dict.fromkeys((*there, *here)):
             self._compare_table(there[table], here[table])
-
-    def _appearance(self, place: RowPlace) -> float:
-        return self._steps[place][0].started if place in self._steps else 0.0
 
     def _compare_table(self, clean: list[RowDifference], rows: list[RowDifference]) -> None:
         missing = {place_of(row): row for row in clean}
@@ -468,9 +465,6 @@ class CellComparison:
             if None not in cells and not self._varies(row, name) and (name != "size" or cells[0] != cells[1]):
                 yield name
                 return
-
-    def _times_by_name(self, name: str) -> int:
-        return max((self._times_of(effect) for effect in self._clean.effects if effect.name == name), default=0)
 
     def _times_of(self, effect: CleanEffect) -> int:
         """Return how often an effect was made according to the journal: how often its calls were done, in clean runs each."""

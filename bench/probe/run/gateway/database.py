@@ -21,7 +21,8 @@ from bench.probe.run.gateway.database_session import DatabaseSession
 from bench.probe.run.gateway.database_way import connect, offers_tls
 from bench.probe.run.gateway.door_kinds import DoorKind
 from bench.probe.run.gateway.gate import Desk, HeldAnswers
-from bench.probe.run.witness.store import DatabaseServer, OnServer
+from bench.probe.run.witness.postgres import PostgresStore
+from bench.probe.run.witness.store import DatabaseServer
 from bench.wire.access_guard import MOST_CONNECTIONS
 from bench.wire.postgres import MalformedMessage, StartPacket, made_start
 
@@ -52,7 +53,7 @@ class DatabaseDoor:
     def __init__(
         self,
         server: DatabaseServer,
-        stores: Sequence[OnServer],
+        stores: Sequence[PostgresStore],
         desk: Desk,
         hide: frozenset[str] = frozenset(),
         authority: Callable[[], Authority | None] = lambda: None,
@@ -115,7 +116,7 @@ class DatabaseDoor:
         host = LOOPBACK if any(store.replaces for store in self.stores) else self.server.host
         return authority.context(host, POSTGRESQL) if authority and self._offers_tls else None
 
-    def notice(self, what: str, store: OnServer | None = None) -> None:
+    def notice(self, what: str, store: PostgresStore | None = None) -> None:
         self.desk.gate().notice((store or self.stores[0]).name, what)
 
     async def end(self, *, busy: bool = True) -> None:

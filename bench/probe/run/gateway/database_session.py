@@ -25,7 +25,8 @@ from bench.probe.run.gateway.database_way import (
     start_packet,
 )
 from bench.probe.run.gateway.gate import CallGate, Desk, HeldAnswers, LiveCall, Undelivered
-from bench.probe.run.witness.store import DatabaseServer, OnServer
+from bench.probe.run.witness.postgres import PostgresStore
+from bench.probe.run.witness.store import DatabaseServer
 from bench.wire.postgres import (
     CANCEL,
     MalformedMessage,
@@ -59,7 +60,7 @@ class SessionDoor(Protocol):
     """What sessions need of the door through which they come."""
 
     server: DatabaseServer
-    stores: Sequence[OnServer]
+    stores: Sequence[PostgresStore]
     desk: Desk
     hide: frozenset[str]
     silent: HeldAnswers
@@ -68,7 +69,7 @@ class SessionDoor(Protocol):
 
     async def cancel(self, packet: StartPacket) -> None: ...
 
-    def notice(self, what: str, store: OnServer | None = None) -> None: ...
+    def notice(self, what: str, store: PostgresStore | None = None) -> None: ...
 
 
 class DatabaseSession:

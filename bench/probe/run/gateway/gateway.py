@@ -41,7 +41,8 @@ from bench.probe.run.gateway.stdio import StdioRelay
 from bench.probe.run.gateway.subject import CommandWords, McpServer, Service, Subject
 from bench.probe.run.gateway.tools_list import list_tools
 from bench.probe.run.witness.outbox import OutboxStore
-from bench.probe.run.witness.store import DatabaseServer, OnServer
+from bench.probe.run.witness.postgres import PostgresStore
+from bench.probe.run.witness.store import DatabaseServer
 from bench.record.probe.events import GatewayCall
 from bench.wire.json_rpc import Pipe
 from bench.wire.processes.agent_process import CANNOT_START, AgentProcess
@@ -88,7 +89,7 @@ class Gateway:
         subject: Subject,
         replaces: Mapping[str, str],
         folder: Path,
-        databases: Mapping[DatabaseServer, Sequence[OnServer]] = {},
+        databases: Mapping[DatabaseServer, Sequence[PostgresStore]] = {},
     ):
         """`replaces` has what stands for the owner's stores -> what stands there for the copies. `folder` is private: sockets
         and the copies of configs lie in it, and no other user reaches them. `databases` has the servers of databases, each with

@@ -48,13 +48,14 @@ class WebhookDoor(HttpDoor):
     ) -> Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
         del host, port, ssl
         ours, theirs = socket.socketpair()
-        task = asyncio.get_running_loop().create_task(self._take_from(theirs))
+
+        async def take() -> None:
+            await self.take(*await asyncio.open_connection(sock=theirs))
+
+        task = asyncio.get_running_loop().create_task(take())
         self._taking.add(task)
         task.add_done_callback(self._taking.discard)
         return asyncio.open_connection(sock=ours)
-
-    async def _take_from(self, connection: socket.socket) -> None:
-        await self.take(*await asyncio.open_connection(sock=connection))
 
     async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Keep what comes on a connection, and answer each message."""
