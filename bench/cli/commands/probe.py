@@ -32,7 +32,7 @@ from bench.record.probe.events import CellsPlanned
 # What runs a probe is imported when it runs: no other command should wait for it.
 if TYPE_CHECKING:
     from bench.probe.run.init import AgentDraft
-    from bench.probe.run.running import Asked
+    from bench.probe.run.probe import Asked
     from bench.probe.run.secrets import Secrets
     from bench.probe.run.settings import ProbeSettings
     from bench.probe.run.watch import WatchedRun
@@ -106,7 +106,7 @@ def probe(
         _init(file, command or (), yes, unboxed)
         return
     from bench.probe.run.preview import plan_lines  # noqa: PLC0415
-    from bench.probe.run.running import Asked  # noqa: PLC0415
+    from bench.probe.run.probe import Asked  # noqa: PLC0415
     from bench.probe.run.secrets import Secrets  # noqa: PLC0415
     from bench.probe.run.settings import ProbeSettings  # noqa: PLC0415
 

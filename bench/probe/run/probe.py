@@ -7,7 +7,7 @@ import random
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from itertools import chain, pairwise
@@ -58,42 +58,46 @@ APART = 1.1
 """Seconds between the starts of the first two clean runs: what is the same only within one second varies."""
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What is asked for.
+
+    workers    how many work at a time
+    all_forms  whether each wire form of a point is a cell
+    only       words of which a cell's plan must have one
+    budget     seconds after which no further cell is begun; None for no bound
+    """
+
+    workers: int = 1
+    all_forms: bool = False
+    only: Sequence[str] = ()
+    budget: float | None = None
+
+
 class Probe:
     """Probes a subject.
 
     Args:
         subject: What is probed.
         worker: Makes a worker, by its number.
-        workers: How many work at a time.
-        all_forms: Whether each wire form of a point is a cell.
-        only: Words of which a cell's plan must have one.
-        budget: Seconds after which no further cell is begun; None for no bound.
+        asked: What is asked for.
         kept: The runs that a former session made, in their order. They are not made again.
 
     clean       what the clean runs showed, once they have ended
     cells       the cells that follow from it, the gravest first
     """
 
-    def __init__(
-        self,
-        subject: Subject,
-        worker: Callable[[int], Worker],
-        *,
-        workers: int = 1,
-        all_forms: bool = False,
-        only: Sequence[str] = (),
-        budget: float | None = None,
-        kept: Iterable[CellRun] = (),
-    ):
-        if workers > 1 and (shared := _what_all_share(subject)):
-            raise ConfigError(f"{shared} would serve {workers} workers at once; let the probe start it at {{port}}, or use one")
-        for word in only:
+    def __init__(self, subject: Subject, worker: Callable[[int], Worker], asked: Asked = Asked(), kept: Iterable[CellRun] = ()):
+        if asked.workers > 1 and (shared := _what_all_share(subject)):
+            raise ConfigError(
+                f"{shared} would serve {asked.workers} workers at once; let the probe start it at {{port}}, or use one"
+            )
+        for word in asked.only:
             if call := re.match(r"(.+#\d+)\.", word):  # of a point it is known before anything is run
                 require_cells([word], possible_plans([call[1]]))
         self.clean: Clean | None = None
         self.cells: Sequence[ProbeCell] = ()
-        self._subject, self._worker, self._count = subject, worker, workers
-        self._all_forms, self._only, self._budget = all_forms, tuple(only), budget
+        self._subject, self._worker, self._asked = subject, worker, asked
         self._kept = [run for run in kept if run.judgement]
         self._judged = dict[str, list[CellJudged]]()
         self._setting = dict[str, bool]()
@@ -120,14 +124,14 @@ class Probe:
             ConfigError: The subject cannot be probed: clean runs fail or differ, or too many cells in a row cannot be run.
         """
         async with AsyncExitStack() as exits:
-            workers = [await exits.enter_async_context(self._worker(number)) for number in range(self._count)]
+            workers = [await exits.enter_async_context(self._worker(number)) for number in range(self._asked.workers)]
             async for run in self._clean(workers):
                 yield run
             assert self.clean
             for run in self._kept:
                 self._keep(run)
             self._kept.clear()
-            self._until = None if self._budget is None else monotonic() + self._budget
+            self._until = None if self._asked.budget is None else monotonic() + self._asked.budget
             made = {cell.plan: len(self._judged.get(cell.plan, ())) for cell in self.cells}
             missing = [
                 (cell, made[cell.plan]) for cell in self.cells if not self._is_settled(cell.plan) or self._is_damaged(cell)
@@ -166,7 +170,7 @@ class Probe:
                 yield replace(run_of(CLEAN, number, clean_run, _same(clean_run)), problem=why)
                 raise ConfigError(why)
             if number == 0:
-                require_cells(self._only, possible_plans(call.name for call in clean_run.calls if not call.continues))
+                require_cells(self._asked.only, possible_plans(call.name for call in clean_run.calls if not call.continues))
             events: list[OfAKind] = []
             if number == FEWEST - 1:
                 self._plan(courses)
@@ -184,8 +188,8 @@ class Probe:
         self.clean = clean_of(courses)
         if any(self._written.values()):
             self._subject = replace(self._subject, remembers=True)
-        self.cells = cells_of(self.clean, self._subject, all_forms=self._all_forms, only=self._only)[:MOST_CELLS]
-        require_cells(self._only, [cell.plan for cell in cells_of(self.clean, self._subject, all_forms=True)])
+        self.cells = cells_of(self.clean, self._subject, all_forms=self._asked.all_forms, only=self._asked.only)[:MOST_CELLS]
+        require_cells(self._asked.only, [cell.plan for cell in cells_of(self.clean, self._subject, all_forms=True)])
 
     def _cells_planned(self, seconds: float) -> CellsPlanned:
         assert self.clean

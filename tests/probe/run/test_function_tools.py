@@ -16,7 +16,7 @@ from till import HERE, desk, worker_of
 
 from bench.common.errors import ConfigError
 from bench.probe.run.gateway.subject import ProbedAgent, Subject
-from bench.probe.run.probe import Probe
+from bench.probe.run.probe import Asked, Probe
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.settings import ProbeSettings
 from bench.probe.run.tape import play, record_tapes
@@ -44,7 +44,7 @@ def shop(folder: Path, functions: tuple[str, ...] = NAMED, script: Path = HERE /
 
 def probed(folder: Path, subject: Subject, *only: str) -> list[CellRun]:
     async def all_runs() -> list[CellRun]:
-        return [run async for run in Probe(subject, worker_of(subject, folder), only=only).runs()]
+        return [run async for run in Probe(subject, worker_of(subject, folder), Asked(only=only)).runs()]
 
     return asyncio.run(all_runs())
 

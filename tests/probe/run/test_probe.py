@@ -21,7 +21,7 @@ from bench.common.errors import ConfigError, OriginalChanged
 from bench.probe.points import is_meant
 from bench.probe.run.cells import require_cells
 from bench.probe.run.gateway.subject import OwnersCheck, Subject
-from bench.probe.run.probe import Probe
+from bench.probe.run.probe import Asked, Probe
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
 from bench.record.probe.events import CellsPlanned, GatewayCall
@@ -151,7 +151,7 @@ def test_a_cell_that_cannot_be_is_refused_with_the_nearest_names_by_the_first_cl
     subject = till(tmp_path, "again")
 
     async def first_runs() -> None:
-        async for run in Probe(subject, worker_of(subject, tmp_path), only=(word,)).runs():
+        async for run in Probe(subject, worker_of(subject, tmp_path), Asked(only=(word,))).runs():
             ended.append(run)
 
     with pytest.raises(ConfigError, match=f"--only {word}: no cell has this in its name; did you mean {near}"):

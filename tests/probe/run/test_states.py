@@ -17,7 +17,7 @@ from bench.probe.read.blame import blame_of
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.striker import CellStrike
 from bench.probe.run.gateway.subject import OthersStep, OwnersCheck, Subject
-from bench.probe.run.probe import Probe
+from bench.probe.run.probe import Asked, Probe
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.volatile import Masks
@@ -44,7 +44,7 @@ def probed(folder: Path, subject: Subject, *only: str, until: str = "", kind: ty
 
     async def runs() -> list[CellRun]:
         made = list[CellRun]()
-        async with aclosing(Probe(subject, worker, only=only).runs()) as running:
+        async with aclosing(Probe(subject, worker, Asked(only=only)).runs()) as running:
             async for run in running:
                 made.append(run)
                 if run.plan == until:

@@ -22,7 +22,7 @@ from reliability.kept import read, write
 
 from bench.common.errors import ConfigError
 from bench.probe.run.gateway.subject import OthersStep, ProbedAgent, Service, Subject
-from bench.probe.run.probe import Probe
+from bench.probe.run.probe import Asked, Probe
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.witness.kinds import StoreSettings
@@ -122,7 +122,7 @@ async def first_cell(folder: Path, subject: Subject, point: str) -> CellRun | No
         return Worker(subject, stores, Place(private, "agent"), Secrets(()))
 
     try:
-        async with aclosing(Probe(subject, worker, only=(f"#1.{point}",)).runs()) as runs:
+        async with aclosing(Probe(subject, worker, Asked(only=(f"#1.{point}",))).runs()) as runs:
             async for run in runs:
                 if run.judgement and run.judgement.point == point:
                     return run

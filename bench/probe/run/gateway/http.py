@@ -337,22 +337,29 @@ class HttpDoor:
         pieces = list(request.body.pieces())  # the body is closed when the agent leaves
 
         async def deliver() -> bytes:
-            sent, body = Body(self.longest), Body(self.longest)
+            sent = Body(self.longest)
             for piece in pieces:
                 sent.add(piece, b"")
-            try:
-                async with self._passed_on(replace(request, client=LeftWire(), body=sent), True) as incoming:
-                    answer = await incoming.whole(body)
+            async with self._delivered_late(replace(request, body=sent)) as (incoming, body):
+                answer = await incoming.whole(body)
                 if not call.over.is_set():
                     self._read(call, request, answer)
                 return answer.raw
-            except (Broken, BodyTooLarge, OSError) as error:
-                raise Undelivered(str(error)) from None
-            finally:
-                sent.close()
-                body.close()
 
         return deliver
+
+    @asynccontextmanager
+    async def _delivered_late(self, request: ServiceRequest) -> AsyncIterator[tuple[Incoming, Body]]:
+        """Pass a request on without its client, and close its body. Opens with its answer. Raises Undelivered."""
+        body = Body(self.longest)
+        try:
+            async with self._passed_on(replace(request, client=LeftWire()), True) as incoming:
+                yield incoming, body
+        except (Broken, BodyTooLarge, OSError) as error:
+            raise Undelivered(str(error)) from None
+        finally:
+            body.close()
+            request.body.close()
 
     async def _hold(self, gate: CallGate, call: LiveCall, request: ServiceRequest) -> bool:
         """Keep a call from the service while its agent waits. Return whether the agent waits longer than `patience`."""

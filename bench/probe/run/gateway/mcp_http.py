@@ -23,7 +23,6 @@ from bench.probe.run.gateway.http import (
     ClientGone,
     HttpDoor,
     Incoming,
-    LeftWire,
     ServiceAnswer,
     ServiceRequest,
     leave,
@@ -317,20 +316,13 @@ class McpDoor(HttpDoor):
 
         async def deliver() -> bytes:
             token = f"again-{token_hex(8)}"
-            request = replace(_with_body(exchange.request, second_delivery(call, token)), client=LeftWire())
-            body = Body(LONGEST)
-            try:
-                async with self._passed_on(request, True) as incoming:
-                    async for message in self._messages(incoming, body):
-                        if message.kind == "answer" and message.key == key_of(token):
-                            break
-                    else:
-                        raise Undelivered("its answer is none")
-            except (Broken, BodyTooLarge, OSError) as error:
-                raise Undelivered(str(error)) from None
-            finally:
-                body.close()
-                request.body.close()
+            request = _with_body(exchange.request, second_delivery(call, token))
+            async with self._delivered_late(request) as (incoming, body):
+                async for message in self._messages(incoming, body):
+                    if message.kind == "answer" and message.key == key_of(token):
+                        break
+                else:
+                    raise Undelivered("its answer is none")
             if not call.over.is_set():
                 self._server.answer(call, message)
             return text_of({**message.body, "id": call.kept["request"].body["id"]})

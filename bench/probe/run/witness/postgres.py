@@ -94,8 +94,8 @@ class PostgresStore(StoreCopy):
         return self._dsn if self._is_boxed else dsn_of(self._dsn, self._copy)
 
     def server_and_names(self) -> tuple[DatabaseServer, tuple[str, str]]:
-        """Return where the server listens, and the names that the owner's database and the copy have there, after `make`. Raises
-        ConfigError if the gateway cannot check the server as libpq would."""
+        """Return where the server listens, and the names that the owner's database and the copy have there, after `make`.
+        Raises ConfigError if the gateway cannot check the server as libpq would."""
         assert self._session
         info, words = self._session.info, self._session.info.get_parameters()
         address = info.hostaddr if words.get("hostaddr") else ""

@@ -19,7 +19,7 @@ from bench.probe.run.gateway.gate import Desk, LiveCall
 from bench.probe.run.gateway.listener import AgentListener
 from bench.probe.run.gateway.outbox_doors import FULL, NO_MORE, MailDoor, WebhookDoor
 from bench.probe.run.gateway.subject import ProbedAgent, Service, Subject
-from bench.probe.run.probe import Probe
+from bench.probe.run.probe import Asked, Probe
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.witness import outbox
@@ -90,7 +90,7 @@ def runs(folder: Path, subject: Subject, store: StoreSettings, *only: str, most:
 
     async def made() -> list[CellRun]:
         cells = list[CellRun]()
-        async with aclosing(Probe(subject, worker, only=only).runs()) as running:
+        async with aclosing(Probe(subject, worker, Asked(only=only)).runs()) as running:
             async for run in running:
                 cells.append(run)
                 if len(cells) >= most or run.plan == until:
