@@ -55,8 +55,8 @@ from bench.probe.run.verdict import judge
 from bench.probe.run.volatile import Masks
 from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.stores import Stores
-from bench.record.probe.events import CellJudged
-from bench.record.probe.rows import RowDifference
+from bench.record.probe_events import CellJudged
+from bench.record.probe_rows import RowDifference
 
 SECRET = b"the same for all"
 LEDGER = """

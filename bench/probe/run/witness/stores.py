@@ -24,7 +24,7 @@ from bench.probe.run.witness.place import PlaceNote, forget, is_orphan, notes, r
 from bench.probe.run.witness.postgres import PostgresStore
 from bench.probe.run.witness.rows import Encoding, printable
 from bench.probe.run.witness.store import DatabaseServer, StoreCopy, TakesQueries
-from bench.record.probe.rows import StoreReading
+from bench.record.probe_rows import StoreReading
 
 Result = TypeVar("Result")
 MOST = 1000
