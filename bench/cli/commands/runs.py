@@ -97,4 +97,5 @@ def tracked_runs(results: Path) -> frozenset[str]:
         done = subprocess.run(words, cwd=results, capture_output=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
         return frozenset()
-    return frozenset(Path(os.fsdecode(name)).parts[0].removesuffix(SUFFIX) for name in done.stdout.split(b"\0") if name)
+    paths = (Path(os.fsdecode(name)) for name in done.stdout.split(b"\0") if name)
+    return frozenset(path.parts[0].removesuffix(SUFFIX) for path in paths if len(path.parts) > 1 or path.suffix == SUFFIX)
