@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bench.probe.read.summary import ProbeSummary
     from bench.probe.run.writing import CellRun
     from bench.record.model_parameters import ModelParameters
-    from bench.record.probe.events import CellJudged, CellsPlanned
+    from bench.record.probe_events import CellJudged, CellsPlanned
 
 SUITE = "bench probe"
 """The name of the JUnit suite."""
@@ -45,7 +45,7 @@ class ProbeProgress:
         """Show a run of the agent."""
         from bench.probe.run.preview import estimate  # noqa: PLC0415
         from bench.record.events import of_kind  # noqa: PLC0415
-        from bench.record.probe.events import CLEAN, CONTROL, CellsPlanned  # noqa: PLC0415
+        from bench.record.probe_events import CLEAN, CONTROL, CellsPlanned  # noqa: PLC0415
 
         for planned in of_kind(run.events, CellsPlanned):
             self.plan(planned)
@@ -66,7 +66,7 @@ class ProbeProgress:
         self._bar.update(self._task, total=self._total)
 
     def _place(self, run: CellRun) -> str:
-        from bench.record.probe.events import CLEAN, CONTROL  # noqa: PLC0415
+        from bench.record.probe_events import CLEAN, CONTROL  # noqa: PLC0415
 
         if run.plan in (CLEAN, CONTROL):
             return ""

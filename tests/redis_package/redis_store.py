@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from bench.common.errors import ConfigError
 from bench.probe.run.witness.kinds import StoreKind, StoreSettings
 from bench.probe.run.witness.rows import Encoding
-from bench.record.probe.rows import StoreReading
+from bench.record.probe_rows import StoreReading
 
 COPY = 9
 """The database of the copy."""

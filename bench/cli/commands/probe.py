@@ -27,7 +27,7 @@ from bench.common.paths import REPORTS, RESULTS, named
 from bench.common.signals import Stop, exit_code
 from bench.record.events import of_kind
 from bench.record.files import MANIFEST, holds
-from bench.record.probe.events import CellsPlanned
+from bench.record.probe_events import CellsPlanned
 
 # What runs a probe is imported when it runs: no other command should wait for it.
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from bench.probe.points import point_of
-from bench.record.probe.events import CellJudged, CellVerdict, GatewayCall, GatewayMend
+from bench.record.probe_events import CellJudged, CellVerdict, GatewayCall, GatewayMend
 
 PARTS: tuple[GatewayMend, ...] = get_args(GatewayMend)
 SUFFICIENT = frozenset[CellVerdict](("same", "absorbed", "compensated"))

@@ -13,8 +13,8 @@ from bench.probe.read.run import CellRead, ProbeRead
 from bench.probe.read.steps import MOST_ROWS, TimelineStep, last_words, printed_end, steps_of
 from bench.read.report.html import rendered, source
 from bench.record.events import of_kind
-from bench.record.probe.events import DAMAGE, CallClass, CellVerdict, GatewayCall, PlannedCall, plan_of
-from bench.record.probe.rows import Row, RowDifference
+from bench.record.probe_events import DAMAGE, CallClass, CellVerdict, GatewayCall, PlannedCall, plan_of
+from bench.record.probe_rows import Row, RowDifference
 
 FOLDER = Path(__file__).parent
 MOST_SHOWN = 20

@@ -15,7 +15,7 @@ from bench.probe.read.blame import CellBlame, asked_first, blame_of
 from bench.record.cost import Tariff
 from bench.record.events import Called, Events, of_kind
 from bench.record.manifest import Manifest
-from bench.record.probe.events import (
+from bench.record.probe_events import (
     CLEAN,
     CONTROL,
     KINDS,
@@ -26,7 +26,7 @@ from bench.record.probe.events import (
     GatewayCall,
     mended_plan,
 )
-from bench.record.probe.probed import Probed
+from bench.record.probed import Probed
 from bench.record.reading import read_manifest, read_records, read_texts
 from bench.record.record import SessionRecord, TrialRecord, latest
 

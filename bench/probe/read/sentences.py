@@ -13,8 +13,8 @@ from bench.common.wording import plural
 from bench.probe.points import is_meant, point_of
 from bench.probe.read.run import CELLS_AGAIN, CLEAN_RUNS, UNDECIDED, CellRead, ProbeRead, gravest
 from bench.record.events import of_kind
-from bench.record.probe.events import CellFinding, CellJudged, CellVerdict, GatewayCall, RepeatCause
-from bench.record.probe.rows import Cell, RowDifference
+from bench.record.probe_events import CellFinding, CellJudged, CellVerdict, GatewayCall, RepeatCause
+from bench.record.probe_rows import Cell, RowDifference
 
 SIGNS: Mapping[CellVerdict, tuple[str, str]] = {
     "doubled": ("✕", "doubled"),

@@ -16,8 +16,8 @@ from bench.probe.read.sentences import SIGNS
 from bench.read.render.escaping import escape_markdown
 from bench.read.render.table import Table, markdown
 from bench.record.events import of_kind
-from bench.record.probe.events import CellVerdict, GatewayCall
-from bench.record.probe.rows import RowDifference
+from bench.record.probe_events import CellVerdict, GatewayCall
+from bench.record.probe_rows import RowDifference
 
 VERSION: Literal[1] = 1
 """The version of the JSON. It changes when a field changes its meaning or is removed; new fields can be added."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.common.bounds import is_too_deep
-from bench.record.probe.rows import Cell, Row
+from bench.record.probe_rows import Cell, Row
 
 ITEM = "[] "
 """Stands before an item of a list. Such a part counts how often the list has the item."""

@@ -12,7 +12,7 @@ from bench.probe.run.gateway.door_kinds import DOOR_KINDS
 from bench.probe.run.gateway.striker import CellStrike
 from bench.probe.run.gateway.subject import Subject
 from bench.probe.run.meanwhile import step_before
-from bench.record.probe.events import GatewayCall, plan_of
+from bench.record.probe_events import GatewayCall, plan_of
 
 
 @dataclass(frozen=True)

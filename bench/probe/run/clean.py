@@ -20,9 +20,9 @@ from bench.probe.run.gateway.functions import FUNCTION
 from bench.probe.run.varying import ValueJudge, value_changes
 from bench.probe.run.volatile import ChangedRows, Masks, Varying, masks_of, place_of, rows_apart, varying_of
 from bench.record.events import of_kind
-from bench.record.probe.events import GatewayCall, GatewayNoticed, PlannedCall
-from bench.record.probe.rows import SEQUENCES, RowDifference
-from bench.wire.processes.tail import last_line
+from bench.record.probe_events import GatewayCall, GatewayNoticed, PlannedCall
+from bench.record.probe_rows import SEQUENCES, RowDifference
+from bench.wire.tail import last_line
 
 FEWEST = 3
 """Clean runs before the first cell: two find what varies, and the third lets calls through one by one."""

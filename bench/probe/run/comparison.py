@@ -17,8 +17,8 @@ from bench.probe.run.meanwhile import SteppedClean
 from bench.probe.run.times import added_part, is_time, times_made
 from bench.probe.run.varying import CONTENT, ValueChange, ValueChanges, ValuePlace, value_changes
 from bench.probe.run.volatile import ChangedRows, StoreColumn, columns_of, key_columns, place_of
-from bench.record.probe.events import CellFinding, Culprit, FindingKind, GatewayCall
-from bench.record.probe.rows import SEQUENCES, Cell, Row, RowDifference
+from bench.record.probe_events import CellFinding, Culprit, FindingKind, GatewayCall
+from bench.record.probe_rows import SEQUENCES, Cell, Row, RowDifference
 
 _Label = tuple[str, str, str]
 """Store, table and content of an added row: what stands for its key where another row refers to it."""

@@ -21,7 +21,7 @@ from bench.probe.run.gateway.functions import FUNCTION
 from bench.probe.run.gateway.replies import api_of
 from bench.probe.run.init import AgentDraft, FileLine, FileTable, no_store, quoted
 from bench.probe.run.watch import LAYER, WatchedFile, WatchedRun
-from bench.record.probe.events import GatewayCall
+from bench.record.probe_events import GatewayCall
 
 CACHES = frozenset((".cache", ".npm", ".mypy_cache", ".pytest_cache", ".ruff_cache", "node_modules", ".venv", "venv"))
 """Folders of what is loaded or made again."""

@@ -11,8 +11,8 @@ from bench.probe.run.gateway.journal import RowPlace
 from bench.probe.run.gateway.subject import OthersStep, Subject
 from bench.probe.run.times import is_time, size_grown
 from bench.probe.run.volatile import key_columns, place_of
-from bench.record.probe.events import GatewayCall
-from bench.record.probe.rows import SEQUENCES, Cell, Row, RowDifference
+from bench.record.probe_events import GatewayCall
+from bench.record.probe_rows import SEQUENCES, Cell, Row, RowDifference
 
 STEP, OTHER_STEP = 7, 11
 """By how much another writer changes a number: the first that is no multiple of the call's own change."""

@@ -21,7 +21,7 @@ from bench.probe.run.settings import ProbeSettings
 from bench.probe.run.witness.kinds import STORE_KINDS, is_address
 from bench.probe.run.writing import CellRun
 from bench.record.model_parameters import ModelParameters
-from bench.record.probe.events import CellsPlanned, GatewayCall
+from bench.record.probe_events import CellsPlanned, GatewayCall
 
 MINUTE = 60
 TWICE_AS_LONG, SLOWER = 2.0, 1.2

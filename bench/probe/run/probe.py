@@ -30,7 +30,7 @@ from bench.probe.run.volatile import Masks
 from bench.probe.run.writing import CellRun, run_of
 from bench.record.entry import MOST
 from bench.record.events import OfAKind, of_kind
-from bench.record.probe.events import (
+from bench.record.probe_events import (
     CLEAN,
     CONTROL,
     CellJudged,

@@ -18,7 +18,7 @@ from bench.probe.run.settings import ProbeSettings
 from bench.probe.run.tape import CellTape, record_tapes, write_tape
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
-from bench.record.probe.events import CellJudged, GatewayCall
+from bench.record.probe_events import CellJudged, GatewayCall
 
 HEAD = '''"""{sentence}
 

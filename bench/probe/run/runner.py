@@ -40,10 +40,10 @@ from bench.probe.run.services import services_of, until_ready, with_ports
 from bench.probe.run.volatile import Masks
 from bench.probe.run.witness.place import Place
 from bench.probe.run.witness.stores import Stores
-from bench.record.probe.events import GatewayNoticed
-from bench.record.worlds.process_events import ProcessEnded, ProcessStarted
-from bench.wire.processes.agent_process import AgentProcess
-from bench.wire.processes.program import hint, why_not
+from bench.record.probe_events import GatewayNoticed
+from bench.record.process_events import ProcessEnded, ProcessStarted
+from bench.wire.agent_process import AgentProcess
+from bench.wire.program import hint, why_not
 
 LARGEST = 2**30
 """Bytes of the largest file that the agent or a service can write."""

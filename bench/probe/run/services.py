@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from bench.common.errors import ConfigError, one_line
 from bench.probe.run.box.box import Box
 from bench.probe.run.gateway.subject import Service, Subject
-from bench.wire.processes.agent_process import AgentProcess
+from bench.wire.agent_process import AgentProcess
 
 HEALTHY, LOOK_AGAIN = 30.0, 0.05
 """Seconds until a service must be ready, and between two looks."""

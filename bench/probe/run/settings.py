@@ -41,7 +41,7 @@ from bench.probe.run.unboxed import copies_of, fixed_names, unheard
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings, is_address
 from bench.probe.run.witness.originals import content_of
 from bench.record.model_parameters import ModelParameters
-from bench.record.probe.probed import Probed, ProbedStore
+from bench.record.probed import Probed, ProbedStore
 
 LONGEST_NAME = 90
 PROVIDERS = {

@@ -43,8 +43,8 @@ from bench.probe.run.witness.kinds import STORE_KINDS
 from bench.probe.run.witness.place import Place
 from bench.probe.run.witness.stores import Stores
 from bench.probe.run.writing import CellRun, run_of, without_secrets
-from bench.record.probe.events import GatewayCall, plan_of
-from bench.record.probe.rows import RowDifference
+from bench.record.probe_events import GatewayCall, plan_of
+from bench.record.probe_rows import RowDifference
 
 VERSION = 2
 LARGEST = 200_000

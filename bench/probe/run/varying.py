@@ -14,7 +14,7 @@ from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.journal import RowPlace
 from bench.probe.run.times import added_part, is_time, number_of
 from bench.probe.run.volatile import StoreColumn, Varying, columns_of, path_without_ids, place_of
-from bench.record.probe.rows import SEQUENCES, Cell, Row, RowDifference
+from bench.record.probe_rows import SEQUENCES, Cell, Row, RowDifference
 
 CONTENT = "(content)"
 """Stands for the columns of a file."""

@@ -12,7 +12,7 @@ from bench.probe.run.clean import Clean
 from bench.probe.run.comparison import CellComparison, is_by_tool, is_done, times_done
 from bench.probe.run.course import AgentCourse, rows_after
 from bench.probe.run.volatile import place_of
-from bench.record.probe.events import KINDS, CellFinding, CellJudged, CellVerdict, GatewayCall
+from bench.record.probe_events import KINDS, CellFinding, CellJudged, CellVerdict, GatewayCall
 
 _KEY = re.compile(r'"[^"]*(?:idempot|request_?id|client_?token|dedup|(?:^|_)key)[^"]*":', re.IGNORECASE)
 """An argument that can be a key by which a tool knows a call again."""

@@ -14,8 +14,8 @@ from pydantic import JsonValue
 
 from bench.common.digests import digest_of
 from bench.probe.run.gateway.journal import RowPlace, likest, text_of
-from bench.record.probe.events import GatewayCall
-from bench.record.probe.rows import BY_CONTENT, IN_LIST, SEQUENCES, Row, RowDifference
+from bench.record.probe_events import GatewayCall
+from bench.record.probe_rows import BY_CONTENT, IN_LIST, SEQUENCES, Row, RowDifference
 
 PartPath = tuple[str | int, ...]
 """The way to a part of a JSON value."""

@@ -27,9 +27,9 @@ from bench.probe.run.witness.place import Place
 from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.store import StoreWithoutOriginal
 from bench.probe.run.witness.stores import Stores
-from bench.record.probe.events import GatewayCall
-from bench.record.probe.rows import RowDifference, StoreReading
-from bench.wire.processes.tail import last_line
+from bench.record.probe_events import GatewayCall
+from bench.record.probe_rows import RowDifference, StoreReading
+from bench.wire.tail import last_line
 
 LAYER = ""
 """The store's name of a file in the box; a database has one of its own."""

@@ -15,8 +15,8 @@ from bench.record.events import Answered, Called, OfAKind, of_kind
 from bench.record.files import FORMAT, MANIFEST, holds
 from bench.record.manifest import Manifest, ManifestPack
 from bench.record.model_parameters import ModelParameters
-from bench.record.probe.events import CLEAN, CONTROL, CellJudged, CellsPlanned, GatewayCall
-from bench.record.probe.probed import AGENT, WITHOUT_MODEL, Probed
+from bench.record.probe_events import CLEAN, CONTROL, CellJudged, CellsPlanned, GatewayCall
+from bench.record.probed import AGENT, WITHOUT_MODEL, Probed
 from bench.record.reading import read_manifest, read_records, read_trials
 from bench.record.record import Outcome, ResponseRecord, SessionRecord, TrialRecord, arm_of
 from bench.record.store import RunWriter, write_manifest
@@ -42,9 +42,9 @@ OUTCOMES: Mapping[str, Outcome] = {
 class CellRun:
     """One run of the agent, as the probe yields it.
 
-    plan        `clean`, `control`, or what is struck (`bench.record.probe.events.plan_of`)
+    plan        `clean`, `control`, or what is struck (`bench.record.probe_events.plan_of`)
     repetition  how many runs of this plan there were before, from 0
-    events      as `bench.record.probe.events` has them; `CellJudged` is the last, unless there is a `problem`
+    events      as `bench.record.probe_events` has them; `CellJudged` is the last, unless there is a `problem`
     texts       the texts that the events name, by digest
     seconds     how long it took, and `began` when it began, UTC, ISO 8601
     problem     why it could not be run; such a run is made again when the probe goes on

@@ -18,8 +18,8 @@ from bench.probe.read.sentences import counts, lines, not_shown, row_line, sente
 from bench.probe.read.steps import text_of_cell
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
-from bench.record.probe.events import CellFinding, CellJudged, CellsPlanned
-from bench.record.probe.rows import RowDifference
+from bench.record.probe_events import CellFinding, CellJudged, CellsPlanned
+from bench.record.probe_rows import RowDifference
 
 NONE = frozenset[str]()
 COUNT = sum(len(points_of(call.call_class)) for call in PLANNED)

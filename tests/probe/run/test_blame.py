@@ -12,7 +12,7 @@ from till import MadeProbe, probed, till
 from bench.probe.read.blame import CellBlame, asked_first, blame_of
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
-from bench.record.probe.events import GatewayCall
+from bench.record.probe_events import GatewayCall
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the probe's processes are watched on Linux")
 

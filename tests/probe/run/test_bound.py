@@ -5,7 +5,7 @@ from __future__ import annotations
 from bench.probe.run.cells import ProbeCell
 from bench.probe.run.gateway.striker import CellStrike
 from bench.probe.run.probe import drawn, same_verdict
-from bench.record.probe.events import CellFinding, CellJudged, CellVerdict
+from bench.record.probe_events import CellFinding, CellJudged, CellVerdict
 
 CELLS = [
     ProbeCell(f"shop.pay#{n}.lost", f"shop.pay#{n}", "lost", "break", CellStrike(str(n), 1, "lost", "break"))

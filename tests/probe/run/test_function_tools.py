@@ -22,7 +22,7 @@ from bench.probe.run.settings import ProbeSettings
 from bench.probe.run.tape import play, record_tapes
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
-from bench.record.probe.events import CellsPlanned, GatewayCall
+from bench.record.probe_events import CellsPlanned, GatewayCall
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the probe's processes are watched on Linux")
 NAMED = ("shopkeeper:look", "shopkeeper:refund", "shopkeeper:mail")

@@ -24,7 +24,7 @@ from bench.probe.run.gateway.subject import OwnersCheck, Subject
 from bench.probe.run.probe import Probe
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
-from bench.record.probe.events import CellsPlanned, GatewayCall
+from bench.record.probe_events import CellsPlanned, GatewayCall
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the probe's processes are watched on Linux")
 

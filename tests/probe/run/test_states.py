@@ -26,8 +26,8 @@ from bench.probe.run.witness.place import Place
 from bench.probe.run.witness.stores import Stores
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
-from bench.record.probe.events import CellJudged, CellsPlanned, GatewayCall
-from bench.record.worlds.process_events import ProcessStarted
+from bench.record.probe_events import CellJudged, CellsPlanned, GatewayCall
+from bench.record.process_events import ProcessStarted
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the probe's processes are watched on Linux")
 

@@ -23,8 +23,8 @@ from bench.probe.run.secrets import Secrets
 from bench.probe.run.settings import ProbeSettings
 from bench.probe.run.tape import CellTape, _answer, _shares, _without_secrets, play, read_tape, record_tapes, write_tape
 from bench.record.events import of_kind
-from bench.record.probe.events import GatewayCall
-from bench.record.probe.rows import RowDifference
+from bench.record.probe_events import GatewayCall
+from bench.record.probe_rows import RowDifference
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the probe's processes are watched on Linux")
 HERE = Path(__file__).parents[2] / "support"

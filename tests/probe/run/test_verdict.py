@@ -55,7 +55,7 @@ from bench.probe.run.verdict import judge
 from bench.probe.run.volatile import Masks
 from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.stores import Stores
-from bench.record.probe.events import CellJudged
+from bench.record.probe_events import CellJudged
 
 SECRET = b"the same for all"
 LEDGER = """

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from bench.record.worlds.events import WorldEnded
+from bench.record.world_events import WorldEnded
 from bench.run.experiment.keys import key_of
 from bench.run.experiment.matrix import Matrix, TrialSpec
 from bench.run.trial.clock import TrialClock

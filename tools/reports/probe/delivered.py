@@ -29,7 +29,7 @@ from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.place import Place
 from bench.probe.run.witness.stores import Stores
 from bench.probe.run.writing import CellRun
-from bench.record.probe.events import DAMAGE
+from bench.record.probe_events import DAMAGE
 from probe.__main__ import ROOT
 
 RECORD = ROOT / "reports" / "probe"

@@ -43,9 +43,9 @@ from bench.probe.run.gateway.subject import CommandWords, McpServer, Service, Su
 from bench.probe.run.gateway.tools_list import list_tools
 from bench.probe.run.witness.outbox import OutboxStore
 from bench.probe.run.witness.store import DatabaseServer, OnServer
-from bench.record.probe.events import GatewayCall
+from bench.record.probe_events import GatewayCall
+from bench.wire.agent_process import CANNOT_START, AgentProcess
 from bench.wire.json_rpc import Pipe
-from bench.wire.processes.agent_process import CANNOT_START, AgentProcess
 
 SHIM = Path(__file__).with_name("shim.py")
 LARGEST_HEADER = 2**23

@@ -11,7 +11,7 @@ from typing import Any
 from bench.probe.points import JSON_RPC, AnswerFate
 from bench.probe.run.gateway.damaged import GARBAGE
 from bench.probe.run.gateway.gate import LiveCall
-from bench.record.probe.events import GatewayCall
+from bench.record.probe_events import GatewayCall
 from bench.wire.json_rpc import Object, RpcMessage, key_of, messages_of, object_in, text_of
 
 MOST_KEPT = 10_000

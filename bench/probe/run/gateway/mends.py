@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from bench.probe.points import POINTS
 from bench.probe.run.gateway.journal import JournaledCall
-from bench.record.probe.events import GatewayMend
+from bench.record.probe_events import GatewayMend
 
 
 class Mends:

@@ -13,7 +13,7 @@ from bench.common.bounds import Many
 from bench.common.digests import digest_of
 from bench.probe.run.gateway.journal import JournaledCall, RowPlace, text_of
 from bench.probe.run.witness.stores import Stores
-from bench.record.probe.rows import SEQUENCES, Cell, RowDifference, StoreReading
+from bench.record.probe_rows import SEQUENCES, Cell, RowDifference, StoreReading
 
 Columns = dict[str, Cell] | None
 OTHER = "another writer"

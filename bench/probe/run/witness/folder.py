@@ -26,7 +26,7 @@ from bench.probe.run.witness.kinds import StoreKind, StoreSettings
 from bench.probe.run.witness.path_store import PathStore
 from bench.probe.run.witness.place import PREFIX, remove_tree
 from bench.probe.run.witness.rows import LONGEST, Encoding, printable
-from bench.record.probe.rows import IN_LIST, Cell, RowDifference, StoreReading
+from bench.record.probe_rows import IN_LIST, Cell, RowDifference, StoreReading
 
 _INSIDE = "{store}/"
 _PIECE = 2**20

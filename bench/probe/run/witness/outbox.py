@@ -26,7 +26,7 @@ from bench.probe.run.addresses import place_of
 from bench.probe.run.witness.kinds import StoreKind, StoreSettings
 from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.store import StoreWithoutOriginal
-from bench.record.probe.rows import StoreReading
+from bench.record.probe_rows import StoreReading
 
 MAIL_PORTS = (25, 465, 587)
 LEFT_OUT = frozenset(("date", "message-id", "mime-version", "content-type", "content-transfer-encoding", "received"))

@@ -14,7 +14,7 @@ from bench.common.errors import ConfigError, one_line
 from bench.probe.run.witness.originals import OwnersStore
 from bench.probe.run.witness.place import Place, PlaceNote, remove_tree, unrestored
 from bench.probe.run.witness.rows import printable
-from bench.record.probe.rows import StoreReading
+from bench.record.probe_rows import StoreReading
 
 
 class StoresBox(Protocol):

@@ -22,7 +22,7 @@ from bench.probe.run.witness.place import PlaceNote, forget, lives, maker_of, ne
 from bench.probe.run.witness.postgres_tables import DatabaseState, compared, quoted, state_of
 from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.store import DatabaseServer
-from bench.record.probe.rows import RowDifference, StoreReading
+from bench.record.probe_rows import RowDifference, StoreReading
 
 if TYPE_CHECKING:
     from bench.probe.run.witness.postgres_tables import Session

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.common.values import dataclass
 from bench.probe.run.witness.rows import SCHEMA, RowPair, StoredRow
-from bench.record.probe.rows import SEQUENCES
+from bench.record.probe_rows import SEQUENCES
 
 if TYPE_CHECKING:
     import psycopg

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from bench.common.errors import whole_text
-from bench.record.probe.rows import Cell, RowDifference
+from bench.record.probe_rows import Cell, RowDifference
 
 StoredRow = tuple[object, ...]
 RowPair = tuple[StoredRow | None, StoredRow | None]

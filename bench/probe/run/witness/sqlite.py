@@ -20,7 +20,7 @@ from bench.probe.run.witness.path_store import PathStore
 from bench.probe.run.witness.rows import Encoding, RowPair, StoredRow
 from bench.probe.run.witness.sqlite_pages import pages_of, touched_rows
 from bench.probe.run.witness.sqlite_tables import SqliteComparison, quoted, tables_of
-from bench.record.probe.rows import RowDifference, StoreReading
+from bench.record.probe_rows import RowDifference, StoreReading
 
 PATIENCE = 10.0
 """Seconds for which a lock of somebody else is waited for."""

@@ -8,7 +8,7 @@ from itertools import chain
 
 from bench.common.values import dataclass
 from bench.probe.run.witness.rows import SCHEMA, RowPair, StoredRow
-from bench.record.probe.rows import SEQUENCES
+from bench.record.probe_rows import SEQUENCES
 
 _MOST_TOUCHED = 10_000
 """Rows. If more can differ, all are compared."""

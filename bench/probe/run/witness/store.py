@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from bench.probe.run.addresses import is_here
-from bench.record.probe.rows import StoreReading
+from bench.record.probe_rows import StoreReading
 
 
 @dataclass(frozen=True)

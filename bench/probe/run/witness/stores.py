@@ -23,7 +23,7 @@ from bench.probe.run.witness.path_store import PathStore, StoresBox
 from bench.probe.run.witness.place import PlaceNote, forget, is_orphan, notes, remove_noted
 from bench.probe.run.witness.rows import Encoding, printable
 from bench.probe.run.witness.store import DatabaseServer, OnServer, StoreCopy, TakesQueries
-from bench.record.probe.rows import StoreReading
+from bench.record.probe_rows import StoreReading
 
 Result = TypeVar("Result")
 MOST = 1000

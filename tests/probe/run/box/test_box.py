@@ -20,7 +20,7 @@ from time import monotonic, sleep
 import pytest
 
 from bench.common.errors import ConfigError
-from bench.wire.processes.agent_process import AgentProcess, Ended
+from bench.wire.agent_process import AgentProcess, Ended
 from tests.probe.run.box.boxed import Boxed, marked
 from tests.probe.run.box.test_frameworks import LANGGRAPH
 

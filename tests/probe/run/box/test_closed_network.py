@@ -29,7 +29,7 @@ from bench.probe.run.gateway.http import Desk
 from bench.probe.run.witness.postgres import PostgresStore
 from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.store import DatabaseServer
-from bench.wire.processes.agent_process import Ended
+from bench.wire.agent_process import Ended
 from tests.probe.run.box.boxed import Boxed
 
 HERE = Path(__file__).parents[4]

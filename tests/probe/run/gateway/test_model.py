@@ -15,8 +15,8 @@ from bench.probe.run.gateway.replies import api_of, fields_in
 from bench.probe.run.gateway.server_sent import events_of
 from bench.probe.run.gateway.subject import ModelSource
 from bench.record.tool_calls import ToolCall
-from bench.run.dialects.entries import DIALECTS as OTHERS
 from bench.run.endpoint.dialect import CHAT
+from bench.run.endpoint.entries import DIALECTS as OTHERS
 from bench.run.endpoint.wire import Chat
 from bench.run.models.base import Reply, Usage
 

@@ -31,7 +31,7 @@ from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.stores import Stores
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
-from bench.record.probe.events import GatewayCall, StoresRead
+from bench.record.probe_events import GatewayCall, StoresRead
 
 pytest.importorskip("cryptography", reason="cryptography is not installed: pip install 'recovery-bench[probe]'")
 MAILS = """

@@ -14,7 +14,7 @@ from bench.probe.run.gateway.gate import LiveCall
 from bench.probe.run.gateway.journal import Journal
 from bench.probe.run.gateway.striker import CellStrike, Striker
 from bench.probe.run.gateway.subject import OthersStep
-from bench.record.probe.rows import RowDifference, StoreReading
+from bench.record.probe_rows import RowDifference, StoreReading
 
 
 class Ledger:

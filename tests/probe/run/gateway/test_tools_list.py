@@ -15,8 +15,8 @@ from bench.probe.run.gateway import tools_list
 from bench.probe.run.gateway.mcp import KnownServer
 from bench.probe.run.gateway.tools_list import list_tools
 from bench.probe.run.volatile import Masks
+from bench.wire.agent_process import AgentProcess
 from bench.wire.json_rpc import messages_of, text_of
-from bench.wire.processes.agent_process import AgentProcess
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the probe's processes are watched on Linux")
 PAGES = """
