@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from bench.cli.completion import run_names
-from bench.cli.probed import show_probe
 from bench.cli.remembered import packs_of
 from bench.cli.terminal import Terminal, tell_left_out
 from bench.common.paths import PACKS, REPORTS, folder_of, name_of, named
@@ -41,6 +40,8 @@ def report(
     """
     folders = [folder_of(run) for run in runs]
     if are_probes(*folders):
+        from bench.cli.probed import show_probe  # noqa: PLC0415
+
         for folder in folders:
             show_probe(out, folder, to or named(REPORTS, name_of(folder)))
         return

@@ -73,7 +73,9 @@ def beside(arms: Arms, published: Published) -> Iterator[Beside]:
 def asks_the_same(run: Run, first: Arm, second: Arm) -> bool:
     """Return whether the rounds of two arms ask for the same subtasks in the same order, in every pair that has both."""
     calls = run.calls[run.calls["in_first_round"]]
-    asked = calls.groupby("trial")["subtask"].agg(tuple)
+    asked: dict[str, list[str]] = {}
+    for trial, subtask in zip(calls["trial"].tolist(), calls["subtask"].tolist(), strict=True):
+        asked.setdefault(trial, []).append(subtask)
     ours, theirs = (
         {pair: asked.get(trial) for trial, pair, _ in arm.values(FIRST_ROUND.tokens.name)} for arm in (first, second)
     )
