@@ -112,11 +112,11 @@ def make_runs(folder: Path) -> None:
         cost_of("-m", "bench", "run", f"{name}.toml", "--name", name, *options, folder=folder, cache=folder)
 
 
-def main(rounds: int) -> None:
-    """Print what each stage takes, and its seconds of the processor as many times as the loop takes."""
+def main(rounds: int) -> dict[str, float]:
+    """Print what each stage takes. Return its seconds of the processor, as many times as the loop takes."""
     here = str(Path(__file__).resolve())
     results = f"results/{RUN}"
-    commands = {stage: (here, stage, results) for stage in STAGES}
+    commands: dict[str, tuple[str, ...]] = {stage: (here, stage, results) for stage in STAGES}
     commands |= {"report": ("-m", "bench", "report", RUN), "floor": ("-m", "bench", "report", SMALL)}
     by_stage: dict[str, list[Cost]] = {stage: [] for stage in WORDS}
     with tempfile.TemporaryDirectory() as name:
@@ -130,9 +130,10 @@ def main(rounds: int) -> None:
     least = {stage: least_of(costs) for stage, costs in by_stage.items()}
     print(f"{TRIALS:,} trials, {size:.0f} MiB of records; the least of {rounds} processes each")
     print(f"{'':36} {'CPU s':>8} {'wall s':>8} {'peak MiB':>9} {'CPU, times the loop':>20}")
+    times = {stage: cost.cpu / least["loop"].cpu for stage, cost in least.items()}
     for stage, cost in least.items():
-        times = cost.cpu / least["loop"].cpu
-        print(f"{WORDS[stage]:36} {cost.cpu:8.2f} {cost.wall:8.2f} {cost.peak:9.0f} {times:20.2f}")
+        print(f"{WORDS[stage]:36} {cost.cpu:8.2f} {cost.wall:8.2f} {cost.peak:9.0f} {times[stage]:20.2f}")
+    return times
 
 
 def least_of(costs: list[Cost]) -> Cost:
