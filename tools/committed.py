@@ -18,7 +18,7 @@ from typing import Any
 import bench
 from bench.read.analysis.frames import Run
 from bench.read.analysis.merge import merge
-from bench.read.report.report import report_of
+from bench.read.written_report import report_of
 from bench.record.files import runs_in, write_files
 from bench.record.reading import read_manifest, read_trials
 from bench.record.store import RunWriter

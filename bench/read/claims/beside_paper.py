@@ -17,9 +17,8 @@ from bench.read.analysis.arms import Arm, Arms
 from bench.read.analysis.frames import Run
 from bench.read.analysis.lived import live_seconds_of
 from bench.read.analysis.metrics import FIRST_PASS, FIRST_ROUND, METRICS, Metric
+from bench.read.analysis.published import Cells, Published, PublishedTable
 from bench.read.claims.counted import COUNTED, COUNTED_SO, IN_ALL
-from bench.read.claims.judging import figures
-from bench.read.claims.published import Cells, Published, PublishedTable
 from bench.read.claims.retries import WHOLE, Beside, beside
 from bench.read.render.cells import NOTHING, BoundedNumber, Cell, Estimate, PublishedNumber, Rate, text_of
 from bench.read.render.drawing import (
@@ -259,5 +258,5 @@ def _panel(ax: Axes, cell: Beside, names: Sequence[str]) -> None:
     )
 
 
-TABLES = TablePart("paper_tables", lambda of: paper_tables(of.run, of.arms, of.once(figures)), "paper")
-FIGURES = FigurePart("retry", lambda of: retry_figures(of.run, of.arms, of.once(figures)), leads=True)
+TABLES = TablePart("paper_tables", lambda of: paper_tables(of.run, of.arms, of.published), "paper")
+FIGURES = FigurePart("retry", lambda of: retry_figures(of.run, of.arms, of.published), leads=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 
+from bench.read.analysis.claim import RateClaim
 from bench.read.analysis.metrics import FIRST_ROUND, Metric
+from bench.read.analysis.published import Published, load_published
 from bench.read.analysis.trial import MEASURED, TrialReading
-from bench.read.claims.claim import RateClaim
-from bench.read.claims.published import Published, load_published
 
 COUNTED_SO, IN_ALL = "as the paper counts", "the whole round"
 TITLE = "First round as the paper counts it, tokens"

@@ -10,12 +10,12 @@ import pandas as pd
 
 from bench.common import values
 from bench.read.analysis.arms import Arm, Arms, Condition, arms_of, pairs_of
+from bench.read.analysis.claim import Claim, DirectionClaim, RateClaim, RatioClaim
 from bench.read.analysis.copies import counting
 from bench.read.analysis.decided_ahead import decided_ahead
 from bench.read.analysis.frames import Run
 from bench.read.analysis.replies import MALFORMED
 from bench.read.analysis.statistics import Pair
-from bench.read.claims.claim import Claim, DirectionClaim, RateClaim, RatioClaim
 from bench.read.claims.closed_forms import FirstPrices, first_prices
 from bench.read.claims.natural import distinct
 

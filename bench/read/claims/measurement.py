@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.read.analysis import statistics
+from bench.read.analysis.claim import Claim, DirectionClaim, RateClaim, RatioClaim
 from bench.read.analysis.metrics import measure_of
 from bench.read.analysis.statistics import Mean, Pair, PairedTest, Ratio, Share
-from bench.read.claims.claim import Claim, DirectionClaim, RateClaim, RatioClaim
 from bench.read.claims.evidence import EvidenceItem, Missing, ModelResults, evidence
 from bench.read.claims.sample_size import pairs_after_correction, trials_without_one
 

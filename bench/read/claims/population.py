@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from bench.read.analysis.arms import instances_by_scenario
 from bench.read.analysis.aspects import ASKED, aspects_between, aspects_of, structure_of
+from bench.read.analysis.claim import Claim, RateClaim
 from bench.read.analysis.factors import (
     ARCHITECTURE,
     ArmName,
@@ -21,7 +22,6 @@ from bench.read.analysis.factors import (
 )
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import by_unit
-from bench.read.claims.claim import Claim, RateClaim
 from bench.read.claims.evidence import Missing, ModelResults, evidence, with_copies
 from bench.read.claims.measurement import compared_values
 

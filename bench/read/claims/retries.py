@@ -10,9 +10,9 @@ from bench.read.analysis import statistics
 from bench.read.analysis.arms import Arm, Arms, Condition
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import FIRST_ROUND, Metric
+from bench.read.analysis.published import Published, PublishedTable
 from bench.read.analysis.statistics import Ratio
 from bench.read.claims.counted import COUNTED, COUNTED_SO, IN_ALL
-from bench.read.claims.published import Published, PublishedTable
 from bench.read.render.cells import BoundedNumber, text_of
 from bench.read.report.summary import SummaryFinding
 from bench.record.config import FAULT_FREE

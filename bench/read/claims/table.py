@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from bench.common.wording import plural
+from bench.read.analysis.claim import Claim, RateClaim, RatioClaim
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import METRICS
 from bench.read.analysis.statistics import Share, limits_of
-from bench.read.claims.claim import Claim, RateClaim, RatioClaim
 from bench.read.claims.counted import IN_ALL
 from bench.read.claims.population import Population, population_of
 from bench.read.claims.retries import FROM_CODE

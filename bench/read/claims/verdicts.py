@@ -30,16 +30,16 @@ from typing import Literal, get_args
 
 from bench.read.analysis import statistics
 from bench.read.analysis.arms import Arms
+from bench.read.analysis.claim import Claim, DirectionClaim, RateClaim, RatioClaim
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import FIRST_ROUND
 from bench.read.analysis.plans import run_again
-from bench.read.claims.claim import Claim, DirectionClaim, RateClaim, RatioClaim
+from bench.read.analysis.published import Published
 from bench.read.claims.closed_forms import NEAR, has_side
 from bench.read.claims.counted import COUNTED, counted_calls
 from bench.read.claims.evidence import Missing, ModelResults, results_by_model
 from bench.read.claims.measurement import LEVEL, TOLERANCE, Measurement, measured
 from bench.read.claims.population import refused
-from bench.read.claims.published import Published
 
 SIMULATED = "simulated: its replies are made up by the suite, and say nothing about a model"
 ON_SIMULATED = "judged on a simulated proposer, which is right: it tells what the runtime does, and nothing of a model"

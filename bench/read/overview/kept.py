@@ -17,7 +17,6 @@ import pandas as pd
 from bench.read.analysis.frames import Run, frame_of_trials
 from bench.read.analysis.kept import kept_file, key_of, named_by_path, new_kept_file
 from bench.read.analysis.metrics import METRICS
-from bench.read.report.claims_part import CLAIMS
 from bench.record.reading import read_manifest
 
 
@@ -37,7 +36,7 @@ class KeptRuns:
         Raises:
             ResultsError: `read` raised it.
         """
-        key = key_of(run, (METRICS, CLAIMS)) if self._folder else None
+        key = key_of(run, (METRICS,)) if self._folder else None
         if not self._folder or not key:
             return read()
         path = self._folder / f"{named_by_path(run)}.json"

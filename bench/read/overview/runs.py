@@ -15,13 +15,12 @@ from bench.common.wording import plural
 from bench.read.analysis.arms import Arm, arms_of, missing_trials, require_receipts
 from bench.read.analysis.frames import Run, load_run
 from bench.read.analysis.metrics import COST, LEAST_PRICED, PRICE, TOKENS
+from bench.read.claims.judging import in_short
 from bench.read.overview.kept import KeptRuns
 from bench.read.render.cells import BoundedNumber, Linked
 from bench.read.render.labels import each_arm, model_label
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.report.claims_part import CLAIMS
 from bench.read.report.html import grouped, rendered, source
-from bench.read.report.results import claims_of
 from bench.record.archive import SUFFIX
 from bench.record.config import FAULT_FREE
 
@@ -179,8 +178,7 @@ def _read(folder: Path) -> tuple[Run, str]:
     """Return a run with only its trials, and its verdicts on the claims."""
     run = load_run(folder)
     require_receipts(run)
-    arms = arms_of(run)
-    verdicts = " ".join(filter(None, (claims_of(part).in_short(run, arms) for part in CLAIMS)))
+    verdicts = in_short(run, arms_of(run))
     # No row needs more, and many runs must fit into memory.
     return run.having({name: pd.DataFrame() for name in run.frames if name != "trials"}), verdicts
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from records import config_in, edit_manifest, experiment, run_of, trial, write_run
 
 import bench
+from bench.read.analysis.claim import DirectionClaim
 from bench.read.analysis.frames import Run
-from bench.read.claims.claim import DirectionClaim
+from bench.read.analysis.published import load_published
 from bench.read.claims.evidence import results_by_model
 from bench.read.claims.population import population_of, refused
-from bench.read.claims.published import load_published
 from bench.read.claims.table import claims_tables
 from bench.read.claims.trace import claim_named
 from bench.read.claims.verdicts import judge_all

@@ -11,10 +11,10 @@ from pydantic import TypeAdapter
 from records import edit_manifest, experiment, trial, with_manifest, write_run
 
 import bench
-from bench.read.claims.published import load_published
+from bench.read.analysis.published import load_published
 from bench.read.report.history import history_facts, sandbox_said, sessions_said
-from bench.read.report.report import report_of
 from bench.read.tables.latency_tables import framework_time, latency_tables
+from bench.read.written_report import report_of
 from bench.record.history import History, LiveSeconds
 from bench.record.messages import Timing
 from bench.record.origin import Machine
