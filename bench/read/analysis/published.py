@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -216,6 +217,7 @@ def published_for(run: Run) -> Published:
     return published.model_copy(update={"table": (), "natural_failures": (), "claim": ()})
 
 
+@cache
 def load_published(path: Path = FILE) -> Published:
     """Read the paper's figures and claims. Raise ConfigError if the file is missing, no TOML, or not of this form."""
     try:

@@ -124,13 +124,13 @@ class TrialReading:
     def once(self, make: Callable[[Sequence[Event]], Made]) -> Made:
         """Return what `make` returns for the events of this trial. `make` is called once, for all columns that need the
         result."""
-        if make not in self._made:
-            self._made[make] = make(self.record.events)
-        made: Made = self._made[make]
+        if make not in self._results:
+            self._results[make] = make(self.record.events)
+        made: Made = self._results[make]
         return made
 
     @kept
-    def _made(self) -> dict[Callable[[Sequence[Event]], Any], Any]:
+    def _results(self) -> dict[Callable[[Sequence[Event]], Any], Any]:
         return {}
 
     @kept

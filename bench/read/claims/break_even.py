@@ -92,16 +92,16 @@ def rivals_of(arms: Arms, published: Published) -> Mapping[Condition, tuple[Riva
 
 def _rivals(free: Mapping[str, Arm], struck: Mapping[str, Arm], published: Published) -> Iterator[Rivals]:
     for other, name in combinations([name for name in struck if name in free], 2):
-        rivals = _compared(name, other, free, struck, published)
+        rivals = _comparison(name, other, free, struck, published)
         is_other_way = rivals.break_even and _less(rivals.passes) < 0 and _less(rivals.rounds) > 0
-        yield _compared(other, name, free, struck, published) if is_other_way else rivals
+        yield _comparison(other, name, free, struck, published) if is_other_way else rivals
 
 
 def _less(sides: Sides) -> float:
     return (sides.ours.mean or 0.0) - (sides.theirs.mean or 0.0)
 
 
-def _compared(name: str, other: str, free: Mapping[str, Arm], struck: Mapping[str, Arm], published: Published) -> Rivals:
+def _comparison(name: str, other: str, free: Mapping[str, Arm], struck: Mapping[str, Arm], published: Published) -> Rivals:
     passes = in_common(free[name].by_pair(FIRST_PASS.tokens.name), free[other].by_pair(FIRST_PASS.tokens.name))
     rounds = in_common(struck[name].by_pair(FIRST_ROUND.tokens.name), struck[other].by_pair(FIRST_ROUND.tokens.name))
     condition = struck[name].condition
@@ -113,7 +113,7 @@ def _compared(name: str, other: str, free: Mapping[str, Arm], struck: Mapping[st
         rounds=_sides(*rounds, "first_round"),
         break_even=break_even(passes, rounds),
         rejections=(free[name].mean("rejections"), free[other].mean("rejections")),
-        published=_published(published, condition, name, other),
+        published=_papers_rate(published, condition, name, other),
     )
 
 
@@ -121,7 +121,7 @@ def _sides(ours: Mapping[Pair, float], theirs: Mapping[Pair, float], measure: Me
     return Sides(*(amount_of(by_unit(values).values(), measure) for values in (ours, theirs)))
 
 
-def _published(published: Published, condition: Condition, name: str, other: str) -> BreakEven | None:
+def _papers_rate(published: Published, condition: Condition, name: str, other: str) -> BreakEven | None:
     cells = [
         published.value(condition.scenario, condition.plan, measure, architecture)
         for measure in (PUBLISHED_PASS, PUBLISHED_ROUND)

@@ -47,7 +47,7 @@ def measured(source: ModelResults, claim: Claim, family: int) -> Measurement | M
     items = evidence(source, claim)
     if isinstance(items, Missing):
         return items
-    result = _share(items) if isinstance(claim, RateClaim) else _compared(claim, *compared_values(items), family)
+    result = _share(items) if isinstance(claim, RateClaim) else _comparison(claim, *compared_values(items), family)
     return result if result.n else Missing("no pair of trials that both have a value")
 
 
@@ -60,7 +60,7 @@ def compared_values(items: Sequence[EvidenceItem]) -> tuple[Mapping[Pair, float]
     return first, second
 
 
-def _compared(
+def _comparison(
     claim: DirectionClaim | RatioClaim, first: Mapping[Pair, float], second: Mapping[Pair, float], family: int
 ) -> Measurement:
     """Measure the difference of two architectures, or their ratio. Of a ratio `needed` concerns only the direction, since a

@@ -41,10 +41,10 @@ def trace(run: Run, claim: Claim) -> Iterator[tuple[str, tuple[TracedValue, ...]
     """Yield each model of the run with its values in order, or with the reason why it has none."""
     for source in results_by_model(run):
         items = evidence(source, claim)
-        yield source.model, items if isinstance(items, Missing) else tuple(_traced(source, items))
+        yield source.model, items if isinstance(items, Missing) else tuple(_trace(source, items))
 
 
-def _traced(source: ModelResults, items: tuple[EvidenceItem, ...]) -> Iterator[TracedValue]:
+def _trace(source: ModelResults, items: tuple[EvidenceItem, ...]) -> Iterator[TracedValue]:
     wanted = {item.trial for item in items}
     trials = {row["trial"]: row for row in _rows(source.run.trials, wanted, list(source.run.trials.columns))}
     calls: dict[str, list[Mapping[str, Any]]] = {}

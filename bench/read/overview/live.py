@@ -159,7 +159,7 @@ class LiveRun:
             return f"No command is running the trials: the last one ended ({self.session.detail}). {done} are recorded."
         since = (now - datetime.fromisoformat(self.session.at)).total_seconds()
         quiet = now.timestamp() - self._written
-        return f"{done} are recorded, the last one {_told(quiet)} ago. {self._left(since)}"
+        return f"{done} are recorded, the last one {_duration(quiet)} ago. {self._left(since)}"
 
     def _left(self, since: float) -> str:
         if self.planned is None:
@@ -167,7 +167,7 @@ class LiveRun:
         if not self.in_session:
             return "The time left is unknown until a trial has ended."
         left = since / self.in_session * (self.planned - self.trials)
-        return f"About {_told(left)} are left, if the others take as long as those of this session."
+        return f"About {_duration(left)} are left, if the others take as long as those of this session."
 
 
 def page(run: LiveRun, now: datetime, seconds: int) -> str:
@@ -229,5 +229,5 @@ def _rejections(run: LiveRun) -> Table:
     return Table("rejections", "Rejected outputs, by reason", (*ARM_TITLES, "Subtask", "Reason", "Times"), rows, notes)
 
 
-def _told(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     return str(timedelta(seconds=round(max(seconds, 0.0)))) if seconds >= 60 else f"{max(seconds, 0.0):.0f} s"

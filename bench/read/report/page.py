@@ -166,7 +166,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         ("Models", "; ".join(_model(run, model) for model in run.names("model"))),
         ("Answer format", "; ".join(_formats(run))),
         ("Trials", f"{len(trials)}; N = {each} by scenario, model, fault plan and architecture"),
-        *_reused(run),
+        *_response_cache(run),
         ("Errors run again", f"{run.errors_rerun} records of errors were superseded on resume"),
         *_graded_anew(run),
         ("Packs", "; ".join(_pack(run, scenario) for scenario in run.names("scenario"))),
@@ -200,7 +200,7 @@ def _graded_anew(run: Run) -> list[tuple[str, str]]:
     return [("Graded anew", "; ".join(texts))] if texts else []
 
 
-def _reused(run: Run) -> list[tuple[str, str]]:
+def _response_cache(run: Run) -> list[tuple[str, str]]:
     reused = int(run.calls["reused"].sum())
     text = f"{reused} of {len(run.calls)} calls repeated a request of another trial and reused its reply and seconds"
     earlier = dict.fromkeys(run_taken.name for model in run.manifest.models.values() for run_taken in model.cache_from)
@@ -283,7 +283,7 @@ def as_markdown(page: Page, most: int | None = MOST_ROWS) -> str:
         *(f"**{escape_markdown(warning)}**\n" for warning in page.warnings),
         f"{escape_markdown(page.summary.ran)}\n",
     ]
-    parts += (_anchored(table, most) for table in page.lead)
+    parts += (_with_anchor(table, most) for table in page.lead)
     parts += [_figure(page.first)] if page.first else []
     parts.append(
         "\n".join(f"- {escape_markdown(finding.text)} ([table](#{finding.table}))" for finding in page.summary.findings) + "\n"
@@ -292,14 +292,14 @@ def as_markdown(page: Page, most: int | None = MOST_ROWS) -> str:
     parts.append("\n".join(f"- {escape_markdown(limit)}" for limit in page.summary.limits) + "\n")
     for section in page.sections:
         parts.append(f"## {section.title}\n")
-        parts += (_anchored(table, most) for table in section.tables)
+        parts += (_with_anchor(table, most) for table in section.tables)
         parts += map(_figure, section.pictures)
     parts.append("## What was run\n")
     parts.append("\n".join(f"- {name}: {escape_markdown(text)}" for name, text in page.facts) + "\n")
     return "\n".join(parts)
 
 
-def _anchored(table: Table, most: int | None) -> str:
+def _with_anchor(table: Table, most: int | None) -> str:
     """Return a table between its anchor and a mark of its end, so that a document can link to it and include it."""
     text = markdown(table, most if table.name in LONG_TABLES else None)
     return f'<a id="{table.name}"></a>\n\n{text}\n<!-- end of {table.name} -->\n'

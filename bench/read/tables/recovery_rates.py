@@ -25,7 +25,11 @@ def recovery_tables(run: Run, arms: Arms) -> list[Table]:
     """Return the table. None is made if no control solved anything: then there is nothing to recover to."""
     rates = list(recovery_rates(run, arms))
     title = "Recovery: what is solved under faults, beside the controls"
-    return [table_of("recovery", title, _columns(run), rates, (*_NOTES, *_decided(rates), *_second_draw(run)))] if rates else []
+    return (
+        [table_of("recovery", title, _columns(run), rates, (*_NOTES, *_no_evidence(rates), *_second_draw(run)))]
+        if rates
+        else []
+    )
 
 
 def _columns(run: Run) -> tuple[TableColumn[RecoveryRate], ...]:
@@ -57,7 +61,7 @@ _NOTES = (
 )
 
 
-def _decided(rates: Sequence[RecoveryRate]) -> Iterator[str]:
+def _no_evidence(rates: Sequence[RecoveryRate]) -> Iterator[str]:
     """Name the plans that are no evidence, because they leave each trial only one possible result."""
     reasons = {rate.arm.condition.plan: rate.decided for rate in rates if rate.decided}
     yield from (f"{plan} is no evidence: {why}" for plan, why in reasons.items())

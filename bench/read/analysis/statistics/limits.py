@@ -129,7 +129,7 @@ def _of_rate(share: Share) -> tuple[Limit, ...]:
         return _of(share.instances, "rate by instance", "a rate by instance")
     if not share.n:
         return ()
-    size, worst = _calibrated(share.n, "rate")
+    size, worst = _worst_case(share.n, "rate")
     if worst.beyond >= BEARABLE:
         return ()
     held = f"{worst.beyond:.1%} of experiments at the worst rate"
@@ -140,7 +140,7 @@ def _of_rate(share: Share) -> tuple[Limit, ...]:
 def _of(n: int, about: str, name: str) -> tuple[Limit, ...]:
     if not n:
         return ()
-    size, worst = _calibrated(n, about)
+    size, worst = _worst_case(n, about)
     lowest = min(worst.recorded, worst.beyond)
     if lowest >= BEARABLE:
         return ()
@@ -188,7 +188,7 @@ def calibrated() -> Mapping[str, Mapping[int, Worst]]:
     return worst
 
 
-def _calibrated(n: int, about: str) -> tuple[int, Worst]:
+def _worst_case(n: int, about: str) -> tuple[int, Worst]:
     """Return the worst case at the largest calibrated size that is at most n. Below all sizes it is the worst case at the
     smallest size, which is too favourable."""
     by_size = calibrated()[about]
