@@ -1,6 +1,6 @@
 """Sessions of `pytest --bench-impact` in forks of a process that has loaded pytest and nothing else.
 
-A session reads all that is in memory: in a fork of a worker, which holds what the other tests loaded, it took ten times as long.
+A session reads all that is in memory: in the fork of a worker, which holds what other tests loaded, it took ten times as long.
 """
 
 from __future__ import annotations
