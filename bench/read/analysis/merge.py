@@ -22,7 +22,7 @@ from bench.read.analysis.pairing import (
     Shared,
     TrialPlace,
     differing_settings,
-    labelled,
+    label_runs,
     places_of,
     shared_by,
 )
@@ -55,7 +55,7 @@ def merge(runs: Sequence[Run]) -> Run:
     """
     if len(runs) == 1:
         return runs[0]
-    by_label = labelled(runs)
+    by_label = label_runs(runs)
     shared = shared_by(by_label)
     beside: list[Run] = []
     for label, run in by_label.items():
@@ -82,7 +82,7 @@ def merge(runs: Sequence[Run]) -> Run:
 def records_of(run: Run, only: Collection[str] | None = None) -> Iterator[TrialRecord] | None:
     """Return the records of the run's trials, or of the ids in `only`, with the names that they have in this run. Superseded
     records come before their successors. None if they cannot be read again. Raises ResultsError if a folder is gone."""
-    parts = labelled(run.recorded)
+    parts = label_runs(run.recorded)
     return None if any(part.folder is None for part in parts.values()) else _records(run, parts, only)
 
 

@@ -42,7 +42,7 @@ class Measurement:
         return (self.low > equality) - (self.high < equality)
 
 
-def measured(source: ModelResults, claim: Claim, family: int) -> Measurement | Missing:
+def measurement_of(source: ModelResults, claim: Claim, family: int) -> Measurement | Missing:
     """Measure a claim. `family` is the number of comparisons over which a direction is corrected."""
     items = evidence(source, claim)
     if isinstance(items, Missing):

@@ -66,7 +66,7 @@ def population_of(run: Run, claim: Claim) -> Population:
     return Population(among, cluster, tuple(f"{name} under {claim.plan}" for name in claim.pair), differ, between)
 
 
-def refused(source: ModelResults, claim: Claim) -> str:
+def reason_against(source: ModelResults, claim: Claim) -> str:
     """Return why this run can give no verdict on the arms of a claim: the arms differ in more than the claim names, no pair
     could have differed, or all pairs are copies of one pair. "" if it can.
 

@@ -18,7 +18,7 @@ from bench.read.claims.retries import FROM_CODE
 from bench.read.claims.verdicts import ClaimVerdict, Judgement, counts, family_of
 from bench.read.render.cells import NARROW, NARROW_NOTE, NOTHING, AdjustedP, BoundedNumber, Cell, Number, Rate, text_of
 from bench.read.render.labels import listed, model_label
-from bench.read.render.limits import noted
+from bench.read.render.limits import limit_notes
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.summary import SummaryFinding
 
@@ -164,7 +164,7 @@ def _last_notes(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
     """Yield notes on claims that were not measured, and on errors that the intervals do not cover."""
     for model in run.names("model"):
         yield from (f"{model_label(run, model)}: {line}" for line in _reasons_without(_of_model(judgements, model)))
-    yield from noted(judgement.measured.basis for judgement in judgements if judgement.measured)
+    yield from limit_notes(judgement.measured.basis for judgement in judgements if judgement.measured)
 
 
 def _floor(claims: Iterable[Claim]) -> Iterator[str]:

@@ -55,7 +55,7 @@ from bench.read.compare.verdict import (
     GatedMeasure,
     contrast_of_amounts,
     contrast_of_rates,
-    corrected,
+    correct,
     counterexamples,
     finding_of,
     floor_of,
@@ -287,7 +287,7 @@ def _history(first: Run, earlier: Sequence[Run]) -> EarlierRuns:
 def _correct(rows: Sequence[ArmDifference]) -> list[ArmDifference]:
     """Return rows beside the gate after a correction for their number."""
     tested = [row if row.criterion != "damage" and row.finding not in ("not measured", "equal") else None for row in rows]
-    adjusted = corrected([row.contrast.p if row else None for row in tested])
+    adjusted = correct([row.contrast.p if row else None for row in tested])
     family = sum(p is not None for p in adjusted)
 
     def judged(row: ArmDifference, p: float | None) -> ArmDifference:

@@ -13,7 +13,7 @@ from bench.read.compare.compare import ArmComparison, ArmDifference, Comparison
 from bench.read.compare.verdict import EQUAL
 from bench.read.render.cells import NONE_SOLVED, NOTHING, BoundedNumber, Cell, Number, text_of
 from bench.read.render.labels import listed, model_label
-from bench.read.render.limits import coverage_said, noted
+from bench.read.render.limits import coverage_said, limit_notes
 from bench.read.render.table import Table, TableColumn, table_of
 
 _TOKENS, _SECONDS = (TOKENS.digits, False), (LATENCY.digits, False)
@@ -132,7 +132,7 @@ def compare_table(comparison: Comparison, by_arm: bool = False) -> Table:
             else []
         ),
         *([COUNTED] if any(row.by.criterion == "damage" for row in rows) else []),
-        *noted(spreads),
+        *limit_notes(spreads),
         *filter(None, [coverage_said(spreads)]),
     )
     title = f"{comparison.runs.second.name} (B) against {comparison.runs.first.name} (A)"

@@ -229,7 +229,7 @@ def verdict_of(measures: Iterable[GatedMeasure], missing: bool = False) -> Compa
     return "better" if "better" in every else "equal" if every == {"equal"} else "no worse"
 
 
-def corrected(ps: Sequence[float | None]) -> list[float | None]:
+def correct(ps: Sequence[float | None]) -> list[float | None]:
     """Return each p after Holm's correction over all that could be tested."""
     adjusted = statistics.holm({place: p for place, p in enumerate(ps) if p is not None})
     return [adjusted.get(place) for place in range(len(ps))]

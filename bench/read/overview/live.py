@@ -17,7 +17,7 @@ from bench.common.errors import ResultsError
 from bench.common.files import opened
 from bench.read.render.cells import Cell, Number
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.report.html import rendered, source
+from bench.read.report.html import render, source
 from bench.record.archive import archive_of
 from bench.record.chain import BrokenChain, unsealed
 from bench.record.cost import Tariff
@@ -174,7 +174,7 @@ def page(run: LiveRun, now: datetime, seconds: int) -> str:
     """Return the page of a run in its present state. A browser reloads it every `seconds`."""
     simulated = any(model.is_simulated for model in run.manifest.models.values())
     tables = [_arms(run), *([_rejections(run)] if run.rejections else [])]
-    return rendered(
+    return render(
         "live.html.j2",
         source("page.css"),
         folder=Path(__file__).parent,

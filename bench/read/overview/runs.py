@@ -20,7 +20,7 @@ from bench.read.overview.kept import KeptRuns
 from bench.read.render.cells import BoundedNumber, Linked
 from bench.read.render.labels import each_arm, model_label
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.report.html import grouped, rendered, source
+from bench.read.report.html import group_thousands, render, source
 from bench.record.archive import SUFFIX
 from bench.record.config import FAULT_FREE
 
@@ -132,7 +132,7 @@ class Index:
         return {whose: runs for whose, runs in every.items() if runs}
 
 
-def spent(runs: Iterable[ListedRun]) -> SpentInRuns:
+def sum_spent(runs: Iterable[ListedRun]) -> SpentInRuns:
     """Add up what these runs spent."""
     return SpentInRuns.of(listed.run.trials for listed in runs)
 
@@ -185,13 +185,13 @@ def _read(folder: Path) -> tuple[Run, str]:
 
 def index_page(index: Index) -> str:
     """Return the index as one page that needs no other file."""
-    return rendered(
+    return render(
         "runs.html.j2",
         source("page.css"),
         "".join((*map(source, SCRIPTS), source("runs.js", HERE))),
         folder=HERE,
         count=len(index.runs),
-        sums=[f"{whose}: {plural(len(runs), 'run')}, {spent(runs).text}" for whose, runs in index.groups.items()],
+        sums=[f"{whose}: {plural(len(runs), 'run')}, {sum_spent(runs).text}" for whose, runs in index.groups.items()],
         runs=_runs_table([*chain(*index.groups.values())]),
         unread=index.unread,
         others=index.others,
@@ -258,7 +258,7 @@ def solved_said(arms: Sequence[ArmOfRun], named: bool = True) -> str:
 def _price_said(arms: Sequence[ArmOfRun]) -> str:
     means = [(arm.arm.mean(PRICE.tokens.name), arm.arm.architecture) for arm in arms]
     priced = [(mean, name) for mean, name in means if mean.n >= LEAST_PRICED]
-    ends = [(mean.mean or 0.0, grouped(BoundedNumber.of(mean)), name) for mean, name in priced]
+    ends = [(mean.mean or 0.0, group_thousands(BoundedNumber.of(mean)), name) for mean, name in priced]
     return _between(ends, "not measured")
 
 

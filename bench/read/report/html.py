@@ -29,7 +29,7 @@ WITHIN_INTERVAL = re.compile(r"(?<=[\d%]), (?=-?\d)")
 INTERVAL = r"\[-?\d[\d.,%\s-]*\]"
 
 
-def rendered(template: str, style: str, script: str = "", folder: Path = FOLDER, **shown: Any) -> str:
+def render(template: str, style: str, script: str = "", folder: Path = FOLDER, **shown: Any) -> str:
     """Render a template of this folder with this style and this script. Every text in the template is escaped."""
     page = (
         _templates(folder)
@@ -40,7 +40,7 @@ def rendered(template: str, style: str, script: str = "", folder: Path = FOLDER,
             script=Markup(script),
             data_uri=lambda picture: "data:image/png;base64," + base64.b64encode(picture.png).decode("ascii"),
             sort_value=_sort_value,
-            grouped=grouped,
+            grouped=group_thousands,
             side_of=_side_of,
             numeric=_numeric,
             prose=_prose,
@@ -116,7 +116,7 @@ def _numeric(table: Table) -> tuple[bool, ...]:
     return tuple(2 * sum(bool(_sort_value(cell)) for cell in cells) >= len(cells) for cells in zip(*table.rows, strict=True))
 
 
-def grouped(cell: Cell) -> str:
+def group_thousands(cell: Cell) -> str:
     """Return a cell with commas between thousands. A text, such as a run's name, stays as it is."""
     text = text_of(cell)
     return text if isinstance(cell, str | Linked) else THOUSANDS.sub(lambda digits: f"{int(digits[0]):,}", text)

@@ -12,7 +12,7 @@ from bench.read.render.escaping import escape_markdown
 from bench.read.render.labels import model_label
 from bench.read.render.limits import coverage_said, numbers_in
 from bench.read.render.table import Table, markdown
-from bench.read.report.history import history_facts, listed, sandbox_said, sessions_said
+from bench.read.report.history import history_facts, name_values, sandbox_said, sessions_said
 from bench.read.report.results import Results
 from bench.read.report.summary import Summary, SummaryFinding, summary_of
 from bench.read.report.table_part import LEAD, OPEN, SECTIONS
@@ -174,8 +174,8 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         ("Fault plans", "; ".join(_plan(run, plan) for plan in run.names("plan"))),
         ("Made from", _of_each(run, lambda part: part.sources)),
         ("Code", _of_each(run, lambda part: _code(part.manifest))),
-        ("Packages", _of_each(run, lambda part: listed(part.manifest.packages))),
-        ("Machine", _of_each(run, lambda part: listed(part.manifest.machine.shown))),
+        ("Packages", _of_each(run, lambda part: name_values(part.manifest.packages))),
+        ("Machine", _of_each(run, lambda part: name_values(part.manifest.machine.shown))),
         *([("Sandbox", _of_each(run, sandbox_said))] if any(part.manifest.sandbox for part in run.recorded) else []),
         ("Sessions", _of_each(run, lambda part: sessions_said(part.sessions))),
         *history_facts(run),
@@ -231,7 +231,7 @@ def _model(run: Run, model: str) -> str:
     parameters = run.parameters_of(model).shown
     behind = {name: values for name, values in parameters.pop("models", {}).items() if models.get(name) != values}
     parameters |= {"models": behind} if behind else {}
-    return f"{model_label(run, model)}: {listed(parameters)}" if parameters else model_label(run, model)
+    return f"{model_label(run, model)}: {name_values(parameters)}" if parameters else model_label(run, model)
 
 
 def _pack(run: Run, scenario: str) -> str:

@@ -25,7 +25,7 @@ from bench.read.render.drawing import (
     panel_title,
     panels,
 )
-from bench.read.render.labels import bracketed, each_arm, extremes_said, model_label, numbers_said, slug, trials_in, under
+from bench.read.render.labels import each_arm, extremes_said, in_brackets, model_label, numbers_said, slug, trials_in, under
 from bench.read.render.marks import errors_of
 from bench.read.report.figure_part import FigurePart
 from bench.read.tables.model_figures import models_together
@@ -77,7 +77,7 @@ def first_round(run: Run, arms: Arms) -> Picture:
         ax.set_ylim(bottom=0.0)
     legend_below(figure, max(axes, key=lambda ax: len(ax.get_legend_handles_labels()[0])), 2)
     condition = next(iter(arms))
-    of_whom = bracketed(f"{model_label(run, condition.model)}, {under(condition.plan)}")
+    of_whom = in_brackets(f"{model_label(run, condition.model)}, {under(condition.plan)}")
     title = f"The first repair after a failure took {_extremes(arms, FIRST_ROUND.tokens)} {of_whom}"
     caption = f"{title}. Squares are means with their 95% intervals, and each dot is a trial."
     return finish(figure, slug("first_round", condition.model, condition.plan), title, caption)
@@ -131,7 +131,7 @@ def accounts(run: Run, arms: Arms) -> Picture:
     legend_of(figure, looks)
     _one_scale_by_scenario(arms, axes)
     model = next(iter(arms)).model
-    title = f"{_in_answer(arms)} {bracketed(model_label(run, model))}"
+    title = f"{_in_answer(arms)} {in_brackets(model_label(run, model))}"
     caption = f"{title}. Each bar is a mean, split by account. The whisker is the 95% interval of the total."
     return finish(figure, slug("ledger", model), title, caption)
 

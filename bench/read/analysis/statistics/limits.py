@@ -170,7 +170,7 @@ def _of_test(test: PairedTest) -> tuple[Limit, ...]:
 def _errs(pairs: int) -> float:
     """Return the share of false positives at this number of pairs. The share grows up to about 20 pairs and falls beyond, so
     the worse of the two nearest calibrated sizes is returned."""
-    by_size = calibrated()["sign-flip test"]
+    by_size = worst_coverages()["sign-flip test"]
     below, above = (
         max((size for size in by_size if size <= pairs), default=min(by_size)),
         min((size for size in by_size if size >= pairs), default=max(by_size)),
@@ -179,7 +179,7 @@ def _errs(pairs: int) -> float:
 
 
 @cache
-def calibrated() -> Mapping[str, Mapping[int, Worst]]:
+def worst_coverages() -> Mapping[str, Mapping[int, Worst]]:
     """Return kind of number -> N -> the worst coverage."""
     worst: dict[str, dict[int, Worst]] = {}
     with CALIBRATED.open(encoding="utf-8", newline="") as lines:
@@ -191,6 +191,6 @@ def calibrated() -> Mapping[str, Mapping[int, Worst]]:
 def _worst_case(n: int, about: str) -> tuple[int, Worst]:
     """Return the worst case at the largest calibrated size that is at most n. Below all sizes it is the worst case at the
     smallest size, which is too favourable."""
-    by_size = calibrated()[about]
+    by_size = worst_coverages()[about]
     size = max((size for size in by_size if size <= n), default=min(by_size))
     return size, by_size[size]
