@@ -96,17 +96,20 @@ def summary_of(
     tables.
     """
     several = len(run.names("model")) >= SEVERAL  # a table has what each solved and took
-    of_arms = () if several else (_first_rounds(run, arms), _right_answers(run, arms))
-    each = (_damage(run, arms), *of_arms, _recovery(run, arms), _impacts(run))
+    rounds = right = passes = None
+    if not several:
+        rounds = _least_spent(run, arms, "the first repair of a failure", FIRST_ROUND.tokens, faults=True)
+        right = _right_answers(run, arms)
+        passes = _least_spent(run, arms, "a pass without a failure", FIRST_PASS.tokens, faults=False)
+    each = (_damage(run, arms), rounds, right, _recovery(run, arms), _impacts(run))
     leading = [finding for finding in verdicts if finding.title]
     findings = [*leading, *[finding for finding in each if finding][: MOST_FINDINGS - len(verdicts)]]
     findings += [finding for finding in verdicts if finding not in leading]
-    passes = [finding for finding in [None if several else _first_passes(run, arms)] if finding]
     headline = leading[0].title if leading else headline_of(run, arms, model_pairs(run) if models is None else models)
     return Summary(
         headline=headline,
         ran=_ran(run),
-        findings=tuple([*findings, *passes][:MOST_FINDINGS]),
+        findings=tuple([*findings, *([passes] if passes else [])][:MOST_FINDINGS]),
         limits=tuple(_limits(run, arms)),
         leads=f"{headline}." if several else "",
     )
@@ -125,14 +128,10 @@ def _ran(run: Run) -> str:
 # Findings
 
 
-def _first_rounds(run: Run, arms: Arms) -> SummaryFinding | None:
-    struck = [group for group in compared_arms(run, arms) if group.condition.plan != FAULT_FREE]
-    return _finding(_cheapest(run, struck, "the first repair of a failure", FIRST_ROUND.tokens), "first_round")
-
-
-def _first_passes(run: Run, arms: Arms) -> SummaryFinding | None:
-    undisturbed = [group for group in compared_arms(run, arms) if group.condition.plan == FAULT_FREE]
-    return _finding(_cheapest(run, undisturbed, "a pass without a failure", FIRST_PASS.tokens), "first_pass")
+def _least_spent(run: Run, arms: Arms, what: str, tokens: Metric, faults: bool) -> SummaryFinding | None:
+    """Return what took the fewest tokens in each condition with faults, or in each without."""
+    groups = [group for group in compared_arms(run, arms) if (group.condition.plan != FAULT_FREE) is faults]
+    return _finding(_cheapest(run, groups, what, tokens), tokens.name.removesuffix("_tokens"))
 
 
 def _cheapest(run: Run, groups: Iterable[ComparedArms], what: str, tokens: Metric) -> Iterator[str]:
