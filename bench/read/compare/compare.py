@@ -134,9 +134,6 @@ class ArmComparison:
     rows: tuple[ArmDifference, ...]
     factors: tuple[str, ...]
 
-    def criteria(self, finding: ComparisonFinding) -> list[Criterion]:
-        return [row.criterion for row in self.rows if row.finding == finding]
-
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
