@@ -10,7 +10,7 @@ ENTRIES = {
         "bench.worlds.run.entries:ARCHITECTURES",
     ),
     "commands": ("bench.cli.commands.entries:COMMANDS",),
-    "dialects": ("bench.run.endpoint.dialect:CHAT", "bench.run.dialects.entries:DIALECTS"),
+    "dialects": ("bench.run.endpoint.dialect:CHAT", "bench.run.endpoint.entries:DIALECTS"),
     "doors": (
         "bench.probe.run.gateway.stdio:KIND",
         "bench.probe.run.gateway.mcp_http:KIND",
@@ -24,9 +24,9 @@ ENTRIES = {
     "environments": ("bench.worlds.run.kind:ENVIRONMENTS",),
     "events": (
         "bench.record.events:ENTRIES",
-        "bench.record.worlds.events:EVENTS",
-        "bench.record.worlds.process_events:EVENTS",
-        "bench.record.probe.events:EVENTS",
+        "bench.record.world_events:EVENTS",
+        "bench.record.process_events:EVENTS",
+        "bench.record.probe_events:EVENTS",
     ),
     "exports": ("bench.read.export.entries:EXPORTS",),
     "figures": (

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from bench.common.numbers import MOST
 from bench.record.events import Called, Event, Faulted, Refused
+from bench.record.process_events import ProcessEnded, ProcessStarted
 from bench.record.reading import read_texts, read_trials
 from bench.record.record import TrialRecord, latest
-from bench.record.worlds.events import ProcessDied, ToolCalled
-from bench.record.worlds.process_events import ProcessEnded, ProcessStarted
+from bench.record.world_events import ProcessDied, ToolCalled
 
 WELL = (200, "ok")
 COMMON = frozenset({"wait", "next_event", "list_events", "ask_person"})

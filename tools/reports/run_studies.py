@@ -34,8 +34,8 @@ from bench.read.render.table import comma_separated, markdown
 from bench.read.report.studies import study_pictures, study_tables
 from bench.record.files import write_files
 from bench.record.store import RunWriter
-from bench.rerun.advise.evidence import COLUMNS, TABLE
 from bench.rerun.divergence import courses
+from bench.rerun.evidence import COLUMNS, TABLE
 from bench.rerun.prepared import prepared
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import build_matrix

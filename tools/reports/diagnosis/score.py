@@ -16,7 +16,7 @@ from bench.common.paths import PACKS
 from bench.read.analysis.statistics import exact_share_by_instance
 from bench.record.events import Judged
 from bench.record.record import TrialRecord
-from bench.record.worlds.events import Stepped, ToolCalled
+from bench.record.world_events import Stepped, ToolCalled
 from bench.rerun.diagnose import Rerun, diagnose, is_failed, rerun
 from bench.rerun.mended_parts import MendedPart
 from bench.rerun.mends import Start

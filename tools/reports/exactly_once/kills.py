@@ -12,7 +12,7 @@ from pathlib import Path
 from exactly_once.lives import End, lived
 
 from bench.record.config import FAULT_FREE
-from bench.record.worlds.events import WorldEnded
+from bench.record.world_events import WorldEnded
 from bench.run.experiment.grading import Graders
 from bench.run.experiment.matrix import Matrix, TrialSpec
 from bench.run.experiment.trial import run_trial

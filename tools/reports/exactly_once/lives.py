@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from bench.record.worlds.events import WorldEnded
+from bench.record.world_events import WorldEnded
 from bench.run.experiment.keys import key_of
 from bench.run.experiment.matrix import Matrix, TrialSpec
 from bench.run.trial.clock import TrialClock
@@ -130,7 +130,7 @@ def _life(matrix: Matrix, spec: TrialSpec, folder: Path, restarted: bool) -> dic
         )
         workbench = Workbench(trial)
         run(_worked(matrix, spec, workbench, trial.clock))
-        workbench.world.acting.process.ended()
+        workbench.world.acting.process.note_end()
         workbench.world.acting.end()
         ended = next(event for event in trial.log.events if isinstance(event, WorldEnded))
         grade = scenario.grade_world(final_world(world.snapshot().content))

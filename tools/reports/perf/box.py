@@ -19,7 +19,7 @@ from statistics import median
 from time import perf_counter
 
 from bench.probe.run.box.box import Box, box_plan
-from bench.wire.processes.agent_process import AgentProcess
+from bench.wire.agent_process import AgentProcess
 
 LIVES = 30
 LONGEST_LIFE, LONGEST_RESET = 150.0, 50.0

@@ -25,7 +25,7 @@ from reliability.kept import read, write
 from with_postgres import free_port
 
 from bench.record.events import of_kind
-from bench.record.probe.events import CellJudged
+from bench.record.probe_events import CellJudged
 from bench.record.reading import read_trials
 from bench.run.packs.loading import instances_of, load_pack
 from bench.worlds.run.environment import Environment

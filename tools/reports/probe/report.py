@@ -13,7 +13,7 @@ from statistics import mean, stdev
 from functions.rows import REPORTS, ClientRows, FunctionCell
 from reliability.kept import read
 
-from bench.record.probe.events import DAMAGE
+from bench.record.probe_events import DAMAGE
 from probe.__main__ import ROOT, Pair
 from probe.blame import WEAKNESSES, Scored
 from probe.boxed import Boxed

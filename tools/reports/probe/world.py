@@ -25,19 +25,19 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from bench.record.damage import Harm
 from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
-from bench.record.worlds.damage import Harm
 from bench.run.packs.loading import load_pack
 from bench.scenario import Scenario
+from bench.worlds.run.driver.common_tools import Common, common_tools
+from bench.worlds.run.driver.tool_answers import STATUS, ToolResponse, answer_of, done, failed
 from bench.worlds.run.environment import Arrival, Environment, Moment
 from bench.worlds.run.environment.calling import fitted
 from bench.worlds.run.environment.damage import harms
 from bench.worlds.run.environment.parts import Standing
 from bench.worlds.run.environment.world import World
 from bench.worlds.run.simulated.proposer import Proposed, proposed
-from bench.worlds.run.tool_servers.answers import STATUS, ToolResponse, answer_of, done, failed
-from bench.worlds.run.tool_servers.common import Common, common_tools
 
 PACKS = (Path(__file__).resolve().parents[3] / "scenarios",)
 KEY = "idempotencyKey"

@@ -124,7 +124,7 @@ PROMISES = (
             "tests/run/packs/test_refusals.py",
             "tests/run/experiment/test_shape.py",
             "tests/run/endpoint/test_wire.py",
-            "tests/worlds/run/tool_servers/test_reading.py",
+            "tests/worlds/run/driver/test_reading.py",
             "tests/worlds/run/environment/test_final.py",
         ),
     ),
@@ -144,7 +144,7 @@ PROMISES = (
         "commands",
         "a command that cannot be started is one line or an error, and no agent that gave up",
         "scripts and programs that no kernel starts",
-        ("tests/wire/processes/test_program.py", "tests/worlds/run/driver/test_command.py"),
+        ("tests/wire/test_program.py", "tests/worlds/run/driver/test_command.py"),
     ),
     Promise(
         "sinks",

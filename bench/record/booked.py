@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bench.record.events import Event, of_kind
-from bench.record.probe.events import GatewayCall
-from bench.record.worlds.events import ProcessDied, ToolCalled
-from bench.record.worlds.process_events import ProcessEnded
+from bench.record.probe_events import GatewayCall
+from bench.record.process_events import ProcessEnded
+from bench.record.world_events import ProcessDied, ToolCalled
 
 
 def unbooked(events: Sequence[Event]) -> str | None:

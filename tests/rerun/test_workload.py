@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from bench.common.errors import ConfigError
-from bench.rerun.advise.workload import WorkloadEntry, read_workload
+from bench.rerun.workload import WorkloadEntry, read_workload
 
-WORKLOADS = sorted((Path(__file__).parents[3] / "configs" / "workloads").glob("*.toml"))
+WORKLOADS = sorted((Path(__file__).parents[2] / "configs" / "workloads").glob("*.toml"))
 SOUND = """
 name = "work"
 [work]

@@ -16,7 +16,7 @@ from bench.common.errors import ConfigError
 from bench.run.experiment.trial import run_trial
 from bench.run.trial.loop import run
 from bench.run.trial.slots import Slots
-from bench.wire.processes.program import hint, why_not
+from bench.wire.program import hint, why_not
 from bench.worlds.run.driver import command_session
 
 WORKS = "#!/bin/sh\nexit 0\n"

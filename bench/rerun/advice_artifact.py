@@ -7,9 +7,9 @@ from string import ascii_lowercase
 
 from bench.read.analysis.statistics import Share
 from bench.read.claims.break_even import NOT_MEASURED, rate_in_words
-from bench.rerun.advise.advice import Advice, Backing, HeldOut
-from bench.rerun.advise.evidence import Evidence
-from bench.rerun.advise.workload import WorkloadEntry
+from bench.rerun.advice import Advice, Backing, HeldOut
+from bench.rerun.evidence import Evidence
+from bench.rerun.workload import WorkloadEntry
 
 NOTHING = "nothing is demanded"
 HEAD = """| arm | compared with | damaged effects, in trials | damaged effects of the other | cheaper from so many failures |

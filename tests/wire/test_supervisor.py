@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from bench.wire.processes.agent_process import SUPERVISOR
+from bench.wire.agent_process import SUPERVISOR
 
 SLEEPS = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
 DAEMON = f"import os, time; os.fork() and time.sleep(600); os.setsid(); {SLEEPS}"

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from bench.run.dialects.anthropic_messages import UNREADABLE
 from bench.run.endpoint.answers import as_json, pieces_of
+from bench.run.endpoint.anthropic_messages import UNREADABLE
 from bench.run.endpoint.carried import carried_text, thought_in
 from bench.run.endpoint.wire import Chat
 from bench.run.models.base import Reply

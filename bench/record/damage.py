@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from bench.record.worlds.journal import JournalEntry
+from bench.record.journal import JournalEntry
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from trials import ROOTS
 from bench.common.errors import ResultsError
 from bench.read.claims.break_even import rate_in_words
 from bench.record.config import StoredConfig
-from bench.rerun.advise.advice import SUPPLIES, Advice, advise, held_out
-from bench.rerun.advise.artifact import artifact_of, judged_line, lines_of
-from bench.rerun.advise.evidence import DAMAGE, TABLE, Evidence, read_evidence
-from bench.rerun.advise.workload import WorkloadEntry
+from bench.rerun.advice import SUPPLIES, Advice, advise, held_out
+from bench.rerun.advice_artifact import artifact_of, judged_line, lines_of
+from bench.rerun.evidence import DAMAGE, TABLE, Evidence, read_evidence
+from bench.rerun.workload import WorkloadEntry
 from bench.run.experiment.config import Config
 from bench.run.experiment.matrix import build_matrix
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.wire.problem import Problem
-from bench.worlds.run.tool_servers.reading import LARGEST, arguments_of, expected_of, key_of, versions_of
+from bench.worlds.run.driver.tool_requests import LARGEST, arguments_of, expected_of, key_of, versions_of
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

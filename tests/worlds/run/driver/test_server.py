@@ -9,11 +9,11 @@ import pytest
 from driven import driven, printed
 from little_worlds import ENVIRONMENT, harm
 
+from bench.worlds.run.driver.openapi import openapi
+from bench.worlds.run.driver.tool_answers import answer_of
+from bench.worlds.run.driver.tools import Offer
 from bench.worlds.run.environment import Acted
 from bench.worlds.run.environment.calling import RefusalCode
-from bench.worlds.run.tool_servers.answers import answer_of
-from bench.worlds.run.tool_servers.openapi import openapi
-from bench.worlds.run.tool_servers.tools import Offer
 
 OFFERS = [Offer(tool.name, tool.description, tool.arguments, tool.result) for tool in ENVIRONMENT.tools]
 COMMON = ["wait", "next_event", "list_events", "ask_person"]

@@ -19,8 +19,8 @@ from bench.read.analysis.statistics import Pair, Share, exact_share_by_instance,
 from bench.read.claims.break_even import BreakEven, break_even
 from bench.record.archive import archive_of
 from bench.record.config import FAULT_FREE, StoredConfig
+from bench.record.damage import DAMAGES
 from bench.record.reading import read_manifest
-from bench.record.worlds.damage import DAMAGES
 
 TABLE = "trials.csv.gz"
 """The trials of a run whose records are not kept, beside its manifest."""

@@ -1,7 +1,7 @@
 """The events of a probe's cell, one small type for each kind. A cell is a trial: the agent ran once, and one call was struck.
 
 A cell's record has its calls at the gateway and its readings of the stores, in the order in which they happened, then the
-processes of the agent (`bench.record.worlds.process_events`), and `CellJudged`. The record of the last clean run has
+processes of the agent (`bench.record.process_events`), and `CellJudged`. The record of the last clean run has
 `CellsPlanned` besides. Seconds count from the start of the cell. A call's name is `DOOR.TOOL#N`: the N-th such call.
 """
 
@@ -15,7 +15,7 @@ from bench.common.bounds import Lookup, Many
 from bench.common.numbers import Count, Seconds
 from bench.common.values import dataclass
 from bench.record.events import EventPart
-from bench.record.probe.rows import RowDifference
+from bench.record.probe_rows import RowDifference
 
 CallClass = Literal["effect", "read", "unseen", "model"]
 """Of a call, not of a tool.
@@ -27,6 +27,9 @@ model    a request to the model
 """
 CLEAN, CONTROL = "clean", "control"
 """The plans of trials in which nothing is struck: the first ones, and those among the cells."""
+EARLY = "written_early"
+"""The plan of trials in which another writer comes before the agent begins. They are no cells: each decides whether a call of a
+cell overwrites what the other one did, or sets it whatever it was."""
 Went = Literal["", "disconnected", "cancelled", "asked_again", "waits_longer"]
 """How the client ended its wait for a call under silence; `waits_longer`: it had not when the patience of the probe ended."""
 RepeatCause = Literal["", "client", "model", "restart"]

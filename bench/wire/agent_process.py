@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
 
-from bench.wire.processes.tail import Tail
+from bench.wire.tail import Tail
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 AT_A_TIME = 2**18

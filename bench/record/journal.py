@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from bench.common.errors import whole_text
-from bench.record.worlds.moment import Moment
+from bench.record.moment import Moment
 
 What = Literal["call", "event", "ask", "answer", "crash"]
 CallOutcome = Literal["done", "replayed", "refused", "failed"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from bench.worlds.run.tool_servers.tools import Offer
+from bench.worlds.run.driver.tools import Offer
 
 ERRORS = {
     "403": "declined, or not allowed",

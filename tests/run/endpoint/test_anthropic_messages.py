@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from bench.record.extra_fields import extra_text
 from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
-from bench.run.dialects import anthropic_answers
-from bench.run.dialects.anthropic_messages import RESTRICTED, UNREADABLE, chat_of
+from bench.run.endpoint import anthropic_answers
+from bench.run.endpoint.anthropic_messages import RESTRICTED, UNREADABLE, chat_of
 from bench.run.endpoint.wire import Chat
 from bench.run.models.base import Reply, Usage
 from bench.wire.problem import Problem

@@ -11,11 +11,11 @@ from typing import Any
 from pydantic import BaseModel
 
 from bench.common.errors import GaveUp
+from bench.worlds.run.driver.common_tools import Common, common_tools
+from bench.worlds.run.driver.tool_answers import STATUS, ToolResponse, answer_of, done, failed
 from bench.worlds.run.environment import Tool
 from bench.worlds.run.environment.calling import fitted
 from bench.worlds.run.runtime.actions import WorldActions
-from bench.worlds.run.tool_servers.answers import STATUS, ToolResponse, answer_of, done, failed
-from bench.worlds.run.tool_servers.common import Common, common_tools
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from bench.read.analysis.statistics import Pair, Share, holm, paired_test
 from bench.read.claims.break_even import BreakEven
 from bench.record.config import FAULT_FREE
-from bench.rerun.advise.evidence import Evidence
-from bench.rerun.advise.workload import HOUR, Runtime, WorkloadEntry
+from bench.rerun.evidence import Evidence
+from bench.rerun.workload import HOUR, Runtime, WorkloadEntry
 
 BARE = "bare_agent"
 SUPPLIES: Mapping[str, tuple[str, ...]] = {

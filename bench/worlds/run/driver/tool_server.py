@@ -20,12 +20,12 @@ from aiohttp import web
 from bench.common.errors import ConfigError
 from bench.run.endpoint.server import hung_up
 from bench.wire.problem import Problem
+from bench.worlds.run.driver.asgi import answer_by
+from bench.worlds.run.driver.openapi import openapi
+from bench.worlds.run.driver.tool_answers import ToolResponse
+from bench.worlds.run.driver.tool_requests import arguments_of, expected_of, key_of, versions_of
+from bench.worlds.run.driver.tools import Tools
 from bench.worlds.run.runtime.acting import Acting
-from bench.worlds.run.tool_servers.answers import ToolResponse
-from bench.worlds.run.tool_servers.asgi import answer_by
-from bench.worlds.run.tool_servers.openapi import openapi
-from bench.worlds.run.tool_servers.reading import arguments_of, expected_of, key_of, versions_of
-from bench.worlds.run.tool_servers.tools import Tools
 
 
 class ToolServer:
@@ -60,7 +60,7 @@ class ToolServer:
         try:
             from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415  an extra
 
-            from bench.worlds.run.tool_servers.mcp_server import tool_server  # noqa: PLC0415  an extra
+            from bench.worlds.run.driver.mcp_server import tool_server  # noqa: PLC0415  an extra
         except ModuleNotFoundError as error:
             raise ConfigError("an agent asked at MCP_URL, which needs: pip install '.[mcp]'") from error
         exchange = _McpExchange(self._tools)

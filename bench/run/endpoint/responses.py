@@ -27,10 +27,10 @@ from pydantic import (
 from bench.common.bounds import BoundedTable, Listed
 from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
-from bench.run.dialects.response_answers import items_of
 from bench.run.endpoint.carried import NOTHING, Carried, carried_in
 from bench.run.endpoint.fields import Restricted, options_among, refuse_others, set_aside
 from bench.run.endpoint.messages import text_in
+from bench.run.endpoint.response_answers import items_of
 from bench.run.endpoint.wire import MOST_MESSAGES, Chat, conversation, exchange_at
 from bench.run.trial.endpoint_session import Exchange
 from bench.wire.problem import LONGEST_NAME, read_body, refuse_field

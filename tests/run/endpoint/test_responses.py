@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
-from bench.run.dialects import response_answers
-from bench.run.dialects.responses import RESTRICTED, chat_of
+from bench.run.endpoint import response_answers
+from bench.run.endpoint.responses import RESTRICTED, chat_of
 from bench.run.endpoint.wire import Chat
 from bench.run.models.base import Reply, Usage
 from bench.wire.problem import Problem

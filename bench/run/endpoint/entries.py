@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.run.dialects import anthropic_answers, anthropic_messages, response_answers, responses
+from bench.run.endpoint import anthropic_answers, anthropic_messages, response_answers, responses
 from bench.run.endpoint.dialect import Dialect
 
 DIALECTS = (
