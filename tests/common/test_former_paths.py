@@ -14,7 +14,7 @@ from plugged import install
 from bench.common.former_paths import FORMER, PACKAGE, present_path
 
 NAMES = """
-analysis.frames: Run frame_of_trials load_run
+analysis.frames: Run load_run
 analysis.ledger: Account LedgerEntry book
 analysis.metrics: Metric
 analysis.rows: Column FramePart
@@ -40,7 +40,6 @@ render.cells: Cell Estimate Number Rate
 render.drawing: Picture finish names_below panels
 render.labels: arm_columns each_arm model_label
 render.table: Table TableColumn table_of
-report.claims_part: ClaimsPart
 report.export_part: ExportPart
 report.figure_part: FigurePart
 report.results: Results

@@ -6,7 +6,7 @@ not in the order in which the trials ended.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,10 +16,9 @@ import pandas as pd
 
 from bench.common.errors import ResultsError
 from bench.common.paths import folder_of
-from bench.read.analysis.blocks import TrialBlocks, arrays, ranks
+from bench.read.analysis.blocks import TrialBlocks, ranks
 from bench.read.analysis.kept import KeptFrames, Loaded
-from bench.read.analysis.metrics import METRICS
-from bench.read.analysis.rows import PLACE, TrialRows
+from bench.read.analysis.rows import TrialRows
 from bench.read.analysis.trial import TrialReading
 from bench.record.config import StoredConfig
 from bench.record.cost import Tariff
@@ -227,7 +226,7 @@ def load_run(path: str | Path, check: bool = False) -> Run:
     manifest, kept = read_manifest(folder), KeptFrames(folder)
     loaded = kept.read()
     if loaded is None or (check and not loaded.checked):
-        loaded = _loaded(folder, manifest, check)
+        loaded = _load(folder, manifest, check)
         kept.keep(loaded)
     frames: dict[str, Any] = dict(loaded.frames)
     ours = {name: frames.pop(name) for name in ("trials", "calls", "faults", "recoveries", "replies", "waits")}
@@ -265,7 +264,7 @@ def with_controls(
             yield record, calls[control_of[record.id]]
 
 
-def _loaded(folder: Path, manifest: Manifest, check: bool) -> Loaded:
+def _load(folder: Path, manifest: Manifest, check: bool) -> Loaded:
     tariff = Tariff(manifest.models)
     tasks = {name: pack.subtasks for name, pack in manifest.scenarios.items()}
     blocks, sessions, rerun, failed, trials = TrialBlocks(), list[SessionRecord](), set[str](), FailedTrials(), 0
@@ -289,16 +288,3 @@ def _loaded(folder: Path, manifest: Manifest, check: bool) -> Loaded:
         for record, control in with_controls(partial(read_trials, folder), blocks.controls()):
             add(record, control)
     return Loaded(blocks.frames(manifest.config), tuple(sessions), trials, frozenset(rerun), check)
-
-
-def frame_of_trials(values: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
-    """Return the frame `trials` of a run, made from values.
-
-    Args:
-        values: Column -> the value of each trial; None if it has none.
-
-    Returns:
-        A row for each trial.
-    """
-    columns = (*PLACE, *METRICS)
-    return pd.DataFrame(arrays(columns, (values[column.name] for column in columns)))
