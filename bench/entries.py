@@ -11,7 +11,7 @@ ENTRIES = {
     ),
     "claims": ("bench.read.claims.entries:CLAIMS",),
     "commands": ("bench.cli.commands.entries:COMMANDS",),
-    "dialects": ("bench.run.endpoint.dialect:CHAT", "bench.run.dialects.entries:DIALECTS"),
+    "dialects": ("bench.run.endpoint.dialect:CHAT", "bench.run.endpoint.entries:DIALECTS"),
     "doors": (
         "bench.probe.run.gateway.stdio:KIND",
         "bench.probe.run.gateway.mcp_http:KIND",
@@ -25,9 +25,9 @@ ENTRIES = {
     "environments": ("bench.worlds.run.kind:ENVIRONMENTS",),
     "events": (
         "bench.record.events:ENTRIES",
-        "bench.record.worlds.events:EVENTS",
-        "bench.record.worlds.process_events:EVENTS",
-        "bench.record.probe.events:EVENTS",
+        "bench.record.world_events:EVENTS",
+        "bench.record.process_events:EVENTS",
+        "bench.record.probe_events:EVENTS",
     ),
     "exports": ("bench.read.export.entries:EXPORTS",),
     "figures": (

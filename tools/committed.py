@@ -2,6 +2,8 @@
 
     python tools/committed.py [--to FOLDER] [REPORT ...]
 
+All of them together also write `results/index.json`, the rows of the committed runs in `bench runs`.
+
 Git holds `report.md` and the figures that it shows of each of them, and of `SNAPSHOT` the tables in every format as well,
 which tests compare. Of `structured_output` and `substitution` git holds one table each. This program writes all formats; what
 git does not hold is ignored by it. Git's figures were packed to 16 colours, and a figure that is made has 32.
@@ -18,6 +20,8 @@ from typing import Any
 import bench
 from bench.read.analysis.frames import Run
 from bench.read.analysis.merge import merge
+from bench.read.overview.kept import COMMITTED, committed_rows
+from bench.read.overview.runs import row_of
 from bench.read.report.report import report_of
 from bench.record.files import runs_in, write_files
 from bench.record.reading import read_manifest, read_trials
@@ -80,6 +84,14 @@ def main(names: Sequence[str], reports: Path = REPORTS) -> None:
                 shown = merge([bench.load_run(RESULTS / run) for run in TOGETHER.get(name, (name,))])
             written = write_files(reports / name, report_of(shown, WorldViews()).files)
         print(f"{reports.name}/{name}: {len(written)} files", flush=True)
+    if not names and reports == REPORTS:
+        write_rows()
+
+
+def write_rows() -> None:
+    """Write the rows that `bench runs` shows of the committed runs."""
+    runs = [RESULTS / archive.stem for archive in sorted(RESULTS.glob("*.zip"))]
+    write_files(RESULTS, {COMMITTED: committed_rows((run, row_of(run)) for run in runs)})
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from bench.cli.unread import end_unread, is_unread
 from bench.common.errors import BenchError, ConfigError, nearest, one_line
+from bench.common.escaping import escape_terminal
 
 FIRST = ("probe", "run", "report", "compare", "trace", "scorecard", "new", "check")
 """The commands that help lists first, in the order in which people need them; all others stand under "More"."""
@@ -199,9 +200,11 @@ def run_command(app: typer.Typer, after_mistake: Callable[[], None]) -> None:
 
 
 def _say(line: str, stderr: bool = True) -> None:
-    from bench.cli.terminal import Terminal  # noqa: PLC0415  help needs no rich
-
-    Terminal(stderr=stderr).print(line)
+    """Print a line as `Terminal` does, without rich, which takes as long to import as the rest of a wrong word."""
+    try:
+        print(escape_terminal(line), file=sys.stderr if stderr else sys.stdout, flush=True)
+    except BrokenPipeError:
+        end_unread()
 
 
 def _tell(mistake: Any) -> None:

@@ -28,27 +28,28 @@ KEPT_NAMES = {
         "experiment.files experiment.graded experiment.history experiment.manifest "
         "experiment.model_parameters experiment.places experiment.plan_entries experiment.reading "
         "experiment.record experiment.repeated_call experiment.store experiment.verify models.extra_fields "
-        "models.tool_calls runtime.events runtime.intervals runtime.lineage"
-    ),
-    "record.worlds": (
-        "worlds.environment.journal worlds.environment.moment worlds.runtime.events worlds.runtime.process_events"
+        "models.tool_calls runtime.events runtime.intervals runtime.lineage worlds.environment.journal "
+        "worlds.environment.moment worlds.runtime.process_events"
     ),
     "rerun": "worlds.analysis.remade",
-    "run": ("answers architectures dialects effects endpoint experiment frameworks models openai packs sandbox serve"),
-    "wire": "endpoint.access_guard endpoint.problem openai.blotting",
-    "wire.processes": "worlds.driver.program",
+    "run": ("answers architectures effects endpoint experiment frameworks models openai packs sandbox serve"),
+    "wire": "endpoint.access_guard endpoint.problem openai.blotting worlds.driver.program",
     "worlds.read": "worlds.analysis worlds.report worlds.scorecard",
     "worlds.run": (
         "worlds.bank worlds.driver worlds.effects worlds.entries worlds.environment worlds.patterns "
-        "worlds.runtime worlds.simulated worlds.tool_servers"
+        "worlds.runtime worlds.simulated"
     ),
 }
 """New parent -> the modules that moved below it and kept their last name."""
 RENAMED = {
+    "dialects": "run.endpoint",
     "exchange": "read.export",
     "exchange.imported": "elsewhere.runs",
     "nesting": "common.bounds",
+    "record.worlds": "record",
+    "record.worlds.events": "record.world_events",
     "regression": "read.compare",
+    "run.dialects": "run.endpoint",
     "run.packs.packaged": "common.packs",
     "runtime": "run.trial",
     "runtime.answering": "run.trial.endpoint_session",
@@ -56,8 +57,10 @@ RENAMED = {
     "studies": "rerun",
     "studies.counterfactual": "rerun",
     "studies.replay_divergence": "rerun.divergence",
-    "worlds.analysis.processes": "record.worlds.booked",
+    "worlds.analysis.processes": "record.booked",
     "worlds.environment.scene": "worlds.run.environment.world",
+    "worlds.runtime.events": "record.world_events",
+    "worlds.tool_servers": "worlds.run.driver",
 }
 REST = {
     "architectures.part": "record.described",
@@ -65,9 +68,9 @@ REST = {
     "models.base": "record.messages",
     "packs.equivalents": "record.equivalents",
     "report.studies": "rerun.prepared",
-    "worlds.environment.damage": "record.worlds.damage",
-    "worlds.environment.database": "record.worlds.journal",
-    "worlds.environment.procedure": "record.worlds.events",
+    "worlds.environment.damage": "record.damage",
+    "worlds.environment.database": "record.journal",
+    "worlds.environment.procedure": "record.world_events",
 }
 """Former path -> the module that has those of its names that did not move with it."""
 FORMER = {old: f"{parent}.{old.rpartition('.')[2]}" for parent, names in KEPT_NAMES.items() for old in names.split()} | RENAMED

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from bench.common.errors import ConfigError, one_line
+from bench.wire.agent_process import AgentProcess
 from bench.wire.json_rpc import Object, Pipe, PipeClosed, messages_of, text_of
-from bench.wire.processes.agent_process import AgentProcess
 
 PROTOCOL = "2025-06-18"
 PATIENCE = 60.0

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from typing import Literal, get_args
 
 from bench.common.registry import Part, Registry
-from bench.record.probe.events import CallClass
+from bench.record.probe_events import CallClass
 
 DoorAbility = Literal["hold", "twice", "mcp_error"]
 """What a door may be able to do: keep a call, or its answer, under silence; deliver a call twice; answer with an error in both

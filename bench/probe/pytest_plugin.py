@@ -21,8 +21,8 @@ import pytest
 
 if TYPE_CHECKING:
     from bench.probe.run.writing import CellRun
-    from bench.record.probe.events import CellVerdict, GatewayCall
-    from bench.record.probe.rows import RowDifference
+    from bench.record.probe_events import CellVerdict, GatewayCall
+    from bench.record.probe_rows import RowDifference
 
 MARKER = "probe(file, *cells, tape=None): strike these cells of the agent that a probe.toml names, from a tape beside the test"
 
@@ -122,9 +122,9 @@ def _probed_cell(run: CellRun, note: str) -> ProbedCell:
     from bench.common.escaping import escape_line  # noqa: PLC0415
     from bench.probe.read.steps import lines_of  # noqa: PLC0415
     from bench.record.events import of_kind  # noqa: PLC0415
-    from bench.record.probe.events import GatewayCall  # noqa: PLC0415
+    from bench.record.probe_events import GatewayCall  # noqa: PLC0415
 
-    judged = run.judged
+    judged = run.judgement
     assert judged
     rows = tuple(row for finding in judged.findings for row in finding.rows)
     timeline = "\n".join(filter(None, [escape_line(run.plan), *lines_of(run.events, run.texts), note]))

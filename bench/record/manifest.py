@@ -19,7 +19,7 @@ from bench.record.history import History
 from bench.record.model_parameters import ModelParameters
 from bench.record.origin import CodeVersion, Machine
 from bench.record.policy import LearnedPolicy
-from bench.record.probe.probed import Probed
+from bench.record.probed import Probed
 
 
 def _is_empty(value: object) -> bool:

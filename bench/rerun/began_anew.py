@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from bench.record.events import of_kind
 from bench.record.record import TrialRecord
-from bench.record.worlds.events import ToolCalled
+from bench.record.world_events import ToolCalled
 
 REMEDY = (
     "keep the conversation in AGENT_FOLDER after each step, go on from it, and send an Idempotency-Key with each call that "

@@ -9,7 +9,7 @@ from itertools import chain
 
 from bench.record.events import Called, Event, Faulted
 from bench.record.record import TrialRecord
-from bench.record.worlds.events import ToolCalled
+from bench.record.world_events import ToolCalled
 from bench.rerun.began_anew import began_anew_lines
 from bench.rerun.diagnose import Diagnosis, EntryDiagnosis, MendedSet, counts
 from bench.rerun.mended_parts import PARTS, MendedPart

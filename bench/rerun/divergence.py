@@ -20,7 +20,7 @@ from bench.read.tables.contrasts import MeanContrast, contrast_of
 from bench.record.events import of_kind
 from bench.record.reading import read_records
 from bench.record.record import TrialRecord, latest
-from bench.record.worlds.events import ToolCalled
+from bench.record.world_events import ToolCalled
 from bench.run.models.bank import BankedReply
 
 Differ = Callable[[Any, Any], bool]

@@ -8,7 +8,7 @@ from contextlib import closing
 
 from bench.common.errors import BenchError
 from bench.common.raised import words_of
-from bench.record.worlds.damage import Remade, RowChange
+from bench.record.damage import Remade, RowChange
 from bench.worlds.run.environment import CannotRestore, Environment, JournalEntry, World, final_world
 from bench.worlds.run.environment.changes import changes, rows_in
 from bench.worlds.run.environment.final import content_of

@@ -16,10 +16,10 @@ from bench.common.registry import is_path
 from bench.record.events import Called, Waited, of_kind
 from bench.record.manifest import Manifest
 from bench.record.model_parameters import ModelParameters
+from bench.record.process_events import ProcessEnded
 from bench.record.reading import read_manifest, read_trials
 from bench.record.record import TrialRecord, latest
-from bench.record.worlds.events import EventOrigin, StepOrigin, WorldBegan, WorldEnded
-from bench.record.worlds.process_events import ProcessEnded
+from bench.record.world_events import EventOrigin, StepOrigin, WorldBegan, WorldEnded
 from bench.run.architectures.registry import ARCHITECTURES
 from bench.run.experiment.code import our_codebase
 from bench.run.experiment.config import Config

@@ -16,7 +16,7 @@ from bench.common.seeding import draw_for
 from bench.record.events import Called
 from bench.record.plan_entries import EVERY
 from bench.record.record import TrialRecord
-from bench.record.worlds.events import Arrived, ToolCalled
+from bench.record.world_events import Arrived, ToolCalled
 from bench.rerun.rerun import TrialFailure
 from bench.rerun.shrink import PlacedStrike
 from bench.run.experiment.trial import TrialResult

@@ -9,10 +9,10 @@ from pathlib import Path
 from bench.common.errors import BenchError
 from bench.common.paths import PACKS
 from bench.read.analysis.frames import Run
+from bench.record.damage import Remade
 from bench.record.reading import read_texts
 from bench.record.record import TrialRecord
-from bench.record.worlds.damage import Remade
-from bench.record.worlds.events import WorldEnded
+from bench.record.world_events import WorldEnded
 from bench.rerun.remade import remade
 from bench.run.experiment.keys import key_of
 from bench.run.packs import load_pack

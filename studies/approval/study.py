@@ -25,7 +25,7 @@ from bench.read.render.marks import Sign, signs_of
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.tables.contrasts import MeanContrast, main_effect
 from bench.record.config import FAULT_FREE
-from bench.record.worlds.damage import DAMAGES
+from bench.record.damage import DAMAGES
 
 CAREFUL = "careful"
 """The reviewer of the plan without a fault."""

@@ -28,8 +28,8 @@ from bench.read.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
 from bench.read.render.labels import slug
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.tables.contrasts import MeanContrast, Rises, contrast_of, interaction, main_effect, rises
+from bench.record.damage import DAMAGES
 from bench.record.form import STRENGTHS, Commit, Signal
-from bench.record.worlds.damage import DAMAGES
 
 ERRORS = "error rate"
 LEVELS: Mapping[str, tuple[object, ...]] = {

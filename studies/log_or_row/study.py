@@ -21,7 +21,7 @@ from bench.read.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
 from bench.read.render.labels import model_label, slug
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.tables.contrasts import MeanContrast, contrast_of, main_effect
-from bench.record.worlds.damage import DAMAGES
+from bench.record.damage import DAMAGES
 
 LOG, ROW = "event_driven", "state_machine"
 FORMS = ("bare", "with remedies")

@@ -22,11 +22,11 @@ from bench.read.render.drawing import BLUE, GREY, ORANGE, PALE, Picture, finish,
 from bench.read.render.labels import model_label
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.tables.contrasts import MeanContrast, contrast_of
+from bench.record.damage import DAMAGES
 from bench.record.events import Committed, Event
 from bench.record.reading import read_records
 from bench.record.record import TrialRecord, latest
-from bench.record.worlds.damage import DAMAGES
-from bench.record.worlds.events import ProcessDied, Stepped, ToolCalled
+from bench.record.world_events import ProcessDied, Stepped, ToolCalled
 
 LOG, ROW = "event_driven", "state_machine"
 PAIRS = ["instance", "repetition"]

@@ -33,11 +33,11 @@ from bench.read.render.labels import slug
 from bench.read.render.marks import bounded, signs_of
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.tables.contrasts import MeanContrast, contrast_of, interaction, main_effect
+from bench.record.damage import Harm
 from bench.record.events import of_kind
 from bench.record.reading import read_records, read_texts
 from bench.record.record import TrialRecord, latest
-from bench.record.worlds.damage import Harm
-from bench.record.worlds.events import Stepped, ToolCalled, WorldEnded
+from bench.record.world_events import Stepped, ToolCalled, WorldEnded
 from bench.run.packs import load_pack
 from bench.worlds.run.environment import Environment, World
 from bench.worlds.run.environment.final import content_of

@@ -29,7 +29,7 @@ from bench.read.render.cells import AdjustedP, Cell, Number
 from bench.read.render.drawing import Picture
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.tables.contrasts import MeanContrast, Rises, contrast_of, rises
-from bench.record.worlds.damage import DAMAGES
+from bench.record.damage import DAMAGES
 
 LEVEL = 0.05
 PLACE = ["instance", "plan", "repetition"]

@@ -21,7 +21,7 @@ from bench.read.render.cells import AdjustedP, Number
 from bench.read.render.drawing import Picture
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.tables.contrasts import MeanContrast, Rises, contrast_of, rises
-from bench.record.worlds.damage import DAMAGES
+from bench.record.damage import DAMAGES
 
 from ..boundary.study import ERRORS, LEVEL, LEVELS, BoundaryVerdict, boundary_trials, verdicts
 

@@ -21,16 +21,15 @@ from bench.common.errors import BenchError
 from bench.record.chain import sealed
 from bench.record.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS
 from bench.record.reading import read_grades, read_manifest, read_records, read_responses, read_texts
-from bench.run.dialects import responses
-from bench.run.endpoint import wire
+from bench.run.endpoint import responses, wire
 from bench.run.experiment.config import load_config
 from bench.run.serve.protocol import reason_of
 from bench.run.trial.decoding import LONGEST_OBJECT, Extracted
 from bench.run.trial.verification import extract, validate
 from bench.scenario import Json
 from bench.wire.problem import Problem
+from bench.worlds.run.driver.tool_requests import arguments_of
 from bench.worlds.run.environment.calling import items_in, read_arguments
-from bench.worlds.run.tool_servers.reading import arguments_of
 
 SIZE = 8 * 2**20
 """Bytes: the bound of a request's body, and of a reply."""

@@ -14,7 +14,7 @@ from plugged import install
 from bench.common.former_paths import FORMER, PACKAGE, present_path
 
 NAMES = """
-analysis.frames: Run frame_of_trials load_run
+analysis.frames: Run load_run
 analysis.ledger: Account LedgerEntry book
 analysis.metrics: Metric
 analysis.rows: Column FramePart

@@ -18,10 +18,10 @@ from run_studies import evidence_of
 from bench.read.analysis.statistics import paired_test
 from bench.record.config import StoredConfig
 from bench.record.reading import read_manifest
-from bench.rerun.advise.advice import Advice, HeldOut, advise, held_out
-from bench.rerun.advise.artifact import share
-from bench.rerun.advise.evidence import TABLE, read_evidence
-from bench.rerun.advise.workload import read_workload
+from bench.rerun.advice import Advice, HeldOut, advise, held_out
+from bench.rerun.advice_artifact import share
+from bench.rerun.evidence import TABLE, read_evidence
+from bench.rerun.workload import read_workload
 from bench.run.experiment.config import load_config
 
 ROOT = Path(__file__).parents[2]

@@ -21,7 +21,7 @@ from bench.common.paths import PACKS
 from bench.record.events import Called, Waited
 from bench.record.reading import read_manifest, read_trials
 from bench.record.record import latest
-from bench.record.worlds.events import WorldBegan
+from bench.record.world_events import WorldBegan
 from bench.rerun.rerun import differs, originals_of, why_not_rerun
 from bench.run.experiment.config import Config, load_config
 from bench.run.trial import loop

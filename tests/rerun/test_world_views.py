@@ -19,7 +19,7 @@ from bench.read.analysis.merge import records_of
 from bench.read.report.trace import trace_of
 from bench.read.report.trial_text import text_of_trial
 from bench.record.record import TrialRecord
-from bench.record.worlds.events import WorldEnded
+from bench.record.world_events import WorldEnded
 from bench.rerun.world_views import DUMP, WorldViews
 from bench.worlds.read.report.trace import IDLE, WorldTrace
 from bench.worlds.run.environment import World

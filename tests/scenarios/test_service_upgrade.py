@@ -16,7 +16,7 @@ from trials import matrix_of, run_all
 from upgrade_worlds import harm, world_of
 
 from bench.common.tokens import count_tokens
-from bench.record.worlds.events import ToolCalled
+from bench.record.world_events import ToolCalled
 from bench.run.packs import instances_of, load_pack
 from bench.run.trial.prompt import render
 from bench.scenario import as_document

@@ -9,7 +9,7 @@ from trials import ROOTS
 from bench.common.errors import ResultsError
 from bench.read.analysis.frames import Run
 from bench.record.events import Committed, Event
-from bench.record.worlds.events import ProcessDied, Stepped, ToolCalled
+from bench.record.world_events import ProcessDied, Stepped, ToolCalled
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import build_matrix
 from studies.model_exchange.study import Drift, drifts, log_less_row, replayed_in

@@ -10,7 +10,7 @@ from study_runs import run_of_matrix
 from trials import ROOTS
 
 from bench.read.analysis.frames import Run
-from bench.record.worlds.damage import Harm
+from bench.record.damage import Harm
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import build_matrix
 from studies.momentum.study import damaged_by, hazard, onset_of, onsets, variance_of_call

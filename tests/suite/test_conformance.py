@@ -23,7 +23,7 @@ from bench.record.events import Answered, Called, Committed, Event, Faulted, Jud
 from bench.record.ledger import book, imbalance
 from bench.record.lineage import Lineage
 from bench.record.record import RECORD, TrialRecord
-from bench.record.worlds.events import ProcessDied
+from bench.record.world_events import ProcessDied
 from bench.run.experiment.trial import TrialResult
 from bench.run.packs import instances_of, load_pack, variants_of
 from bench.scenario import Scenario

@@ -108,7 +108,7 @@ def test_a_world_counts_what_a_second_life_made_again_and_owes_what_stood_in_the
 
 
 def test_the_tools_are_a_server_over_stdio(tmp_path: Path) -> None:
-    words = [sys.executable, str(PACKS[0].parent / "tools" / "probe" / "world.py"), "tools", "contract_renewal", ""]
+    words = [sys.executable, str(PACKS[0].parent / "tools" / "reports" / "probe" / "world.py"), "tools", "contract_renewal", ""]
     asked = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},

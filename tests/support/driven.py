@@ -12,7 +12,7 @@ from little_worlds import REFUNDS
 from trials import GRADERS, Fault
 
 from bench.record.events import Faulted
-from bench.record.worlds.process_events import ProcessEnded
+from bench.record.process_events import ProcessEnded
 from bench.run.experiment.config import Config
 from bench.run.experiment.matrix import Matrix, build_matrix
 from bench.run.experiment.trial import TrialResult, run_trial

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 from trials import GRADERS, Fault
 
-from bench.record.worlds.events import WorldEnded
+from bench.record.world_events import WorldEnded
 from bench.run.architectures.part import Architecture
 from bench.run.experiment.config import Config
 from bench.run.experiment.matrix import build_matrix

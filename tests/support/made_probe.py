@@ -12,7 +12,7 @@ from bench.probe.run.secrets import Secrets
 from bench.probe.run.writing import CellRun, ProbeWriter
 from bench.record.events import OfAKind
 from bench.record.model_parameters import ModelParameters
-from bench.record.probe.events import (
+from bench.record.probe_events import (
     CellFinding,
     CellJudged,
     CellsPlanned,
@@ -21,9 +21,9 @@ from bench.record.probe.events import (
     StoresRead,
     plan_of,
 )
-from bench.record.probe.probed import Probed, ProbedStore
-from bench.record.probe.rows import RowDifference
-from bench.record.worlds.process_events import ProcessEnded, ProcessStarted
+from bench.record.probe_rows import RowDifference
+from bench.record.probed import Probed, ProbedStore
+from bench.record.process_events import ProcessEnded, ProcessStarted
 
 READ, PAY, MODEL = "shop.get_order#1", "shop.pay#1", "model./v1/chat/completions#1"
 PLANNED = (

@@ -24,7 +24,7 @@ from bench.probe.run.volatile import Masks
 from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.place import Place
 from bench.probe.run.witness.stores import Stores
-from bench.record.probe.events import CellJudged
+from bench.record.probe_events import CellJudged
 
 STATE = (
     "SELECT 'paid ' || bill, round(sum(cents) / 500.0) FROM payment GROUP BY bill",

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bench.record.form import Form
-from bench.record.worlds.events import AGENT
+from bench.record.world_events import AGENT
 from bench.run.architectures.part import Architecture
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Task

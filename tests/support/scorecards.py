@@ -8,10 +8,10 @@ from typing import Any
 
 from records import called, trial
 
+from bench.record.damage import DAMAGES
 from bench.record.events import Answered, Event, Faulted
 from bench.record.record import Outcome, TrialRecord
-from bench.record.worlds.damage import DAMAGES
-from bench.record.worlds.events import ToolCalled, WorldEnded
+from bench.record.world_events import ToolCalled, WorldEnded
 
 CRASH, ACK = ("process", "unacknowledged"), ("tool", "lost_ack")
 

@@ -50,12 +50,14 @@ Fault = dict[str, Any]
 
 
 @cache
-def answered_packs() -> list[str]:
-    """Return the available packs that end in an answer. In the others an agent acts, and the world is what is graded.
+def loaded_packs() -> dict[str, Scenario]:
+    """Return the default scenario of each available pack. To load them takes a second and reads the clock."""
+    return {name: load_pack(name, ROOTS) for name in AVAILABLE}
 
-    It loads every pack, which takes a second and reads the clock; most tests need none of them.
-    """
-    return [name for name in AVAILABLE if load_pack(name, ROOTS).environment is None]
+
+def answered_packs() -> list[str]:
+    """Return the available packs that end in an answer. In the others an agent acts, and the world is what is graded."""
+    return [name for name, scenario in loaded_packs().items() if scenario.environment is None]
 
 
 def matrix_of(

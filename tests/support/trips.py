@@ -12,7 +12,7 @@ from trials import GRADERS, Fault
 from worlds.trips.scenario import Trip, environment
 
 from bench.record.form import Form
-from bench.record.worlds.events import Stored, ToolCalled
+from bench.record.world_events import Stored, ToolCalled
 from bench.run.architectures.part import Architecture
 from bench.run.architectures.registry import ARCHITECTURES, load_architecture
 from bench.run.experiment.config import Config

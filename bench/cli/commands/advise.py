@@ -10,7 +10,7 @@ import typer
 from bench.cli.terminal import Terminal
 from bench.common.errors import ResultsError, nearest
 from bench.common.files import write_whole
-from bench.rerun.advise.workload import read_workload
+from bench.rerun.workload import read_workload
 
 out = Terminal()
 
@@ -27,10 +27,10 @@ def advise(
     For example: bench more advise configs/workloads/returns.toml
     """
     # They import pandas, which slows down the start.
-    from bench.rerun.advise.advice import advise as advice_of  # noqa: PLC0415
-    from bench.rerun.advise.advice import held_out  # noqa: PLC0415
-    from bench.rerun.advise.artifact import artifact_of, lines_of  # noqa: PLC0415
-    from bench.rerun.advise.evidence import read_evidence  # noqa: PLC0415
+    from bench.rerun.advice import advise as advice_of  # noqa: PLC0415
+    from bench.rerun.advice import held_out  # noqa: PLC0415
+    from bench.rerun.advice_artifact import artifact_of, lines_of  # noqa: PLC0415
+    from bench.rerun.evidence import read_evidence  # noqa: PLC0415
 
     asked = read_workload(workload)
     evidence = read_evidence(asked.evidence.run, asked.evidence.scenario)

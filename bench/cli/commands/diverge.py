@@ -21,7 +21,7 @@ from bench.record.equivalents import task_of
 from bench.record.events import of_kind
 from bench.record.reading import read_manifest, read_trials
 from bench.record.record import TrialRecord, latest
-from bench.record.worlds.events import WorldEnded
+from bench.record.world_events import WorldEnded
 from bench.worlds.run.bank import banked
 
 # It imports pandas and matplotlib, which slows down the start.

@@ -18,7 +18,8 @@ from bench.common.paths import REPORTS, RESULTS, cache_folder
 from bench.record.archive import SUFFIX
 
 if TYPE_CHECKING:
-    from bench.read.overview.runs import ListedRun, SpentInRuns
+    from bench.read.overview.kept import SpentTrials
+    from bench.read.overview.runs import ListedRun
 
 out, err = Terminal(), Terminal(stderr=True)
 
@@ -38,7 +39,7 @@ def runs(
     """
     if not results.is_dir():
         raise ResultsError(f"{results}: is not a folder of runs; name another, or run: bench run configs/smoke.toml --report")
-    tracked = _tracked_runs(results)
+    tracked = tracked_runs(results)
     kept = KeptShown(results, REPORTS / "index.html", ["tags", *(tag or ()), "tracked", *sorted(tracked)])
     shown = kept.read()
     if shown is None:
@@ -76,27 +77,25 @@ def _read(results: Path, tags: Sequence[str], tracked: frozenset[str]) -> RunsSh
     return RunsShown(tables=tuple(tables), unread=index.unread, last=last)
 
 
-def _table(runs: Sequence[ListedRun], total: SpentInRuns, line: str) -> RunsTable:
+def _table(runs: Sequence[ListedRun], total: SpentTrials, line: str) -> RunsTable:
     """Return a row for each run, and their sums."""
-    from bench.read.overview.runs import solved_said, spent  # noqa: PLC0415
-
-    labelled = any(run.tags or run.run.manifest.note for run in runs)
+    labelled = any(listed.row.tags or listed.row.note for listed in runs)
     rows = []
-    for run in runs:
-        first, took = run.arms[0], spent([run])
-        labels = "; ".join(filter(None, (", ".join(run.tags), run.run.manifest.note)))
-        cells = (first.started[:10], first.name, run.trials, solved_said(run.arms, named=False), f"{took.tokens:,}", took.cost)
+    for row in (listed.row for listed in runs):
+        took, labels = row.spent, "; ".join(filter(None, (", ".join(row.tags), row.note)))
+        cells = (row.started[:10], row.name, row.trials, row.solved, f"{took.tokens:,}", took.cost)
         rows.append((*cells, *([labels] if labelled else [])))
     rows.append(("all", "", f"{total.trials:,}", "", f"{total.tokens:,}", total.cost))
     titles = ("started", "run", "trials", "solved by an arm", "tokens", "dollars", *(["tags, note"] if labelled else []))
     return RunsTable(titles=titles, rows=tuple(rows), line=line)
 
 
-def _tracked_runs(results: Path) -> frozenset[str]:
+def tracked_runs(results: Path) -> frozenset[str]:
     """Return the names of the runs that git tracks: they came with the clone. Without git there are none."""
     words = ["git", "-c", "core.fsmonitor=false", "ls-files", "-z"]
     try:
         done = subprocess.run(words, cwd=results, capture_output=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
         return frozenset()
-    return frozenset(Path(os.fsdecode(name)).parts[0].removesuffix(SUFFIX) for name in done.stdout.split(b"\0") if name)
+    paths = (Path(os.fsdecode(name)) for name in done.stdout.split(b"\0") if name)
+    return frozenset(path.parts[0].removesuffix(SUFFIX) for path in paths if len(path.parts) > 1 or path.suffix == SUFFIX)

@@ -11,7 +11,7 @@ from bench.common.errors import ResultsError
 from bench.probe.read.run import ProbeRead
 from bench.probe.read.sentences import SIGNS
 from bench.read.render.table import Table
-from bench.record.probe.events import DAMAGE, CellVerdict
+from bench.record.probe_events import DAMAGE, CellVerdict
 
 ProbesVerdict = Literal["worse", "better", "trade-off", "no worse", "inconclusive"]
 WITHOUT = frozenset[CellVerdict](("no_verdict", "repeated", "not_applicable"))

@@ -10,11 +10,11 @@ from bench.common.errors import ConfigError, nearest, one_line
 from bench.common.escaping import escape_line
 from bench.probe.read.sentences import CAUSES, row_line
 from bench.record.events import Event, of_kind
-from bench.record.probe.events import CellJudged, GatewayCall, GatewayNoticed, StoresRead
-from bench.record.probe.rows import SEQUENCES, RowDifference
+from bench.record.probe_events import CellJudged, GatewayCall, GatewayNoticed, StoresRead
+from bench.record.probe_rows import SEQUENCES, RowDifference
+from bench.record.process_events import ProcessEnded, ProcessStarted
 from bench.record.reading import read_texts, read_trials
 from bench.record.record import latest
-from bench.record.worlds.process_events import ProcessEnded, ProcessStarted
 
 LONGEST_TEXT, LAST_WORDS, MOST_STEPS, MOST_ROWS = 240, 600, 400, 40
 PRINTED = 4_000

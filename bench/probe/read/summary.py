@@ -16,8 +16,8 @@ from bench.probe.read.sentences import SIGNS
 from bench.read.render.escaping import escape_markdown
 from bench.read.render.table import Table, markdown
 from bench.record.events import of_kind
-from bench.record.probe.events import CellVerdict, GatewayCall
-from bench.record.probe.rows import RowDifference
+from bench.record.probe_events import CellVerdict, GatewayCall
+from bench.record.probe_rows import RowDifference
 
 VERSION: Literal[1] = 1
 """The version of the JSON. It changes when a field changes its meaning or is removed; new fields can be added."""
@@ -103,7 +103,7 @@ def summary_of(probe: ProbeRead) -> ProbeSummary:
 
 
 def _summary(cell: CellRead, probe: ProbeRead) -> CellSummary:
-    judged, blame = cell.judged, cell.blame
+    judged, blame = cell.judgement, cell.blame
     why = "the control after it was not the same"
     if judged:
         when = sentences.when(judged, of_kind(cell.worst.events, GatewayCall), probe.texts)
@@ -114,7 +114,7 @@ def _summary(cell: CellRead, probe: ProbeRead) -> CellSummary:
         verdict=cell.verdict,
         gate=cell.gate,
         runs=len(cell.runs),
-        damaged=cell.damaged,
+        damaged=cell.runs_damaged,
         why=why,
         rows=tuple(row for finding in (judged.findings if judged else ()) for row in finding.rows),
         said_done=judged.said_done if judged else None,

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bench.probe.points import point_of
 from bench.probe.run.course import AgentCourse
-from bench.record.probe.events import CallClass, GatewayCall, PlannedCall, RepeatCause
+from bench.record.probe_events import CallClass, GatewayCall, PlannedCall, RepeatCause
 
 CleanCalls = Mapping[tuple[str, int], PlannedCall]
 """The calls of the clean runs, by which call each is and how often it was made so far."""

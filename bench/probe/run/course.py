@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from bench.common.bounds import Lookup, Many
 from bench.probe.run.gateway.journal import RowPlace
 from bench.probe.run.volatile import ChangedRows, place_of
-from bench.record.probe.events import GatewayCall, GatewayNoticed, StoresRead
-from bench.record.probe.rows import RowDifference
-from bench.record.worlds.process_events import ProcessEnded, ProcessStarted
+from bench.record.probe_events import GatewayCall, GatewayNoticed, StoresRead
+from bench.record.probe_rows import RowDifference
+from bench.record.process_events import ProcessEnded, ProcessStarted
 
 
 @dataclass(frozen=True)

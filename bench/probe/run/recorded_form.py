@@ -17,7 +17,7 @@ from bench.common.digests import Texts, digest_of
 from bench.probe.run.gateway.journal import JournaledCall
 from bench.probe.run.gateway.subject import Subject
 from bench.probe.run.secrets import Secrets
-from bench.record.probe.events import GatewayCall
+from bench.record.probe_events import GatewayCall
 from bench.wire.blotting import BLOT
 
 HIDDEN = "(hidden)"

@@ -18,7 +18,7 @@ from bench.probe.run.settings import ProbeSettings
 from bench.probe.run.tape import CellTape, record_tapes, write_tape
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
-from bench.record.probe.events import CellJudged, GatewayCall
+from bench.record.probe_events import CellJudged, GatewayCall
 
 HEAD = '''"""{sentence}
 
@@ -58,7 +58,7 @@ def write_test(file: Path, settings: ProbeSettings, hidden: Secrets, plan: str, 
     test = folder / f"test_{_name(plan)}.py"
     with hidden.kept_from_errors():
         recorded = asyncio.run(record_tapes(settings, hidden, plan))
-    judged = recorded[0][1].judged
+    judged = recorded[0][1].judgement
     assert judged
     verdict = judged.verdict.replace("_", " ")
     if not test.exists() and not judged.is_damage:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from bench.common.errors import ConfigError, one_line
 from bench.probe.run.box.box import Box
 from bench.probe.run.gateway.subject import Service, Subject
-from bench.wire.processes.agent_process import AgentProcess
+from bench.wire.agent_process import AgentProcess
 
 HEALTHY, LOOK_AGAIN = 30.0, 0.05
 """Seconds until a service must be ready, and between two looks."""
@@ -70,7 +70,7 @@ def _answers(url: str, health: str, box: Box | None) -> bool:
     parts = urlsplit(url)
     host, port = parts.hostname or "127.0.0.1", parts.port or 80
     try:
-        connected = box.connected("servers", host, port, 1.0) if box else socket.create_connection((host, port), timeout=1)
+        connected = box.connect("servers", host, port, 1.0) if box else socket.create_connection((host, port), timeout=1)
         with closing(HTTPConnection(host, port, timeout=1)) as connection:
             connection.sock = connected
             if not health:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import product
 
-from bench.record.probe.rows import Cell
+from bench.record.probe_rows import Cell
 
 SMALL = 1e-6
 """What is left over of sums of amounts that are no whole numbers."""

@@ -15,8 +15,8 @@ from bench.record.events import Answered, Called, OfAKind, of_kind
 from bench.record.files import FORMAT, MANIFEST, holds
 from bench.record.manifest import Manifest, ManifestPack
 from bench.record.model_parameters import ModelParameters
-from bench.record.probe.events import CLEAN, CONTROL, CellJudged, CellsPlanned, GatewayCall
-from bench.record.probe.probed import AGENT, WITHOUT_MODEL, Probed
+from bench.record.probe_events import CLEAN, CONTROL, CellJudged, CellsPlanned, GatewayCall
+from bench.record.probed import AGENT, WITHOUT_MODEL, Probed
 from bench.record.reading import read_manifest, read_records, read_trials
 from bench.record.record import Outcome, ResponseRecord, SessionRecord, TrialRecord, arm_of
 from bench.record.store import RunWriter, write_manifest
@@ -42,9 +42,9 @@ OUTCOMES: Mapping[str, Outcome] = {
 class CellRun:
     """One run of the agent, as the probe yields it.
 
-    plan        `clean`, `control`, or what is struck (`bench.record.probe.events.plan_of`)
+    plan        `clean`, `control`, or what is struck (`bench.record.probe_events.plan_of`)
     repetition  how many runs of this plan there were before, from 0
-    events      as `bench.record.probe.events` has them; `CellJudged` is the last, unless there is a `problem`
+    events      as `bench.record.probe_events` has them; `CellJudged` is the last, unless there is a `problem`
     texts       the texts that the events name, by digest
     seconds     how long it took, and `began` when it began, UTC, ISO 8601
     problem     why it could not be run; such a run is made again when the probe goes on
@@ -58,7 +58,7 @@ class CellRun:
     problem: str = ""
 
     @property
-    def judged(self) -> CellJudged | None:
+    def judgement(self) -> CellJudged | None:
         judged = of_kind(self.events, CellJudged)
         return judged[-1] if judged else None
 
@@ -113,7 +113,7 @@ class ProbeWriter:
         self._name_plans([cell.plan])
         cell = without_secrets(cell, self._secrets)
         calls = [call for call in of_kind(cell.events, GatewayCall) if call.door_kind == "model" and call.passed_on is not None]
-        asked = [_called(call, number) for number, call in enumerate(calls, 1)]
+        asked = [_called_event(call, number) for number, call in enumerate(calls, 1)]
         record = self._record(cell, (*asked, *cell.events), asked)
         for call in asked:
             if call.reply:
@@ -186,7 +186,7 @@ def is_of_another(folder: Path, probed: Probed) -> bool:
     raise ResultsError(f"{folder}: is another probe, since {what}; give --set-aside to begin anew, or --name")
 
 
-def _called(call: GatewayCall, number: int) -> Called:
+def _called_event(call: GatewayCall, number: int) -> Called:
     """Return a request to the model in the form in which the ledger counts it."""
     assert call.passed_on is not None
     return Called(

@@ -6,7 +6,7 @@ not in the order in which the trials ended.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,10 +16,9 @@ import pandas as pd
 
 from bench.common.errors import ResultsError
 from bench.common.paths import folder_of
-from bench.read.analysis.blocks import TrialBlocks, arrays, ranks
+from bench.read.analysis.blocks import TrialBlocks, ranks
 from bench.read.analysis.kept import KeptFrames, Loaded
-from bench.read.analysis.metrics import METRICS
-from bench.read.analysis.rows import PLACE, TrialRows
+from bench.read.analysis.rows import TrialRows
 from bench.read.analysis.trial import TrialReading
 from bench.record.config import StoredConfig
 from bench.record.cost import Tariff
@@ -289,16 +288,3 @@ def _loaded(folder: Path, manifest: Manifest, check: bool) -> Loaded:
         for record, control in with_controls(partial(read_trials, folder), blocks.controls()):
             add(record, control)
     return Loaded(blocks.frames(manifest.config), tuple(sessions), trials, frozenset(rerun), check)
-
-
-def frame_of_trials(values: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
-    """Return the frame `trials` of a run, made from values.
-
-    Args:
-        values: Column -> the value of each trial; None if it has none.
-
-    Returns:
-        A row for each trial.
-    """
-    columns = (*PLACE, *METRICS)
-    return pd.DataFrame(arrays(columns, (values[column.name] for column in columns)))

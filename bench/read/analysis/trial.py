@@ -10,12 +10,12 @@ from bench.common.values import dataclass, kept
 from bench.read.analysis.faults import Receipt, impacts_by_control, receipts
 from bench.read.analysis.recovery import Recovery, TrialFailures, seconds_of, tokens_of
 from bench.record import ledger
+from bench.record.booked import unbooked
 from bench.record.cost import Tariff
 from bench.record.events import Answered, Called, Committed, Event, Judged, of_kind
 from bench.record.ledger import Account, LedgerEntry
 from bench.record.lineage import Lineage
 from bench.record.record import TrialRecord
-from bench.record.worlds.booked import unbooked
 
 Made = TypeVar("Made")
 CallMeasure = Callable[[Sequence[Called]], float]

@@ -40,7 +40,7 @@ from bench.common.errors import ConfigError, nearest
 from bench.read.analysis import statistics
 from bench.read.analysis.measure import Measure
 from bench.read.analysis.statistics import Mean, Pair, RateDifference
-from bench.record.worlds.damage import DAMAGES
+from bench.record.damage import DAMAGES
 
 ComparisonVerdict = Literal["worse", "better", "trade-off", "equal", "no worse", "undecided"]
 ComparisonFinding = ComparisonVerdict | Literal["not measured"]

@@ -8,14 +8,12 @@ from functools import partial
 from itertools import chain, groupby
 from pathlib import Path
 
-import pandas as pd
-
 from bench.common.errors import ResultsError
 from bench.common.wording import plural
 from bench.read.analysis.arms import Arm, arms_of, missing_trials, require_receipts
 from bench.read.analysis.frames import Run, load_run
 from bench.read.analysis.metrics import COST, LEAST_PRICED, PRICE, TOKENS
-from bench.read.overview.kept import KeptRuns
+from bench.read.overview.kept import KeptRows, RowOfModel, RunRow, SpentTrials
 from bench.read.render.cells import BoundedNumber, Linked
 from bench.read.render.labels import each_arm, model_label
 from bench.read.render.table import Table, TableColumn, table_of
@@ -34,83 +32,19 @@ SCRIPTS = ("page_data.js", "page_tables.js")
 WHOSE = {False: "yours", True: "came along"}
 
 
-@dataclass(frozen=True, eq=False)
-class ArmOfRun:
-    """An arm, with the run that it belongs to."""
-
-    run: Run
-    arm: Arm
-
-    @property
-    def name(self) -> str:
-        return self.run.folder.name if self.run.folder else self.run.name
-
-    @property
-    def started(self) -> str:
-        """The time at which the run began, in UTC, to the minute."""
-        return self.run.manifest.started[:16].replace("T", " ")
-
-    @property
-    def plan(self) -> str:
-        return self.arm.condition.plan
-
-    @property
-    def model(self) -> str:
-        return self.arm.condition.model
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class ListedRun:
-    """A run in the index. `run` has only the frame of trials. `verdicts` is a sentence on the paper's claims, or "". `report`
-    is the path of the run's report in the folder of reports, or "". `came_along` says that the run came with the clone and is
-    not the user's."""
+    """A run in the index. `report` is the path of the run's report in the folder of reports, or "". `came_along` says that the
+    run came with the clone and is not the user's."""
 
-    run: Run
-    arms: tuple[ArmOfRun, ...]
-    verdicts: str
+    row: RunRow
     report: str
     came_along: bool
 
     @property
-    def trials(self) -> str:
-        """The number of recorded trials in words, with the planned number if some are missing."""
-        recorded, missing = len(self.run.trials), missing_trials(self.run)
-        return f"{recorded:,} of {recorded + missing:,}" if missing else f"{recorded:,}"
-
-    @property
-    def tags(self) -> tuple[str, ...]:
-        return self.run.manifest.tags
-
-    @property
     def labels(self) -> str:
         """In words: whose run this is, its tags and its note."""
-        return "; ".join(filter(None, (WHOSE[self.came_along], ", ".join(self.tags), self.run.manifest.note)))
-
-
-@dataclass(frozen=True)
-class SpentInRuns:
-    """The time, tokens and dollars of some trials. `dollars` is None if the cost of a trial is unknown."""
-
-    trials: int
-    tokens: int
-    dollars: float | None
-
-    @classmethod
-    def of(cls, frames: Iterable[pd.DataFrame]) -> SpentInRuns:
-        """Add up what the trials in these frames spent."""
-        parts = list(frames)
-        costs = [frame[COST.name] for frame in parts]
-        known = None if any(cost.isna().any() for cost in costs) else float(sum(cost.sum() for cost in costs))
-        return cls(sum(map(len, parts)), int(sum(frame[TOKENS.name].sum() for frame in parts)), known)
-
-    @property
-    def cost(self) -> str:
-        return "unknown" if self.dollars is None else f"{self.dollars:.5f}"
-
-    @property
-    def text(self) -> str:
-        dollars = "dollars unknown" if self.dollars is None else f"{self.cost} dollars"
-        return f"{self.trials:,} trials, {self.tokens:,} tokens, {dollars}"
+        return "; ".join(filter(None, (WHOSE[self.came_along], ", ".join(self.row.tags), self.row.note)))
 
 
 @dataclass(frozen=True)
@@ -124,7 +58,7 @@ class Index:
 
     def tagged(self, tags: Iterable[str]) -> Index:
         """Return the index of the runs that have all these tags."""
-        return replace(self, runs=tuple(listed for listed in self.runs if set(tags) <= set(listed.tags)))
+        return replace(self, runs=tuple(listed for listed in self.runs if set(tags) <= set(listed.row.tags)))
 
     @property
     def groups(self) -> dict[str, tuple[ListedRun, ...]]:
@@ -133,9 +67,9 @@ class Index:
         return {whose: runs for whose, runs in every.items() if runs}
 
 
-def spent(runs: Iterable[ListedRun]) -> SpentInRuns:
+def spent(runs: Iterable[ListedRun]) -> SpentTrials:
     """Add up what these runs spent."""
-    return SpentInRuns.of(listed.run.trials for listed in runs)
+    return SpentTrials.total(listed.row.spent for listed in runs)
 
 
 def index_of(
@@ -150,23 +84,22 @@ def index_of(
     Args:
         results: The folder with a folder, or an archive, for each run.
         reports: The folder with a folder for each report.
-        cache: The folder in which runs' results are kept; None to keep nothing.
+        cache: The folder in which runs' rows are kept; None to keep nothing.
         came_along: The names of the runs that came with the clone.
         show: Called with a line on how far the reading is, before each run.
     """
-    kept = KeptRuns(cache)
+    kept = KeptRows(cache)
     runs, unread = list[ListedRun](), list[str]()
     folders = {path.with_name(path.name.removesuffix(SUFFIX)) for path in results.glob("[!.]*") if _may_be_run(path)}
     pages = {page.parent.name: f"{page.parent.name}/{name}" for name in reversed(PAGES) for page in reports.glob(f"*/{name}")}
     for number, folder in enumerate(sorted(folders), 1):
         show(f"reading run {number} of {len(folders)}: {folder.name}")
         try:
-            run, verdicts = kept.of(folder, partial(_read, folder))
-            arms = tuple(ArmOfRun(run, arm) for arm in each_arm(arms_of(run)))
-            runs.append(ListedRun(run, arms, verdicts, pages.get(folder.name, ""), folder.name in came_along))
+            row = kept.of(folder, partial(row_of, folder))
+            runs.append(ListedRun(row, pages.get(folder.name, ""), folder.name in came_along))
         except ResultsError as error:
             unread.append(" ".join(str(error).split()))
-    runs.sort(key=lambda listed: (listed.arms[0].started, listed.arms[0].name), reverse=True)
+    runs.sort(key=lambda listed: (listed.row.started, listed.row.name), reverse=True)
     others = sorted(set(pages.values()) - {listed.report for listed in runs})
     return Index(tuple(runs), tuple(unread), tuple(others))
 
@@ -175,14 +108,41 @@ def _may_be_run(path: Path) -> bool:
     return path.is_dir() or path.suffix == SUFFIX
 
 
-def _read(folder: Path) -> tuple[Run, str]:
-    """Return a run with only its trials, and its verdicts on the claims."""
+def row_of(folder: Path) -> RunRow:
+    """Read a run for the index.
+
+    Raises:
+        ResultsError: The folder holds no run, is damaged, or a planned fault was not delivered.
+    """
     run = load_run(folder)
     require_receipts(run)
     arms = arms_of(run)
-    verdicts = " ".join(filter(None, (claims_of(part).in_short(run, arms) for part in CLAIMS)))
-    # No row needs more, and many runs must fit into memory.
-    return run.having({name: pd.DataFrame() for name in run.frames if name != "trials"}), verdicts
+    every = list(each_arm(arms))
+    return RunRow(
+        name=folder.name,
+        started=run.manifest.started[:16].replace("T", " "),
+        tags=run.manifest.tags,
+        note=run.manifest.note,
+        missing=missing_trials(run),
+        solved=_solved_said(every, named=False),
+        simulated=any(run.is_simulated(arm.condition.model) for arm in every),
+        verdicts=" ".join(filter(None, (claims_of(part).in_short(run, arms) for part in CLAIMS))),
+        models=tuple(_row_of_model(run, part) for part in _by_pack_and_model(every)),
+    )
+
+
+def _row_of_model(run: Run, arms: Sequence[Arm]) -> RowOfModel:
+    condition, frames = arms[0].condition, [arm.trials for arm in arms]
+    costs = [frame[COST.name] for frame in frames]
+    dollars = None if any(cost.isna().any() for cost in costs) else float(sum(cost.sum() for cost in costs))
+    tokens = int(sum(frame[TOKENS.name].sum() for frame in frames))
+    return RowOfModel(
+        pack=condition.scenario,
+        model=model_label(run, condition.model),
+        solved=_solved_said(arms),
+        price=_price_said(arms),
+        spent=SpentTrials(trials=sum(map(len, frames)), tokens=tokens, dollars=dollars),
+    )
 
 
 def index_page(index: Index) -> str:
@@ -197,7 +157,7 @@ def index_page(index: Index) -> str:
         runs=_runs_table([*chain(*index.groups.values())]),
         unread=index.unread,
         others=index.others,
-        simulated=any(arm.run.is_simulated(arm.model) for listed in index.runs for arm in listed.arms),
+        simulated=any(listed.row.simulated for listed in index.runs),
     )
 
 
@@ -205,60 +165,53 @@ def index_page(index: Index) -> str:
 
 
 def _runs_table(runs: Sequence[ListedRun]) -> Table:
-    rows = [(listed, arms) for listed in runs for arms in _by_pack_and_model(listed)]
+    rows = [(listed, of) for listed in runs for of in listed.row.models]
     columns = (
-        TableColumn[ListedArms]("Run", lambda row: Linked(row[1][0].name, row[0].report)),
-        TableColumn[ListedArms]("Started (UTC)", lambda row: row[1][0].started),
-        TableColumn[ListedArms]("Pack", lambda row: row[1][0].arm.condition.scenario),
-        TableColumn[ListedArms]("Model", lambda row: model_label(row[1][0].run, row[1][0].model)),
-        TableColumn[ListedArms]("Solved", lambda row: solved_said(row[1])),
-        TableColumn[ListedArms]("Price of a failure", lambda row: _price_said(row[1])),
-        TableColumn[ListedArms]("Trials", lambda row: _spent_in(row[1]).trials),
-        TableColumn[ListedArms]("Dollars", lambda row: _spent_in(row[1]).cost),
-        TableColumn[ListedArms]("Whose, tags, note", lambda row: row[0].labels),
-        TableColumn[ListedArms]("Tokens", lambda row: _spent_in(row[1]).tokens),
-        TableColumn[ListedArms]("The paper's claims", lambda row: row[0].verdicts or "–"),
+        TableColumn[ListedModel]("Run", lambda row: Linked(row[0].row.name, row[0].report)),
+        TableColumn[ListedModel]("Started (UTC)", lambda row: row[0].row.started),
+        TableColumn[ListedModel]("Pack", lambda row: row[1].pack),
+        TableColumn[ListedModel]("Model", lambda row: row[1].model),
+        TableColumn[ListedModel]("Solved", lambda row: row[1].solved),
+        TableColumn[ListedModel]("Price of a failure", lambda row: row[1].price),
+        TableColumn[ListedModel]("Trials", lambda row: row[1].spent.trials),
+        TableColumn[ListedModel]("Dollars", lambda row: row[1].spent.cost),
+        TableColumn[ListedModel]("Whose, tags, note", lambda row: row[0].labels),
+        TableColumn[ListedModel]("Tokens", lambda row: row[1].spent.tokens),
+        TableColumn[ListedModel]("The paper's claims", lambda row: row[0].row.verdicts or "–"),
     )
     notes = (
         "solved and price are of the architectures that did worst and best; solved is without faults, where that was run",
         "price: all tokens spent after an effective fault until what it struck stands again, with its 95% interval; it "
         f"is not measured in fewer than {LEAST_PRICED} trials",
         "trials, tokens and dollars are of the row's pack and model; dollars are known where the config has prices",
-        *(
-            f"{listed.arms[0].name} is not whole: {listed.trials} trials are recorded"
-            for listed in runs
-            if missing_trials(listed.run)
-        ),
+        *(f"{listed.row.name} is not whole: {listed.row.trials} trials are recorded" for listed in runs if listed.row.missing),
     )
     return table_of("runs", "Runs by pack and model", columns, rows, notes)
 
 
-ListedArms = tuple[ListedRun, list[ArmOfRun]]
+ListedModel = tuple[ListedRun, RowOfModel]
 
 
-def _spent_in(arms: Iterable[ArmOfRun]) -> SpentInRuns:
-    return SpentInRuns.of(arm.arm.trials for arm in arms)
+def _by_pack_and_model(arms: Iterable[Arm]) -> Iterator[list[Arm]]:
+    def place(arm: Arm) -> tuple[str, str]:
+        return arm.condition.scenario, arm.condition.model
+
+    return (list(of) for _, of in groupby(sorted(arms, key=place), key=place))
 
 
-def _by_pack_and_model(listed: ListedRun) -> Iterator[list[ArmOfRun]]:
-    def place(arm: ArmOfRun) -> tuple[str, str]:
-        return arm.arm.condition.scenario, arm.model
-
-    return (list(arms) for _, arms in groupby(sorted(listed.arms, key=place), key=place))
-
-
-def solved_said(arms: Sequence[ArmOfRun], named: bool = True) -> str:
+def _solved_said(arms: Sequence[Arm], named: bool = True) -> str:
     """Return in words what the worst and the best arm solved without faults. If no trial was without faults, it tells this of
     the first fault plan."""
-    plan = next((arm.plan for arm in arms if arm.plan == FAULT_FREE), arms[0].plan)
-    shares = [(arm.arm.solved(), arm.arm.architecture) for arm in arms if arm.plan == plan]
+    plans = [arm.condition.plan for arm in arms]
+    plan = FAULT_FREE if FAULT_FREE in plans else plans[0]
+    shares = [(arm.solved(), arm.architecture) for arm in arms if arm.condition.plan == plan]
     ends = [(share.rate, f"{share.k}/{share.n}", name) for share, name in shares if share.rate is not None]
-    none = "only asked" if all(arm.arm.is_instrument for arm in arms) else "not graded"
+    none = "only asked" if all(arm.is_instrument for arm in arms) else "not graded"
     return _between(ends, none, named) + ("" if plan == FAULT_FREE else f" under {plan}")
 
 
-def _price_said(arms: Sequence[ArmOfRun]) -> str:
-    means = [(arm.arm.mean(PRICE.tokens.name), arm.arm.architecture) for arm in arms]
+def _price_said(arms: Sequence[Arm]) -> str:
+    means = [(arm.mean(PRICE.tokens.name), arm.architecture) for arm in arms]
     priced = [(mean, name) for mean, name in means if mean.n >= LEAST_PRICED]
     ends = [(mean.mean or 0.0, grouped(BoundedNumber.of(mean)), name) for mean, name in priced]
     return _between(ends, "not measured")

@@ -15,7 +15,7 @@ from bench.common.errors import NotRecorded
 from bench.record.cost import Tariff
 from bench.record.events import Called
 from bench.record.record import TrialRecord
-from bench.record.worlds.events import ProcessDied
+from bench.record.world_events import ProcessDied
 from bench.run.architectures.registry import ARCHITECTURES, load_architecture
 from bench.run.experiment.grading import Graders
 from bench.run.experiment.matrix import Matrix, TrialSpec

@@ -11,7 +11,7 @@ from bench.common.errors import ConfigError, ResultsError
 from bench.record.reading import read_manifest, read_records, read_texts
 from bench.record.record import TrialRecord, latest
 from bench.record.verify import sources
-from bench.record.worlds.events import ASKED, REPAIRED, Stored
+from bench.record.world_events import ASKED, REPAIRED, Stored
 from bench.run.models.bank import Bank, BankedReply
 from bench.run.models.erring import ErringRepair, Learning, measured
 from bench.scenario import Scenario

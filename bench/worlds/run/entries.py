@@ -33,7 +33,7 @@ ARCHITECTURES = (
 COMMAND = ArchitecturePart(
     "command",
     "bench.worlds.run.driver.architecture:of_command",
-    through=("bench.wire.processes.supervisor",),
+    through=("bench.wire.supervisor",),
     acts_in="world",
     makes_own_calls=True,
     answer_formats=IN_WORDS,

@@ -1,8 +1,12 @@
-"""Sessions of `pytest --bench-impact` in a fork of this process, which has pytest loaded, so that they take little."""
+"""Sessions of `pytest --bench-impact` in forks of a process that has loaded pytest and nothing else.
+
+A session reads all that is in memory: in the fork of a worker, which holds what other tests loaded, it took ten times as long.
+"""
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import sys
 import warnings
@@ -10,10 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
-import bench_code.pytest_session  # noqa: F401  (so that no fork has to load it)
+from _pytest.config import default_plugins
 
 HERE = Path(__file__).parents[2]
+LOADED = ["bench_code.pytest_session", *(f"_pytest.{name}" for name in default_plugins)]
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(LOADED)
 
 
 @dataclass(frozen=True)
@@ -34,33 +40,35 @@ def session(root: Path, *words: str, from_: float = 0.0, variables: dict[str, st
     """Run `pytest --bench-impact`; suites that take less than `from_` seconds run all at once."""
     json_, text = root.parent / f"{root.name}.json", root.parent / f"{root.name}.txt"
     json_.unlink(missing_ok=True)
-    child = os.fork()
-    if child == 0:
-        code = 99
-        try:
-            with text.open("w") as out:
-                os.dup2(out.fileno(), 1)
-                os.dup2(out.fileno(), 2)
-            sys.stdout, sys.stderr, sys.stdin = (os.fdopen(os.dup(at), mode) for at, mode in ((1, "w"), (2, "w"), (0, "r")))
-            code = _run(root, [f"--bench-json={json_}", *words], from_, variables or {})
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
-    _, status = os.waitpid(child, 0)
+    words_of_run = [f"--bench-json={json_}", *words]
+    process = FORKS.Process(target=_run, args=(root, words_of_run, from_, {**os.environ, **(variables or {})}, text))
+    process.start()
+    process.join()
     report = json.loads(json_.read_text()) if json_.exists() else {"ran": {}, "kept": {}}
-    return Seen(report["ran"], report["kept"], text.read_text(), os.waitstatus_to_exitcode(status))
+    return Seen(report["ran"], report["kept"], text.read_text(), process.exitcode or 0)
 
 
-def _run(root: Path, words: list[str], from_: float, variables: dict[str, str]) -> int:
-    os.chdir(root)
-    for name in ("PYTEST_CURRENT_TEST", "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_PLUGINS"):
-        os.environ.pop(name, None)
-    os.environ.update({"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} | variables)
-    warnings.resetwarnings()
-    sys.dont_write_bytecode = True
-    sys.path[:] = [str(root), *(each for each in sys.path if not each.startswith(str(HERE / "bench_code_tests")))]
-    sys.argv = ["pytest"]
-    options = ("-p", "bench_code.plugin", "-p", "no:cacheprovider", "-p", "no:randomly", "-o", f"bench_impact_from={from_}")
-    asked = () if "--bench-all" in words else ("--bench-impact",)
-    return int(pytest.main([*options, *asked, "-v", "--rootdir", str(root), *words]))
+def _run(root: Path, words: list[str], from_: float, variables: dict[str, str], text: Path) -> None:
+    """Run pytest in this process with these variables, write what it prints into a file, and exit as it does."""
+    code = 99
+    try:
+        with text.open("w") as out:
+            os.dup2(out.fileno(), 1)
+            os.dup2(out.fileno(), 2)
+        sys.stdout, sys.stderr, sys.stdin = (os.fdopen(os.dup(at), mode) for at, mode in ((1, "w"), (2, "w"), (0, "r")))
+        os.chdir(root)
+        os.environ.clear()
+        os.environ.update({"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} | variables)
+        for name in ("PYTEST_CURRENT_TEST", "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_PLUGINS"):
+            os.environ.pop(name, None)
+        warnings.resetwarnings()
+        sys.dont_write_bytecode = True
+        sys.path[:] = [str(root), *(each for each in sys.path if not each.startswith(str(HERE / "bench_code_tests")))]
+        sys.argv = ["pytest"]
+        options = ("-p", "bench_code.plugin", "-p", "no:cacheprovider", "-p", "no:randomly", "-o", f"bench_impact_from={from_}")
+        asked = () if "--bench-all" in words else ("--bench-impact",)
+        code = int(pytest.main([*options, *asked, "-v", "--rootdir", str(root), *words]))
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)

@@ -18,7 +18,7 @@ from bench.probe.read.run import read_probe
 from bench.probe.read.summary import MOST_CELLS, SUMMARY, as_markdown, summary_of
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
-from bench.record.probe.events import CellFinding, CellJudged, CellsPlanned
+from bench.record.probe_events import CellFinding, CellJudged, CellsPlanned
 from bench.record.reading import read_trials
 
 COUNT = sum(len(points_of(call.call_class)) for call in PLANNED)

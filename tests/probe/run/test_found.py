@@ -27,7 +27,7 @@ from bench.probe.run.init import AgentDraft, draft_of, write_probe_file
 from bench.probe.run.probe_file import ProbeFile
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.watch import WatchedFile, WatchedRun, watch
-from bench.record.probe.events import GatewayCall
+from bench.record.probe_events import GatewayCall
 
 SESSIONS = """
     CREATE TABLE agent_sessions (session_id TEXT); CREATE TABLE agent_messages (message_data TEXT);
@@ -67,7 +67,7 @@ class Written:
 
 
 def watched(draft: AgentDraft, environment: dict[str, str]) -> WatchedRun:
-    subject, databases = draft.watched(unasked=True)
+    subject, databases = draft.watched_subject(unasked=True)
     try:
         return asyncio.run(watch(subject, databases, draft.beside, Secrets(()), environment))
     except NoBox as error:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from bench.common.digests import Texts
 from bench.probe.run.gateway.subject import McpConfig, McpServer, ModelSource, ProbedAgent, Service, Subject
 from bench.probe.run.secrets import Secrets, is_named, shown_command
-from bench.record.probe.events import GatewayCall
-from bench.record.probe.rows import RowDifference
+from bench.record.probe_events import GatewayCall
+from bench.record.probe_rows import RowDifference
 
 CANARIES = {
     "variable": "canary-variable-1",

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from bench.probe.run.volatile import Masks, Varying, masks_of, place_of, varying_of
-from bench.record.probe.events import GatewayCall
-from bench.record.probe.rows import RowDifference
+from bench.record.probe_events import GatewayCall
+from bench.record.probe_rows import RowDifference
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(0, 9) | st.text(max_size=8),

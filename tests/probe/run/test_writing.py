@@ -12,7 +12,7 @@ from bench.probe.run.secrets import Secrets
 from bench.probe.run.writing import CellRun, ProbeWriter
 from bench.read.analysis.frames import load_run
 from bench.record.events import Called, of_kind
-from bench.record.probe.events import CellJudged, GatewayCall
+from bench.record.probe_events import CellJudged, GatewayCall
 from bench.record.reading import are_probes, read_manifest, read_trials
 from bench.record.verify import verify
 

@@ -8,14 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pandas.testing import assert_frame_equal
 from records import edit_manifest, experiment, write_run
 
+from bench.cli.commands.runs import tracked_runs
 from bench.common.errors import ResultsError
+from bench.common.paths import RESULTS
 from bench.read.analysis import kept
-from bench.read.analysis.frames import Run, load_run
-from bench.read.overview.kept import KeptRuns
-from bench.read.overview.runs import index_of, index_page
+from bench.read.overview.kept import COMMITTED, KeptRows, RunRow, committed_rows
+from bench.read.overview.runs import index_of, index_page, row_of
+from bench.record.archive import archive_path
 
 
 class Reader:
@@ -24,9 +25,9 @@ class Reader:
     def __init__(self, folder: Path):
         self.folder, self.times = folder, 0
 
-    def __call__(self) -> tuple[Run, str]:
+    def __call__(self) -> RunRow:
         self.times += 1
-        return load_run(self.folder), f"verdict {self.times}"
+        return row_of(self.folder).model_copy(update={"verdicts": f"verdict {self.times}"})
 
 
 @pytest.fixture
@@ -34,15 +35,13 @@ def reader(tmp_path: Path) -> Reader:
     return Reader(write_run(tmp_path / "results" / "run", experiment()))
 
 
-def test_a_run_that_is_kept_has_the_trials_and_verdicts_that_were_read(tmp_path: Path, reader: Reader) -> None:
-    first, again = (KeptRuns(tmp_path / "cache").of(reader.folder, reader) for _ in range(2))
-    assert reader.times == 1 and first[1] == again[1] == "verdict 1"
-    assert_frame_equal(first[0].trials, again[0].trials)
-    assert again[0].manifest == first[0].manifest and again[0].folder == reader.folder
+def test_a_run_that_is_kept_has_the_row_that_was_read(tmp_path: Path, reader: Reader) -> None:
+    first, again = (KeptRows(tmp_path / "cache").of(reader.folder, reader) for _ in range(2))
+    assert reader.times == 1 and first == again and first.verdicts == "verdict 1"
 
 
 def test_without_a_folder_each_run_is_read(reader: Reader) -> None:
-    assert [KeptRuns().of(reader.folder, reader)[1] for _ in range(2)] == ["verdict 1", "verdict 2"]
+    assert [KeptRows().of(reader.folder, reader).verdicts for _ in range(2)] == ["verdict 1", "verdict 2"]
 
 
 def another_manifest(folder: Path, _: Path) -> None:
@@ -70,23 +69,23 @@ def a_pipe(_: Path, cache: Path) -> None:
         os.mkfifo(path)
 
 
-def a_file_that_lacks_a_column(_: Path, cache: Path) -> None:
+def a_row_without_a_field(_: Path, cache: Path) -> None:
     for path in cache.iterdir():
         with kept.kept_file(path) as file:
             content = json.load(file)
+        del content["row"]["models"]
         with kept.new_kept_file(path) as file:
-            file.write(json.dumps({**content, "trials": {}}).encode())
+            file.write(json.dumps(content).encode())
 
 
 @pytest.mark.parametrize(
-    "change", [another_manifest, one_trial_less, a_damaged_file, a_flipped_bit, a_pipe, a_file_that_lacks_a_column]
+    "change", [another_manifest, one_trial_less, a_damaged_file, a_flipped_bit, a_pipe, a_row_without_a_field]
 )
 def test_after_any_change_the_run_is_read_anew(tmp_path: Path, reader: Reader, change: Callable[[Path, Path], None]) -> None:
-    KeptRuns(tmp_path / "cache").of(reader.folder, reader)
+    KeptRows(tmp_path / "cache").of(reader.folder, reader)
     change(reader.folder, tmp_path / "cache")
-    run, verdict = KeptRuns(tmp_path / "cache").of(reader.folder, reader)
-    assert reader.times == 2 and verdict == "verdict 2"
-    assert_frame_equal(run.trials, load_run(reader.folder).trials)
+    row = KeptRows(tmp_path / "cache").of(reader.folder, reader)
+    assert reader.times == 2 and row == row_of(reader.folder).model_copy(update={"verdicts": "verdict 2"})
 
 
 def test_after_an_edit_of_the_code_the_run_is_read_anew(
@@ -96,13 +95,13 @@ def test_after_an_edit_of_the_code_the_run_is_read_anew(
         (tmp_path / text).mkdir(exist_ok=True)
         (tmp_path / text / "code.py").write_text(text)
         monkeypatch.setattr(kept, "PACKAGE", tmp_path / text)
-        KeptRuns(tmp_path / "cache").of(reader.folder, reader)
+        KeptRows(tmp_path / "cache").of(reader.folder, reader)
     assert reader.times == 2
 
 
 def test_a_folder_that_cannot_be_written_keeps_nothing_and_is_no_error(tmp_path: Path, reader: Reader) -> None:
     (tmp_path / "file").touch()
-    assert KeptRuns(tmp_path / "file").of(reader.folder, reader)[1] == "verdict 1"
+    assert KeptRows(tmp_path / "file").of(reader.folder, reader).verdicts == "verdict 1"
 
 
 def test_the_page_of_kept_runs_is_that_of_runs_that_were_read(tmp_path: Path, reader: Reader) -> None:
@@ -112,9 +111,57 @@ def test_the_page_of_kept_runs_is_that_of_runs_that_were_read(tmp_path: Path, re
 
 
 def test_a_run_that_is_refused_is_not_kept(tmp_path: Path) -> None:
-    def refused() -> tuple[Run, str]:
+    def refused() -> RunRow:
         raise ResultsError("no run")
 
     with pytest.raises(ResultsError, match="no run"):
-        KeptRuns(tmp_path / "cache").of(tmp_path / "none", refused)
+        KeptRows(tmp_path / "cache").of(tmp_path / "none", refused)
     assert not (tmp_path / "cache").exists()
+
+
+# Rows that stand beside archives
+
+
+@pytest.fixture
+def archived(tmp_path: Path) -> Reader:
+    """A committed run, archived, whose row stands in the file beside it."""
+    copy = tmp_path / "papers_event-simulated"
+    archive_path(copy).write_bytes(archive_path(RESULTS / copy.name).read_bytes())
+    (tmp_path / COMMITTED).write_bytes(committed_rows([(copy, row_of(copy))]))
+    return Reader(copy)
+
+
+def test_an_archive_whose_row_stands_beside_it_is_not_read(tmp_path: Path, archived: Reader) -> None:
+    assert KeptRows(tmp_path / "cache").of(archived.folder, archived) == row_of(archived.folder)
+    assert archived.times == 0
+
+
+def test_an_archive_of_other_bytes_is_read(tmp_path: Path, archived: Reader) -> None:
+    with archive_path(archived.folder).open("ab") as file:
+        file.write(b"\0")
+    with pytest.raises(ResultsError):
+        KeptRows(tmp_path / "cache").of(archived.folder, archived)
+    assert archived.times == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"rows": {"papers_event-simulated": {}}}', b"\xff"])
+def test_rows_that_cannot_be_read_are_made_from_the_run(tmp_path: Path, archived: Reader, content: bytes) -> None:
+    (tmp_path / COMMITTED).write_bytes(content)
+    assert KeptRows(tmp_path / "cache").of(archived.folder, archived).verdicts == "verdict 1"
+
+
+def committed(names: list[str]) -> bytes:
+    return committed_rows((RESULTS / name, row_of(RESULTS / name)) for name in names)
+
+
+def test_each_committed_run_has_its_row() -> None:
+    kept_rows = json.loads((RESULTS / COMMITTED).read_bytes())["rows"]
+    name = "papers_event-simulated"
+    assert tracked_runs(RESULTS) == set(kept_rows)
+    assert kept_rows[name] == json.loads(committed([name]))["rows"][name], "nox -s reports"
+
+
+@pytest.mark.endurance
+def test_the_rows_of_the_committed_runs_are_the_ones_that_reading_gives() -> None:
+    names = [*json.loads((RESULTS / COMMITTED).read_bytes())["rows"]]
+    assert (RESULTS / COMMITTED).read_bytes() == committed(names), "nox -s reports"

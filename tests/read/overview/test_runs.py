@@ -57,7 +57,7 @@ def test_runs_stand_newest_first_with_links_to_their_reports(tmp_path: Path) -> 
         (tmp_path / "reports" / page).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "reports" / page).touch()
     result = index(tmp_path / "results")
-    assert [(each.arms[0].name, each.report) for each in result.runs] == [("new", ""), ("old", "old/report.html")]
+    assert [(each.row.name, each.report) for each in result.runs] == [("new", ""), ("old", "old/report.html")]
     assert result.others == ("merged/report.html",)
     page = index_page(result)
     assert '<a href="old/report.html">old</a>' in page and '<a href="merged/report.html">' in page
@@ -74,7 +74,7 @@ def test_what_cannot_be_read_is_one_line_each_and_the_rest_is_shown(tmp_path: Pa
     (results / "junk.zip").write_bytes(b"no archive")
     (results / "notes.txt").touch()
     result = index(results)
-    assert [each.arms[0].name for each in result.runs] == ["good"]
+    assert [each.row.name for each in result.runs] == ["good"]
     cut, foreign, junk = result.unread
     assert "cut/trials.jsonl: line 1 is damaged" in cut
     assert "foreign: holds no run" in foreign

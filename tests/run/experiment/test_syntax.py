@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from bench.run.experiment.code import PACKAGE
 from bench.run.experiment.syntax import syntax_of
 from bench.task import Output
-from bench.worlds.run.tool_servers import common
+from bench.worlds.run.driver import common_tools
 
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.stat().st_size > 500 and "codebase" not in path.parts)
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -145,7 +145,7 @@ def sent_to_models() -> list[type[BaseModel]]:
                 source = PACKAGE.parent / f"{module.name.replace('.', '/')}.py"
                 if source.exists() and "(Output)" in source.read_text(encoding="utf-8"):
                     importlib.import_module(module.name)
-    queue: list[type[BaseModel]] = [Output, common._Arguments]
+    queue: list[type[BaseModel]] = [Output, common_tools._Arguments]
     kinds = list[type[BaseModel]]()
     while queue:
         kinds.append(kind := queue.pop())

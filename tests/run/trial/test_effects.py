@@ -10,15 +10,14 @@ from time import process_time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trials import AVAILABLE, ROOTS, TINY
+from trials import TINY, loaded_packs
 
-from bench.run.packs import load_pack
 from bench.run.trial.decoding import Extracted
 from bench.run.trial.effects import EFFECTS, Target, TextEffect, dump
 from bench.run.trial.verification import Rejected, Unreadable, extract, validate
 from bench.scenario import Json, Output, Scenario, Subtask
 
-SCENARIOS = [load_pack(name, ROOTS) for name in AVAILABLE]
+SCENARIOS = [*loaded_packs().values()]
 OUTPUTS = [(scenario, subtask) for scenario in SCENARIOS for subtask in scenario.task.subtasks]
 ON_TEXT = {effect.name: effect for effect in EFFECTS if isinstance(effect, TextEffect)}
 ON_ANY = [name for name, effect in ON_TEXT.items() if not effect.alarms]

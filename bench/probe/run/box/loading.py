@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic
 
 from bench.common.errors import ConfigError, one_line
-from bench.wire.processes.agent_process import AgentProcess
+from bench.wire.agent_process import AgentProcess
 
 UV, NPM = (".cache/uv", ".local/share/uv"), (".npm",)
 LOADERS = {"npx": NPM, "npm": NPM, "uvx": UV, "uv": UV}

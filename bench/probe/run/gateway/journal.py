@@ -14,8 +14,8 @@ from pydantic import JsonValue
 
 from bench.common.digests import digest_of
 from bench.probe.run.gateway.gate import LiveCall
-from bench.record.probe.events import GatewayNoticed, StoresRead, Went
-from bench.record.probe.rows import BY_CONTENT, IN_LIST, RowDifference, StoreReading
+from bench.record.probe_events import GatewayNoticed, StoresRead, Went
+from bench.record.probe_rows import BY_CONTENT, IN_LIST, RowDifference, StoreReading
 
 LONGEST = 2**20
 """Characters of arguments or of an answer that are kept."""

@@ -8,7 +8,7 @@ import select
 from contextlib import suppress
 from threading import Thread
 
-from bench.wire.processes.tail import Tail
+from bench.wire.tail import Tail
 
 AT_A_TIME = 2**16
 LAST = 1.0

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from bench.probe.run.box.loading import HELLO
 from bench.probe.run.gateway.mcp import KnownServer
+from bench.wire.agent_process import AgentProcess
 from bench.wire.json_rpc import Object, Pipe, PipeClosed, RpcMessage, messages_of, text_of
-from bench.wire.processes.agent_process import AgentProcess
 
 LONGEST = 10.0
 """Seconds in which a server must have listed its tools."""

@@ -12,7 +12,7 @@ from bench.probe.run.witness.path_store import PathStore
 from bench.probe.run.witness.place import remove_tree
 from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.sqlite import BESIDE
-from bench.record.probe.rows import StoreReading
+from bench.record.probe_rows import StoreReading
 
 
 class MemoryStore(PathStore):

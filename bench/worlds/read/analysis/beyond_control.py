@@ -9,7 +9,7 @@ import pandas as pd
 from bench.read.analysis.arms import UNUSABLE
 from bench.read.analysis.frames import Run
 from bench.record.config import FAULT_FREE
-from bench.record.worlds.damage import DAMAGES
+from bench.record.damage import DAMAGES
 
 PAIR = ["scenario", "instance", "model", "architecture", "repetition"]
 SPENT = ("tokens", "calls", "tool_calls", "seconds")

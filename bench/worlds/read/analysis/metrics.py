@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from bench.read.analysis.metrics import Metric
 from bench.read.analysis.trial import TrialReading
+from bench.record.damage import DAMAGES
 from bench.record.events import Event, of_kind
-from bench.record.worlds.damage import DAMAGES
-from bench.record.worlds.events import EVENTS, ToolCalled, WorldEnded
+from bench.record.world_events import EVENTS, ToolCalled, WorldEnded
 from bench.worlds.read.analysis.workflow import (
     compensations,
     completion_minutes,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from bench.record.events import Event, of_kind
 from bench.record.intervals import Interval, total, union
-from bench.record.worlds.events import COMPENSATION, PersonAsked, PersonDecided, Stepped, ToolCalled, WorldBegan
-from bench.record.worlds.moment import Moment
+from bench.record.moment import Moment
+from bench.record.world_events import COMPENSATION, PersonAsked, PersonDecided, Stepped, ToolCalled, WorldBegan
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from bench.record.damage import Remade
 from bench.record.events import Event, Judged
-from bench.record.worlds.damage import Remade
-from bench.record.worlds.events import Arrived, PersonAsked, ProcessDied, Stored, ToolCalled
-from bench.record.worlds.journal import JournalEntry, dump
+from bench.record.journal import JournalEntry, dump
+from bench.record.world_events import Arrived, PersonAsked, ProcessDied, Stored, ToolCalled
 
 LONGEST = 400
 """Characters shown of an argument, a result or a payload. The full text is in texts.jsonl."""

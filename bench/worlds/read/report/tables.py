@@ -15,7 +15,7 @@ from bench.read.render.cells import Number, Rate
 from bench.read.render.labels import arm_columns, each_arm
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.table_part import TablePart
-from bench.record.worlds.damage import DAMAGES
+from bench.record.damage import DAMAGES
 
 OUTCOMES = ("done", "replayed", "refused", "failed")
 FORBIDDEN = ("deny", "person")

@@ -18,7 +18,7 @@ from bench.read.analysis.statistics import (
     ratio_of_means,
     ratio_of_sums,
 )
-from bench.record.worlds.damage import DAMAGES
+from bench.record.damage import DAMAGES
 from bench.worlds.read.analysis.beyond_control import SPENT
 from bench.worlds.read.scorecard.card import HarmRates, RatePerFailure, Struck
 

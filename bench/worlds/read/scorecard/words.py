@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from bench.common.wording import plural
 from bench.read.analysis.statistics import Share
 from bench.read.render.labels import listed
-from bench.record.worlds.damage import DAMAGES
+from bench.record.damage import DAMAGES
 from bench.worlds.read.scorecard.card import ALL_CRASHES, Scorecard, ScorecardRow, Struck
 from bench.worlds.read.scorecard.cells import ANY
 

@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 from bench.common.errors import ConfigError
-from bench.wire.processes.program import why_not
+from bench.wire.program import why_not
 
 OURS = (
     "OPENAI_BASE_URL",

@@ -22,25 +22,25 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from bench.common.errors import ConfigError, GaveUp, Unmeasured, one_line
-from bench.record.worlds.events import ProcessDied
-from bench.record.worlds.process_events import ProcessEnded, ProcessStarted
+from bench.record.process_events import ProcessEnded, ProcessStarted
+from bench.record.world_events import ProcessDied
 from bench.run.endpoint.server import application, hung_up, routes, serving
 from bench.run.trial.clock import in_seconds
 from bench.run.trial.endpoint_session import PARALLEL
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
 from bench.wire.access_guard import AccessGuard
+from bench.wire.agent_process import AgentProcess, Ended, freeze_part, kill_part
 from bench.wire.problem import Problem
-from bench.wire.processes.agent_process import AgentProcess, Ended, freeze_part, kill_part
-from bench.wire.processes.program import hint
+from bench.wire.program import hint
 from bench.worlds.run.driver.command import Command
 from bench.worlds.run.driver.folder import LARGEST, Folder, temporary
 from bench.worlds.run.driver.task_text import task_text
+from bench.worlds.run.driver.tool_server import ToolServer
+from bench.worlds.run.driver.tools import Tools
 from bench.worlds.run.runtime.acting import Acting
 from bench.worlds.run.runtime.agent_session import AgentSession
 from bench.worlds.run.runtime.process import AgentBody, Crashed
-from bench.worlds.run.tool_servers.server import ToolServer
-from bench.worlds.run.tool_servers.tools import Tools
 
 MOST_CONNECTIONS = 64
 LOOK_AGAIN = 1.0
@@ -314,9 +314,7 @@ class CommandSession(AgentBody):
 
     def _lay_out_relay(self) -> None:
         """Write the program that serves the tools over stdio beside the agent's folder."""
-        from bench.worlds.run import tool_servers  # noqa: PLC0415  noqa: PLC0415  only its file is needed
-
-        shutil.copyfile(Path(tool_servers.__path__[0]) / "mcp_server.py", self._relay)
+        shutil.copyfile(Path(__file__).with_name("mcp_server.py"), self._relay)
         message = json.dumps({"address": self._address, "token": self._token})
         self._relay.with_suffix(".json").write_text(message, encoding="utf-8")
 

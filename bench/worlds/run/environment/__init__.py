@@ -1,9 +1,9 @@
 """Worlds: the state outside the agent on which its tools act. `docs/worlds.md` says how a pack declares a world."""
 
 from bench.common.errors import ToolRefused
-from bench.record.worlds.damage import Damage
-from bench.record.worlds.journal import JournalEntry
-from bench.record.worlds.moment import Moment
+from bench.record.damage import Damage
+from bench.record.journal import JournalEntry
+from bench.record.moment import Moment
 from bench.scenario import Call
 from bench.worlds.run.environment.calling import Acted
 from bench.worlds.run.environment.contracts import Quota, Role

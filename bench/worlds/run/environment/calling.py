@@ -12,8 +12,8 @@ from pydantic import BaseModel, ValidationError
 from bench.common.bounds import MOST_ITEMS
 from bench.common.errors import ToolRefused
 from bench.common.wording import first_violation
-from bench.record.worlds.journal import CallOutcome, dump
-from bench.record.worlds.moment import Moment
+from bench.record.journal import CallOutcome, dump
+from bench.record.moment import Moment
 from bench.worlds.run.environment.database import Connection, Db, Later
 from bench.worlds.run.environment.limits import DidNotEnd, NoEnd, TimeLimit
 from bench.worlds.run.environment.parts import Tool

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
-from bench.record.worlds.damage import RowChange
+from bench.record.damage import RowChange
 from bench.worlds.run.environment.database import tables_of
 
 TableRows = Mapping[tuple[str, Any], Mapping[str, Any]]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bench.common.errors import PackError, nearest
-from bench.record.worlds.moment import Moment
+from bench.record.moment import Moment
 from bench.worlds.run.environment.calling import RefusalCode
 
 ANY = "*"

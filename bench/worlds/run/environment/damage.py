@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from bench.record.worlds.damage import Damage, Harm
-from bench.record.worlds.journal import JournalEntry
+from bench.record.damage import Damage, Harm
+from bench.record.journal import JournalEntry
 from bench.worlds.run.environment.declaration import Environment
 from bench.worlds.run.environment.parts import Standing
 

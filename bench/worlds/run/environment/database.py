@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from bench.record.worlds.moment import Moment
+from bench.record.moment import Moment
 
 DatabaseRow = sqlite3.Row
 OURS = "world_"

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from bench.common.digests import digest_of
-from bench.record.worlds.journal import dump
-from bench.record.worlds.moment import Moment
+from bench.record.journal import dump
+from bench.record.moment import Moment
 from bench.worlds.run.environment.contracts import Quota, Role
 from bench.worlds.run.environment.database import Db
 from bench.worlds.run.environment.parts import EventKind, Person, Policy, Scheduled, Standing, Tool

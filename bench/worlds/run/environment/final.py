@@ -7,9 +7,9 @@ import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 
-from bench.record.worlds import journal
-from bench.record.worlds.journal import JournalEntry
-from bench.record.worlds.moment import Moment
+from bench.record import journal
+from bench.record.journal import JournalEntry
+from bench.record.moment import Moment
 from bench.worlds.run.environment.database import STEPS, Db
 from bench.worlds.run.environment.snapshot import CannotRestore
 

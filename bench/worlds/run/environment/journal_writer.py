@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from bench.common.errors import whole_text
-from bench.record.worlds import journal
-from bench.record.worlds.journal import JournalEntry
-from bench.record.worlds.moment import Moment
+from bench.record import journal
+from bench.record.journal import JournalEntry
+from bench.record.moment import Moment
 from bench.worlds.run.environment.contracts import ANY
 from bench.worlds.run.environment.knowledge import Knowledge
 from bench.worlds.run.environment.schedule import Schedule

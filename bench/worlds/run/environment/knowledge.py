@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from bench.record.worlds.journal import JournalEntry
+from bench.record.journal import JournalEntry
 
 FIRST = 1
 """The first version of everything: the task itself tells the agent of it."""

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from bench.record.worlds.moment import Moment
+from bench.record.moment import Moment
 from bench.worlds.run.environment.database import Db
 
 ToolAccess = Literal["read", "compensable", "final"]

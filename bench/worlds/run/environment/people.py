@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Literal
 
 from bench.common.seeding import draw_for
-from bench.record.worlds.moment import Moment
+from bench.record.moment import Moment
 from bench.worlds.run.environment.calling import PackCaller
 from bench.worlds.run.environment.parts import Payload, Person
 from bench.worlds.run.environment.schedule import Pending, Schedule

@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from bench.record.worlds.damage import RowChange
-from bench.record.worlds.moment import Moment
+from bench.record.damage import RowChange
+from bench.record.moment import Moment
 from bench.worlds.run.environment.calling import PackCaller, PackRun
 from bench.worlds.run.environment.database import Connection
 from bench.worlds.run.environment.parts import PolicyVerdict, Tool

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.common.errors import PackError, nearest
-from bench.record.worlds.events import AGENT
-from bench.record.worlds.moment import Moment
+from bench.record.moment import Moment
+from bench.record.world_events import AGENT
 from bench.scenario import Call
 from bench.worlds.run.environment.parts import Payload
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from pydantic import BaseModel
 
-from bench.record.worlds.moment import Moment
+from bench.record.moment import Moment
 from bench.worlds.run.environment.calling import PackCaller
 from bench.worlds.run.environment.contracts import Refusal
 from bench.worlds.run.environment.declaration import Environment

@@ -7,8 +7,8 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from bench.record.worlds.journal import dump
-from bench.record.worlds.moment import Moment
+from bench.record.journal import dump
+from bench.record.moment import Moment
 from bench.worlds.run.environment.parts import Arrival, Payload, Scheduled
 from bench.worlds.run.environment.snapshot import CannotRestore
 

@@ -16,9 +16,9 @@ from typing import Any, cast
 from pydantic import BaseModel
 
 from bench.common.errors import nearest
-from bench.record.worlds.damage import Damage, Harm
-from bench.record.worlds.journal import JournalEntry
-from bench.record.worlds.moment import Moment
+from bench.record.damage import Damage, Harm
+from bench.record.journal import JournalEntry
+from bench.record.moment import Moment
 from bench.worlds.run.environment import snapshot
 from bench.worlds.run.environment.calling import Acted, PackCaller, PackRun, RefusalCode, effect_of, read_arguments
 from bench.worlds.run.environment.changes import changes, rows_of

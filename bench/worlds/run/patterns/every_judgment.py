@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from bench.common.errors import GaveUp
-from bench.record.worlds.events import ASKED
+from bench.record.world_events import ASKED
 from bench.run.trial.proposal import Proposal
 from bench.run.trial.verification import Rejected
 from bench.run.trial.workbench import Workbench

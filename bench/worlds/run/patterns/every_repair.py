@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from bench.common.errors import GaveUp
-from bench.record.worlds.events import REPAIRED
+from bench.record.world_events import REPAIRED
 from bench.run.answers.rejections import NOT_ACCEPTED
 from bench.run.models.erring import RepairSignal
 from bench.run.trial.proposal import Proposal

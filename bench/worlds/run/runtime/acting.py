@@ -13,7 +13,8 @@ from pydantic import BaseModel
 
 from bench.common.errors import GaveUp
 from bench.record.events import Called
-from bench.record.worlds.events import (
+from bench.record.journal import dump
+from bench.record.world_events import (
     AGENT,
     Arrived,
     PersonAsked,
@@ -25,7 +26,6 @@ from bench.record.worlds.events import (
     WorldBegan,
     WorldEnded,
 )
-from bench.record.worlds.journal import dump
 from bench.run.models.base import Reply
 from bench.run.trial.clock import TrialClock, in_seconds
 from bench.run.trial.effects import EFFECTS, effect_at

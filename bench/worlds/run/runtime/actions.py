@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bench.record.worlds.events import AGENT
+from bench.record.world_events import AGENT
 from bench.run.trial.trial import Server, Trial
 from bench.worlds.run.environment import Acted, Arrival, Environment, Moment, PolicyVerdict, ProcedureStep
 from bench.worlds.run.environment.people import ANSWER, MODEL

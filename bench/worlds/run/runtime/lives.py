@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from bench.common.errors import CallFailed, GaveUp
-from bench.record.worlds.events import WorldEnded
+from bench.record.world_events import WorldEnded
 from bench.run.models.base import Reply
 from bench.run.trial.trial import Surroundings, Trial
 from bench.worlds.run.environment import World

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bench.probe.run.box.box import Box, box_plan
-from bench.wire.processes.agent_process import AgentProcess, Ended
+from bench.wire.agent_process import AgentProcess, Ended
 
 
 class Boxed:

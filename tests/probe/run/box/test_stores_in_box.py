@@ -17,8 +17,8 @@ from bench.common.errors import ConfigError
 from bench.probe.run.box.box import Box, box_plan
 from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.stores import Stores
-from bench.record.probe.rows import StoreReading
-from bench.wire.processes.agent_process import AgentProcess, Ended
+from bench.record.probe_rows import StoreReading
+from bench.wire.agent_process import AgentProcess, Ended
 
 
 class World:

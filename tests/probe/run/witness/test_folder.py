@@ -12,7 +12,7 @@ import pytest
 from bench.common.errors import ConfigError
 from bench.probe.run.witness.folder import FolderStore
 from bench.probe.run.witness.rows import LONGEST, Encoding
-from bench.record.probe.rows import RowDifference
+from bench.record.probe_rows import RowDifference
 
 
 class Fixture:

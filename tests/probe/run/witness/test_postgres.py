@@ -15,7 +15,7 @@ from bench.probe.run.witness.place import PlaceNote, notes, remember
 from bench.probe.run.witness.postgres import PostgresStore, drop_left, dsn_of, left_databases
 from bench.probe.run.witness.rows import SCHEMA, Encoding
 from bench.probe.run.witness.stores import clean, orphans
-from bench.record.probe.rows import SEQUENCES, Cell
+from bench.record.probe_rows import SEQUENCES, Cell
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'recovery-bench[probe]'")
 Change = tuple[str, str, dict[str, Cell] | None, dict[str, Cell] | None]

@@ -12,7 +12,7 @@ import pytest
 from bench.common.errors import ConfigError
 from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.sqlite import SqliteStore
-from bench.record.probe.rows import SEQUENCES, Cell
+from bench.record.probe_rows import SEQUENCES, Cell
 
 Change = tuple[str, str, dict[str, Cell] | None, dict[str, Cell] | None]
 

@@ -16,7 +16,7 @@ from bench.probe.run.witness.folder import FolderStore
 from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.sqlite import SqliteStore
 from bench.probe.run.witness.stores import Stores
-from bench.record.probe.rows import StoreReading
+from bench.record.probe_rows import StoreReading
 
 SETTLE = 0.01
 

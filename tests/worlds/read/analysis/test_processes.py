@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from driven import driven
 
+from bench.record.booked import unbooked
 from bench.record.events import Event
-from bench.record.worlds.booked import unbooked
-from bench.record.worlds.events import ProcessDied, ToolCalled
-from bench.record.worlds.process_events import ProcessEnded
+from bench.record.process_events import ProcessEnded
+from bench.record.world_events import ProcessDied, ToolCalled
 
 CRASH = {"point": "process", "effect": "before", "tool": "notify", "attempts": [1]}
 

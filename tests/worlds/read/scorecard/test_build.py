@@ -18,10 +18,10 @@ from bench.common.digests import digest_of
 from bench.common.errors import ResultsError
 from bench.read.analysis.statistics import exact_share
 from bench.read.render.table import markdown
+from bench.record.damage import DAMAGES
 from bench.record.events import Called, of_kind
 from bench.record.record import TrialRecord
 from bench.record.tool_calls import ToolCall, text_of
-from bench.record.worlds.damage import DAMAGES
 from bench.worlds.read.scorecard.build import scorecard_of
 from bench.worlds.read.scorecard.card import ALL_CRASHES, Scorecard, ScorecardRow, Struck
 from bench.worlds.read.scorecard.tables import tables

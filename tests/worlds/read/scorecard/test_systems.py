@@ -10,7 +10,7 @@ from own_logs import kept_by
 from trials import GRADERS, ROOTS, Fault
 
 from bench.common.errors import ConfigError
-from bench.record.worlds.events import WorldEnded
+from bench.record.world_events import WorldEnded
 from bench.run.experiment.config import Config, load_config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.experiment.trial import TrialResult, run_trial

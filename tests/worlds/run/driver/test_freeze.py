@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.run.trial.loop import run
-from bench.wire.processes.agent_process import AgentProcess
+from bench.wire.agent_process import AgentProcess
 
 COUNTS = """
 import threading, time

@@ -19,7 +19,7 @@ from trials import Fault
 
 from bench.record.events import Called, SetAside
 from bench.run.experiment.trial import TrialResult
-from bench.wire.processes.tail import KEPT
+from bench.wire.tail import KEPT
 from bench.worlds.run.driver import command_session, folder
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from driven import driven, ends, printed
 from little_worlds import ended, harm
-from probe.parts import postgres
+from with_postgres import postgres
 
-from bench.record.worlds.booked import unbooked
+from bench.record.booked import unbooked
 from bench.run.experiment.trial import TrialResult
 
 SYSTEMS = Path(__file__).parents[4] / "configs" / "systems"

@@ -11,7 +11,7 @@ from time import monotonic, sleep
 import pytest
 
 from bench.run.trial.loop import run
-from bench.wire.processes.agent_process import AgentProcess, Ended
+from bench.wire.agent_process import AgentProcess, Ended
 
 SILENCES = """
 import os, signal, time

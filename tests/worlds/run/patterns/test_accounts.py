@@ -15,7 +15,7 @@ from trips import BARE, ONE, REMEDIED, effects, environment, harm, worked
 
 from bench.record.events import Faulted
 from bench.record.form import Form
-from bench.record.worlds.events import Stored
+from bench.record.world_events import Stored
 from bench.run.architectures.registry import ARCHITECTURES, load_architecture
 from bench.run.experiment.trial import TrialResult
 from bench.run.models.base import Reply, Request, Sleep

@@ -11,7 +11,7 @@ from little_worlds import ended, harm, lived
 from trips import BARE, ONE, PATTERNS, REMEDIED, Trip, effects, environment, stored, worked
 from worlds.trips.scenario import Done
 
-from bench.record.worlds.events import ToolCalled
+from bench.record.world_events import ToolCalled
 from bench.run.experiment.trial import TrialResult
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Task

@@ -15,7 +15,7 @@ from trials import GRADERS, ROOTS
 from trips import PATTERNS
 
 from bench.record.form import Commit, Form, Signal, Strength
-from bench.record.worlds.events import WorldEnded
+from bench.record.world_events import WorldEnded
 from bench.run.architectures.registry import ARCHITECTURES, load_architecture
 from bench.run.experiment.config import Config
 from bench.run.experiment.matrix import Matrix, build_matrix

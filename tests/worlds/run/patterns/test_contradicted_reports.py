@@ -11,7 +11,7 @@ from trips import BARE, ONE, PATTERNS, REMEDIED, Trip, effects, harm, worked
 
 from bench.record.form import Form
 from bench.record.ledger import book, imbalance
-from bench.record.worlds.events import Stepped
+from bench.record.world_events import Stepped
 from bench.run.experiment.trial import TrialResult
 from bench.run.trial.effects import EFFECTS
 from bench.worlds.run.effects import report_contradicted

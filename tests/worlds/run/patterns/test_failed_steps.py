@@ -5,7 +5,7 @@ from __future__ import annotations
 from trials import ROOTS, run_all
 from trips import PATTERNS
 
-from bench.record.worlds.events import ToolCalled
+from bench.record.world_events import ToolCalled
 from bench.run.experiment.config import Config
 from bench.run.experiment.matrix import build_matrix
 

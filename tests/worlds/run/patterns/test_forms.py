@@ -11,7 +11,7 @@ from trips import AGAINST_POLICY, ONE, PACK, PATTERNS, REMEDIED, Says, Trip, den
 from bench.common.errors import ConfigError
 from bench.record.events import Called, of_kind
 from bench.record.form import BARE, Form
-from bench.record.worlds.events import ToolCalled
+from bench.record.world_events import ToolCalled
 from bench.run.architectures.registry import ARCHITECTURES, architecture_named, load_architecture
 from bench.run.experiment.config import Config
 from bench.run.experiment.matrix import build_matrix

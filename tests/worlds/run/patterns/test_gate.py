@@ -10,7 +10,7 @@ from trips import BARE, REMEDIED, Trip, effects, harm, waited, worked
 
 from bench.record.events import Faulted, of_kind
 from bench.record.form import Approval
-from bench.record.worlds.events import PersonAsked, PersonDecided, ProcessDied
+from bench.record.world_events import PersonAsked, PersonDecided, ProcessDied
 from bench.run.experiment.trial import TrialResult
 from bench.worlds.run.environment.people import REVIEWER
 

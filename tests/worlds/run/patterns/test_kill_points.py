@@ -13,7 +13,7 @@ import pytest
 from trips import AGAINST_POLICY, BARE, REMEDIED, Says, Trip, denying, effects, environment, harm, stored, worked
 
 from bench.record.form import Form
-from bench.record.worlds.events import WorldEnded
+from bench.record.world_events import WorldEnded
 from bench.run.architectures.registry import ARCHITECTURES, load_architecture
 from bench.run.experiment.trial import TrialResult
 from bench.run.models.base import Model

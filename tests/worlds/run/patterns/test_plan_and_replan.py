@@ -11,7 +11,7 @@ from trials import Fault
 from trips import BARE, ONE, REMEDIED, Trip, effects, environment, harm, worked
 
 from bench.record.form import Form
-from bench.record.worlds.events import Stored, WorldBegan
+from bench.record.world_events import Stored, WorldBegan
 from bench.run.experiment.trial import TrialResult
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Json, Task

@@ -10,7 +10,7 @@ from trials import Fault
 from trips import BARE, Trip, effects, harm, worked
 
 from bench.record.form import Form
-from bench.record.worlds.events import Stored
+from bench.record.world_events import Stored
 from bench.run.experiment.trial import TrialResult
 from bench.worlds.run.patterns.parts.compensation import FOR_A_PERSON
 

@@ -6,7 +6,7 @@ import pytest
 from trips import BARE, PATTERNS, REMEDIED, effects, harm, worked
 
 from bench.record.events import Faulted, of_kind
-from bench.record.worlds.events import ToolCalled
+from bench.record.world_events import ToolCalled
 
 BOOKED = ["book_flight", "book_hotel", "book_car"]
 DIES = [{"point": "process", "effect": "worker_dies", "tool": "pay 1", "attempts": [1]}]

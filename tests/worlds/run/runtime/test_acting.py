@@ -14,7 +14,7 @@ from little_worlds import ENVIRONMENT, ended, harm, lived
 from trials import Fault
 
 from bench.record.events import Called, Faulted
-from bench.record.worlds.events import Arrived, PersonAsked, ProcessDied, Stored, ToolCalled, WorldBegan, WorldEnded
+from bench.record.world_events import Arrived, PersonAsked, ProcessDied, Stored, ToolCalled, WorldBegan, WorldEnded
 from bench.run.experiment.trial import TrialResult
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Task

@@ -12,7 +12,7 @@ from trials import Fault, events
 
 from bench.record import ledger
 from bench.record.events import Called, Faulted
-from bench.record.worlds.events import ProcessDied
+from bench.record.world_events import ProcessDied
 from bench.run.endpoint.server import serve_session
 from bench.run.experiment.trial import TrialResult
 from bench.run.trial.workbench import Workbench

@@ -7,7 +7,7 @@ from trials import Fault
 from trips import REMEDIED, Trip, environment, worked
 
 from bench.record.events import Called
-from bench.record.worlds.events import ProcessDied, Stepped, Stored, ToolCalled
+from bench.record.world_events import ProcessDied, Stepped, Stored, ToolCalled
 from bench.run.experiment.trial import TrialResult
 from bench.worlds.run.environment.procedure import judgments_behind
 from bench.worlds.run.patterns.plan_and_replan import PLANS

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from bench.record.form import Form
-from bench.record.worlds.events import AGENT, COMPENSATION
+from bench.record.world_events import AGENT, COMPENSATION
 from bench.worlds.run.environment import Acted, Call, ProcedureStep
 from bench.worlds.run.patterns.parts.boundary import EffectCommit
 from bench.worlds.run.patterns.parts.memory import Memory, StepEffect

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from bench.record.worlds.journal import dump
+from bench.record.journal import dump
 from bench.worlds.run.environment import KILL_SWITCH, Call, ProcedureStep, Question
 from bench.worlds.run.environment.people import REVIEWER
 from bench.worlds.run.runtime.actions import WorldActions

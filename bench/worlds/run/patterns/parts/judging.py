@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from bench.common.digests import digest_of
 from bench.common.errors import GaveUp
 from bench.record.form import Form
-from bench.record.worlds.journal import dump
+from bench.record.journal import dump
 from bench.run.trial.proposal import Proposal
 from bench.run.trial.verification import Rejected
 from bench.run.trial.workbench import Workbench

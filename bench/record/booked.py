@@ -1,0 +1,30 @@
+"""Check that all that happened to a command's processes is booked exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.record.events import Event, of_kind
+from bench.record.probe_events import GatewayCall
+from bench.record.process_events import ProcessEnded
+from bench.record.world_events import ProcessDied, ToolCalled
+
+
+def unbooked(events: Sequence[Event]) -> str | None:
+    """Return what does not add up, or None.
+
+    Each call that the world's door took must be a call in the record, unless the agent was killed before it. Each process that
+    a planned kill ended must be a crash in the record, and the reverse.
+    """
+    ends = of_kind(events, ProcessEnded)
+    if not ends or of_kind(events, GatewayCall):  # a probe's gateway books its calls itself
+        return None
+    deaths = of_kind(events, ProcessDied)
+    taken = sum(end.requests for end in ends)
+    booked = len(of_kind(events, ToolCalled)) + sum(death.point == "before" for death in deaths)
+    if taken != booked:
+        return f"the world's door took {taken} calls, and {booked} are in the record"
+    killed = sum((end.why == "crash") + end.parts_killed for end in ends)
+    if killed != len(deaths):
+        return f"{killed} processes were killed as planned, and {len(deaths)} crashes are in the record"
+    return None

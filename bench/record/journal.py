@@ -1,0 +1,112 @@
+"""The append-only journal of a world: everything that happened in it, in order."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+from bench.common.errors import whole_text
+from bench.record.moment import Moment
+
+What = Literal["call", "event", "ask", "answer", "crash"]
+CallOutcome = Literal["done", "replayed", "refused", "failed"]
+"""done       the call ran
+replayed   its idempotency key was known: it returned the stored result, and nothing happened
+refused    it did not run, or the business declined; nothing changed, and the reason says why
+failed     it broke, or no answer came: the agent cannot tell whether the effect happened"""
+
+
+NEVER = Moment(0)
+
+
+@dataclass(frozen=True)
+class JournalEntry:
+    """One entry.
+
+    seq, at, life   its number, its moment, and the number of the agent's process, from 1; set when it is written
+    what         a tool call, an event, a question to a person, a person's answer, the agent's death
+    name, kind   a tool and its kind; an event's name and kind; a person, and for a question the manner of its answer
+    arguments    JSON; for an event its payload
+    effect       the business key
+    key          the idempotency key, or None
+    decision     the policy's verdict on a call that writes, with the `rule` and the version of the `policy`
+    seen         thing -> (version that the agent saw last, version that it had): what the effect was based on
+    versions     thing -> its version afterwards
+    late         whether the effect came after its last moment
+    """
+
+    what: What
+    name: str
+    kind: str = ""
+    arguments: Any = None
+    effect: str = ""
+    key: str | None = None
+    outcome: CallOutcome = "done"
+    result: Any = None
+    reason: str = ""
+    decision: str = ""
+    rule: str = ""
+    policy: str = ""
+    seen: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    versions: Mapping[str, int] = field(default_factory=dict)
+    late: bool = False
+    who: str = "agent"
+    seq: int = 0
+    at: Moment = NEVER
+    life: int = 0
+
+    @property
+    def is_effect(self) -> bool:
+        """Return whether the agent changed the world with this entry."""
+        return self.what == "call" and self.outcome == "done" and self.kind != "read"
+
+    @property
+    def is_stale(self) -> bool:
+        """Return whether the entry was based on a thing that had changed since."""
+        return any(seen < current for seen, current in self.seen.values())
+
+    @property
+    def is_unauthorised(self) -> bool:
+        return self.is_effect and self.decision in ("deny", "person")
+
+
+def dump(value: Any) -> str:
+    """Return a value as JSON text for the journal: the same text for the same value. Unknown types become strings."""
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+COLUMNS = tuple(field.name for field in fields(JournalEntry))
+JSON = frozenset({"arguments", "result", "seen", "versions"})
+INSERT = f"INSERT INTO world_journal ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
+
+
+def append(connection: sqlite3.Connection, entry: JournalEntry) -> None:
+    values = ((name, getattr(entry, name)) for name in COLUMNS)
+    connection.execute(INSERT, [_whole_value(name, value) for name, value in values])
+
+
+def read(connection: sqlite3.Connection, where: str = "1", *values: Any) -> list[JournalEntry]:
+    """Return the entries for which this SQL condition holds, in order."""
+    rows = connection.execute(f"SELECT {', '.join(COLUMNS)} FROM world_journal WHERE {where} ORDER BY seq", values)
+    return [JournalEntry(**{name: _read(name, row[name]) for name in COLUMNS}) for row in rows]
+
+
+def _whole_value(name: str, value: Any) -> Any:
+    if isinstance(value, Moment):
+        return value.total
+    if name in JSON:
+        return dump(value)
+    return whole_text(value) if isinstance(value, str) else value
+
+
+def _read(name: str, value: Any) -> Any:
+    if name == "at":
+        return Moment.of(value)
+    if name == "seen":
+        return {thing: (seen, current) for thing, (seen, current) in json.loads(value).items()}
+    if name == "late":
+        return bool(value)
+    return json.loads(value) if name in JSON else value

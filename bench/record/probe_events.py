@@ -1,0 +1,302 @@
+"""The events of a probe's cell, one small type for each kind. A cell is a trial: the agent ran once, and one call was struck.
+
+A cell's record has its calls at the gateway and its readings of the stores, in the order in which they happened, then the
+processes of the agent (`bench.record.process_events`), and `CellJudged`. The record of the last clean run has
+`CellsPlanned` besides. Seconds count from the start of the cell. A call's name is `DOOR.TOOL#N`: the N-th such call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import field
+from typing import Literal, get_args
+
+from bench.common.bounds import Lookup, Many
+from bench.common.numbers import Count, Seconds
+from bench.common.values import dataclass
+from bench.record.events import EventPart
+from bench.record.probe_rows import RowDifference
+
+CallClass = Literal["effect", "read", "unseen", "model"]
+"""Of a call, not of a tool.
+
+effect   a witness saw a difference
+read     no witness saw a difference, and the call claims to read
+unseen   no witness saw a difference, and the call claims to write or claims nothing: repeated, it is no damage and no pass
+model    a request to the model
+"""
+CLEAN, CONTROL = "clean", "control"
+"""The plans of trials in which nothing is struck: the first ones, and those among the cells."""
+EARLY = "written_early"
+"""The plan of trials in which another writer comes before the agent begins. They are no cells: each decides whether a call of a
+cell overwrites what the other one did, or sets it whatever it was."""
+Went = Literal["", "disconnected", "cancelled", "asked_again", "waits_longer"]
+"""How the client ended its wait for a call under silence; `waits_longer`: it had not when the patience of the probe ended."""
+RepeatCause = Literal["", "client", "model", "restart"]
+"""Why a call was made beyond the clean count.
+
+client    no reply of the model came since: the client, or a proxy, made it again
+model     a reply of the model asked for it
+restart   the agent made it again after its death
+"""
+FindingKind = Literal["doubled", "extra", "changed", "overwritten", "lost"]
+KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
+"""The gravest first."""
+Culprit = Literal["agent", "tool"]
+"""Whose damage it is: the tool's if the tool got one call twice."""
+CellVerdict = Literal[
+    "doubled",
+    "extra",
+    "changed",
+    "overwritten",
+    "lost",
+    "did_not_end",
+    "repeated",
+    "gave_up",
+    "compensated",
+    "absorbed",
+    "same",
+    "not_applicable",
+    "no_verdict",
+]
+"""How a cell ended, the gravest first.
+
+doubled         an effect of a call stands more than once
+extra           a row differs that no clean run changes
+changed         a row has another value than in clean runs
+overwritten     what another writer changed meanwhile does not stand
+lost            an effect does not stand, and the agent said that it was done
+did_not_end     its time limit ended it
+repeated        a call was done more often than in clean runs, and no witness saw what it did: this is no damage and no pass
+gave_up         an effect does not stand, and the agent did not say that it was done; nothing else differs
+compensated     rows differ, and the owner's checks answer as after clean runs
+absorbed        calls were done more often than the rows show
+same            the rows are those of clean runs, and so are the calls
+not_applicable  the fault was not delivered
+no_verdict      `why` says what kept it from one
+"""
+DAMAGE = frozenset[CellVerdict](KINDS)
+JudgedBy = Literal["witness", "journal"]
+GatewayMend = Literal["key", "memory", "lease", "look", "swap", "client", "reply", "tool"]
+"""What the gateway can mend while a cell is run again.
+
+key     a repeated call gets its first answer
+memory  after a restart the journal answers for what was done before
+lease   one process at a time goes on
+look    a call whose answer was given up is done before the agent looks
+swap    a call is refused that was made before another writer changed what it changes
+client  the answer arrives, so that no client has to ask again
+reply   the model's reply is the one of the clean run
+tool    a call that is delivered twice is done once
+"""
+
+
+@dataclass(frozen=True)
+class GatewayCall:
+    """A call as the gateway saw it.
+
+    number     its place in the journal, from 1
+    name       which call it is; `call_class` what it is, as the clean runs or this cell show
+    reads      whether its tool claims to read; None if it claims nothing
+    arguments, answer   digests of their JSON, hidden values replaced; `answer` as the server gave it, None if it gave none
+    life       in which process of the agent, from 1
+    wire       the id that the protocol gives it; "" if it has none
+    arrived, passed_on, answered, given   when; None if it was not
+    failed     whether the server's answer is an error
+    point, form   of the fault that struck it; None and "" if none did
+    given_otherwise   whether the agent got something else than the answer, or nothing
+    went       how its client ended the wait under silence
+    repeats    number of the call that it makes again beyond the clean count, and `cause` why; None if it does not
+    continues  number of the call to which it belongs: a session resumed, a task polled, input that the server asked for
+    idempotent whether its method, or its server's claim, says that a repeated call does no more
+    key        digest of its `Idempotency-Key`; "" without one
+    tokens_in, tokens_out   of a request to the model, as its provider counted them, or else our tokenizer
+    model      the model that a request named; "" for a tool's call
+    """
+
+    number: Count
+    name: str
+    door: str
+    door_kind: str
+    tool: str
+    call_class: CallClass
+    reads: bool | None
+    arguments: str
+    answer: str | None
+    life: Count
+    wire: str
+    arrived: Seconds
+    passed_on: Seconds | None
+    answered: Seconds | None
+    given: Seconds | None
+    failed: bool = False
+    point: str | None = None
+    form: str = ""
+    given_otherwise: bool = False
+    went: Went = ""
+    repeats: Count | None = None
+    cause: RepeatCause = ""
+    continues: Count | None = None
+    tokens_in: Count = 0
+    tokens_out: Count = 0
+    model: str = ""
+    idempotent: bool = False
+    key: str = ""
+    kind: Literal["gateway_call"] = "gateway_call"
+
+
+@dataclass(frozen=True)
+class GatewayNoticed:
+    """A door saw something that no call explains: changed tools, a message that is none, a refused request."""
+
+    door: str
+    what: str
+    at: Seconds
+    kind: Literal["gateway_noticed"] = "gateway_noticed"
+
+
+@dataclass(frozen=True)
+class StoresRead:
+    """A reading of all stores.
+
+    started  when it began
+    digest   of all stores' content
+    changed  the rows that differ from the reading before it; of the first reading, from the state at the reset
+    calls    numbers of the calls that were in flight since the reading before it: they made the changes
+    more     how many further rows changed, beyond the bound on what is kept
+    other    whether another writer made the changes, as the cell wants
+    """
+
+    started: Seconds
+    digest: str
+    changed: Many[RowDifference]
+    calls: Many[Count] = ()
+    more: Count = 0
+    other: bool = False
+    kind: Literal["stores_read"] = "stores_read"
+
+
+@dataclass(frozen=True)
+class CellFinding:
+    """What differs from the clean state, for one effect.
+
+    effect   name of the call whose effect it is, as the clean runs show; "" for what no clean run changes
+    times    how often the effect stands
+    rows     the rows that differ: `before` as clean runs leave them, `after` as they are now
+    calls    numbers of the calls that made the difference
+    culprit  whose damage it is
+    """
+
+    kind: FindingKind
+    effect: str
+    times: Count
+    rows: Many[RowDifference]
+    calls: Many[Count]
+    culprit: Culprit = "agent"
+
+
+@dataclass(frozen=True)
+class CellJudged:
+    """The verdict on a cell, a clean run or a control.
+
+    call, point, form   what was to be struck and how; "", None and "" if nothing was
+    call_class  of the struck call
+    struck      number of the call that was struck; None if none was: the fault was not delivered
+    verdict, findings   the gravest word, and all that differs
+    why         one line: what kept it from a verdict, why it is not applicable, or how it ended
+    by          `journal` if no witness saw the effect of the struck call
+    said_done   whether the agent said that it was done
+    printed     digest of the end of what it printed, and `on_stdout` of that on its standard output; None if that is not known
+    absorbed    how many calls were done more often than the rows show
+    half_way    whether the agent gave up while a part of its effects stood: it was then started once more, and judged
+    checks      digests of what the owner's checks answered
+    voids       of a control that is not `same`: plan and repetition of the cells that lose their verdicts by it
+    mended      what the gateway mended in this run
+    """
+
+    call: str
+    point: str | None
+    form: str
+    call_class: CallClass | None
+    struck: Count | None
+    verdict: CellVerdict
+    said_done: bool
+    printed: str | None
+    findings: Many[CellFinding] = ()
+    why: str = ""
+    by: JudgedBy = "witness"
+    absorbed: Count = 0
+    half_way: bool = False
+    checks: Many[str] = ()
+    voids: Many[tuple[str, Count]] = ()
+    mended: Many[GatewayMend] = ()
+    on_stdout: str | None = None
+    kind: Literal["cell"] = "cell"
+
+    @property
+    def is_damage(self) -> bool:
+        return self.verdict in DAMAGE
+
+
+@dataclass(frozen=True)
+class PlannedCall:
+    """A call of the clean runs.
+
+    tool     as its door has it; `reads` whether it claims to read
+    rows     how many rows it changed in the clean run that let calls through one by one
+    """
+
+    name: str
+    door: str
+    tool: str
+    call_class: CallClass
+    reads: bool | None
+    rows: Count
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether it claims to read and changed rows."""
+        return self.reads is True and self.call_class == "effect"
+
+
+@dataclass(frozen=True)
+class CellsPlanned:
+    """What the clean runs showed, and the cells that follow from it.
+
+    calls       in the order of the clean run
+    cells       plans of the cells, the gravest first; `left_out` how many more there are that were not asked for
+    volatile    what differs between clean runs: `STORE.TABLE.COLUMN`, or a part of a call's arguments, of a prompt
+    one_by_one  whether the rows are the same when calls are let through one by one; else effects are those of groups in flight
+    again       the calls that were made again with the same effect in the clean runs, and that the owner does not mean
+    race        the rows that differ where calls are let through one by one: `before` as they are where calls overlap
+    written     the paths outside of the stores at which something was written, which no witness reads
+    memories    further such paths, at which a framework keeps what the agent knows -> whose file it is, in words
+    refused     the hosts and ports that it reached for by the network, and that `probe.toml` does not name
+    seconds     what a clean run took; the tokens are those of its record
+    """
+
+    calls: Many[PlannedCall]
+    cells: Many[str]
+    left_out: Count
+    volatile: Many[str]
+    one_by_one: bool
+    seconds: Seconds
+    again: Many[str] = ()
+    race: Many[RowDifference] = ()
+    written: Many[str] = ()
+    memories: Lookup[str, str] = field(default_factory=dict)
+    refused: Many[str] = ()
+    kind: Literal["cells_planned"] = "cells_planned"
+
+
+def plan_of(call: str, point: str, form: str = "") -> str:
+    """Return the plan of the cell that strikes a call at this point; `form` if it is not the point's first."""
+    return f"{call}.{point}.{form}" if form else f"{call}.{point}"
+
+
+def mended_plan(plan: str, parts: Iterable[GatewayMend]) -> str:
+    """Return the plan of a cell that is run again with these parts mended."""
+    return "+".join((plan, *parts))
+
+
+EVENTS = EventPart.of(GatewayCall, GatewayNoticed, StoresRead, CellJudged, CellsPlanned)

@@ -1,1 +1,0 @@
-"""What a record holds of a world: its events, its journal, its damage, and whether they add up."""

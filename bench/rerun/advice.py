@@ -1,0 +1,282 @@
+"""The advice on a pattern. It follows the five steps of selection by the patterns' author: runtime, dimensions, state first,
+predicates, artifact.
+
+The predicates say which patterns supply what the work demands. Of their arms the steps lead to the arm that did the least
+damage under the failures of the work, and of several such arms to the cheapest. If several cost the same, it is the arm that
+supplies the least beyond the demand. This arm is advised, unless an arm that can be built did less damage, told apart. The arms
+whose damage cannot be told from the advised arm's are named: between these the advice does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from bench.read.analysis.statistics import Pair, Share, holm, paired_test
+from bench.read.claims.break_even import BreakEven
+from bench.record.config import FAULT_FREE
+from bench.rerun.evidence import Evidence
+from bench.rerun.workload import HOUR, Runtime, WorkloadEntry
+
+BARE = "bare_agent"
+SUPPLIES: Mapping[str, tuple[str, ...]] = {
+    BARE: (),
+    "hierarchical_delegation": ("delegation",),
+    "scatter_gather_saga": ("scatter",),
+    "event_driven": ("log",),
+    "supervisor_gate": ("gate",),
+    "state_machine": ("row",),
+    "human_in_the_loop": ("gate", "people"),
+    "plan_execute_evaluate": ("row", "delegation"),
+    "composition": ("row", "scatter", "gate", "people"),
+}
+"""Pattern -> the demands that it supplies."""
+STANDS_FOR: Mapping[str, str] = {
+    "row": "state_machine",
+    "log": "event_driven",
+    "scatter": "scatter_gather_saga",
+    "delegation": "hierarchical_delegation",
+    "gate": "supervisor_gate",
+    "people": "human_in_the_loop",
+}
+"""Demand -> the pattern that supplies only this demand and shows its worth."""
+STATES = ("row", "log")
+LEVEL = 0.05
+ALIKE = 0.001
+"""Prices that differ by a smaller share count as equal."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """The demand of the work in one dimension, and the reason. `what` is "" if there is no demand."""
+
+    dimension: str
+    what: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Backing:
+    """The evidence for a recommendation: one arm compared with another, under the measured failures of the work.
+
+    ours, theirs   the arms
+    damaged        the share of trials with any damage, of each arm
+    effects        the number of damaged effects, of each arm
+    break_even     failure -> the rate from which `ours` takes fewer tokens; None if that was not measured
+    """
+
+    ours: str
+    theirs: str
+    damaged: tuple[Share, Share]
+    effects: tuple[int, int]
+    break_even: Mapping[str, BreakEven | None]
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """The result of the advised arm in a run that the advice did not use.
+
+    harmless   number of arms that damaged nothing there; `close`: those within 10% of the cheapest
+    ratio      its tokens divided by those of the cheapest harmless arm; None if no arm was harmless
+    harm       each arm that can be built -> its damaged effects for each delivered fault
+    solved     each arm that can be built -> its share of solved trials
+    """
+
+    arm: str
+    run: str
+    plan: str
+    damaged: Share
+    tokens: float
+    harmless: int
+    close: int
+    arms: int
+    ratio: float | None
+    harm: Mapping[str, float]
+    solved: Mapping[str, float]
+
+    @property
+    def best(self) -> str:
+        """Return the arm that did the least damage per fault."""
+        return min(self.harm, key=lambda arm: self.harm[arm])
+
+    @property
+    def worst(self) -> str:
+        return max(self.harm, key=lambda arm: self.harm[arm])
+
+    @property
+    def coin(self) -> float:
+        """Return the mean damage per fault of an arm that is drawn at random."""
+        return sum(self.harm.values()) / len(self.harm)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the advised arm damaged nothing and cost at most 10% more than the cheapest arm without damage."""
+        return self.damaged.k == 0 and self.ratio is not None and self.ratio <= 1.1
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The advice, with the measurements behind it.
+
+    arm            the advised arm; `pattern`: the arm without its remedies
+    kept           the patterns that supply all demands, or, if none does, the state's demand and most others
+    unmeasured     failures of the work that the run did not measure
+    harmless       kept arms that damaged nothing -> tokens of a run of the work
+    alike          the other arms that cost the same
+    by_steps       the arm to which the steps lead; another one is advised if it did less damage, told apart
+    harm           arm that can be built -> mean damaged effects of a run of the work
+    unknown        the other arms whose damage cannot be told from the advised arm's, those with the same damage among them
+    backing        the comparisons that show the worth of the advised arm and of each demanded pattern
+    """
+
+    runtime: Runtime
+    demands: tuple[Demand, ...]
+    kept: tuple[str, ...]
+    pattern: str
+    arm: str
+    price: float
+    damaged: Share
+    harmless: Mapping[str, float]
+    alike: tuple[str, ...]
+    by_steps: str
+    harm: Mapping[str, float]
+    unknown: tuple[str, ...]
+    measured: tuple[str, ...]
+    unmeasured: tuple[str, ...]
+    backing: tuple[Backing, ...]
+
+
+def advise(workload: WorkloadEntry, evidence: Evidence) -> Advice:
+    """Advise on a workload from measurements.
+
+    Args:
+        workload: The work.
+        evidence: The trials of the world that is most like it.
+
+    Returns:
+        The advice.
+    """
+    demands = tuple(_demands(workload))
+    wanted = [demand.what for demand in demands if demand.what]
+    built = evidence.arms(workload.work.keys)
+    kept = _keep(wanted, [pattern for pattern in SUPPLIES if pattern in built.values()])
+    measured = tuple(name for name in workload.failures if name in evidence.plans)
+    failures = {name: workload.failures[name] for name in measured}
+    plans = (FAULT_FREE, *measured)
+    arms = [arm for pattern in kept for arm, of in built.items() if of == pattern]
+    prices = {arm: evidence.price(arm, failures) for arm in built}
+    harm = {arm: evidence.harm(arm, failures) for arm in built}
+    means = {arm: sum(values.values()) / len(values) for arm, values in harm.items()}
+    least = [arm for arm in arms if means[arm] == min(means[each] for each in arms)]
+    best = min(prices[arm] for arm in least)
+    alike = [arm for arm in least if prices[arm] <= best * (1 + ALIKE)]
+    # If a failure is not measured, an arm without remedies has no margin.
+    by_steps = min(alike, key=lambda name: (len(SUPPLIES[built[name]]), name in evidence.patterns))
+    better = [arm for arm in _told_apart(harm, by_steps) if means[arm] < means[by_steps]]
+    arm = min(better, key=lambda name: (means[name], prices[name]), default=by_steps)
+    pattern, apart = built[arm], _told_apart(harm, arm)
+    other = by_steps if better else next((name for name in built if built[name] == pattern and name != arm), BARE)
+    pairs = [(arm, other), *((STANDS_FOR[what], BARE) for what in wanted if STANDS_FOR[what] in evidence.patterns)]
+    return Advice(
+        runtime=workload.goes_by,
+        demands=demands,
+        kept=tuple(kept),
+        pattern=pattern,
+        arm=arm,
+        price=prices[arm],
+        damaged=evidence.damaged(arm, plans),
+        harmless={arm: prices[arm] for arm in arms if not evidence.damaged(arm, plans).k},
+        alike=() if better else tuple(name for name in alike if name != arm),
+        by_steps=by_steps,
+        harm=means,
+        unknown=tuple(name for name in built if name not in (arm, *apart)),
+        measured=measured,
+        unmeasured=tuple(name for name in workload.failures if name not in evidence.plans),
+        backing=tuple(_compare(evidence, ours, theirs, measured) for ours, theirs in pairs if BARE in built),
+    )
+
+
+def _demands(workload: WorkloadEntry) -> Iterator[Demand]:
+    """Yield the demands. The demand on state comes first, since coordination depends on state, and state limits control."""
+    work, crashes = workload.work, workload.failures.get("crash", 0.0)
+    if work.log_is_truth:
+        yield Demand("state", "log", "a log of events is the truth")
+    elif workload.goes_by == "long-horizon" or crashes > 0 or work.lasts_minutes >= HOUR:
+        why = "it crashes" if crashes > 0 else f"it lasts {work.lasts_minutes:g} minutes"
+        yield Demand("state", "row", f"{why}, so a step that is done has to stay done")
+    else:
+        yield Demand("state", "", "it ends within the hour and no crash is expected")
+    if work.parts > 1:
+        what = "scatter" if work.outside_effects else "delegation"
+        yield Demand("coordination", what, f"{work.parts} parts go on side by side")
+    else:
+        yield Demand("coordination", "", "it has one part")
+    if work.approvals:
+        yield Demand("control", "people", "somebody has to approve some of it")
+    elif work.cannot_be_undone:
+        yield Demand("control", "gate", "some of it cannot be taken back")
+    else:
+        yield Demand("control", "", "all of it can be taken back" if work.outside_effects else "it changes nothing outside")
+
+
+def _keep(wanted: list[str], patterns: list[str]) -> list[str]:
+    """Return the patterns that meet all demands. If no pattern does, return the patterns that meet the demand on state and most
+    of the others."""
+    if complete := [pattern for pattern in patterns if set(wanted) <= set(SUPPLIES[pattern])]:
+        return complete
+    states = [what for what in wanted if what in STATES]
+    spines = [pattern for pattern in patterns if set(states) <= set(SUPPLIES[pattern])] or patterns
+    most = max(len(set(wanted) & set(SUPPLIES[pattern])) for pattern in spines)
+    return [pattern for pattern in spines if len(set(wanted) & set(SUPPLIES[pattern])) == most]
+
+
+def _told_apart(harm: Mapping[str, Mapping[str, float]], arm: str) -> list[str]:
+    """Return the arms whose damage differs from this arm's damage: p < 0.05 by the sign-flip test over instances, after Holm's
+    correction over all arms that differ anywhere."""
+
+    def by_pair(name: str) -> dict[Pair, float]:
+        return {(instance, 1): value for instance, value in harm[name].items()}
+
+    tested = {name: paired_test(by_pair(name), by_pair(arm)).p for name in harm if harm[name] != harm[arm]}
+    return [name for name, p in holm(tested).items() if p is not None and p < LEVEL]
+
+
+def _compare(evidence: Evidence, ours: str, theirs: str, failures: tuple[str, ...]) -> Backing:
+    plans = (FAULT_FREE, *failures)
+    return Backing(
+        ours=ours,
+        theirs=theirs,
+        damaged=(evidence.damaged(ours, plans), evidence.damaged(theirs, plans)),
+        effects=(evidence.effects(ours, plans), evidence.effects(theirs, plans)),
+        break_even={failure: evidence.break_even(ours, theirs, failure) for failure in failures},
+    )
+
+
+def held_out(advice: Advice, evidence: Evidence, plan: str) -> HeldOut:
+    """Judge advice by a run that the advice did not use.
+
+    Args:
+        advice: The advice.
+        evidence: The other run's trials.
+        plan: The fault plan of that run under which the advice is judged.
+
+    Returns:
+        The damage and cost of the advised arm there, compared with all arms of the run that can be built.
+    """
+    arms = [arm for arm in advice.harm if arm in evidence.config.architectures]
+    damaged = {arm: evidence.damaged(arm, (plan,)) for arm in arms}
+    prices = {arm: evidence.tokens(arm, plan) for arm in arms if damaged[arm].k == 0}
+    tokens, best = evidence.tokens(advice.arm, plan), min(prices.values(), default=None)
+    return HeldOut(
+        arm=advice.arm,
+        run=evidence.run,
+        plan=plan,
+        damaged=damaged[advice.arm],
+        tokens=tokens,
+        harmless=len(prices),
+        close=sum(price <= 1.1 * best for price in prices.values()) if best is not None else 0,
+        arms=len(arms),
+        ratio=tokens / best if best is not None else None,
+        harm={arm: evidence.harm_by_fault(arm, plan) for arm in arms},
+        solved={arm: evidence.solved(arm, plan) for arm in arms},
+    )

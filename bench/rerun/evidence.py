@@ -1,0 +1,193 @@
+"""What a run measured of each pattern, without and with its remedies: the failures that damage it, and the cost of these
+failures."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from bench.common.errors import ResultsError, nearest
+from bench.common.paths import REPORTS, folder_of
+from bench.read.analysis.frames import load_run
+from bench.read.analysis.statistics import Pair, Share, exact_share_by_instance, in_common
+from bench.read.claims.break_even import BreakEven, break_even
+from bench.record.archive import archive_of
+from bench.record.config import FAULT_FREE, StoredConfig
+from bench.record.damage import DAMAGES
+from bench.record.reading import read_manifest
+
+TABLE = "trials.csv.gz"
+"""The trials of a run whose records are not kept, beside its manifest."""
+DAMAGE = [f"damage_{kind}" for kind in DAMAGES]
+COLUMNS = ["scenario", "architecture", "plan", "instance", "repetition", "outcome", "tokens", "faults_delivered", *DAMAGE]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The trials of one world in a run.
+
+    simulated   whether all its models are simulated
+    """
+
+    run: str
+    scenario: str
+    config: StoredConfig
+    trials: pd.DataFrame
+    simulated: bool
+
+    @cached_property
+    def plans(self) -> tuple[str, ...]:
+        return tuple(plan for plan in self.config.plans if plan != FAULT_FREE)
+
+    @cached_property
+    def patterns(self) -> dict[str, str]:
+        """Each pattern that the run has both without and with remedies -> its arm with remedies."""
+        variants = {name: entry.base for name, entry in self.config.architecture.items() if entry.remedies and entry.base}
+        return {base: name for name, base in variants.items() if {base, name} <= set(self.config.architectures)}
+
+    def arms(self, keys: bool) -> dict[str, str]:
+        """Return the arms that can be built, with their patterns. Arms have no remedies; with `keys`, arms with remedies are
+        added.
+
+        Raises ResultsError if the run lacks one of these forms.
+        """
+        variants = self.config.architecture
+        bare = {name: name for name in self.config.architectures if name not in variants}
+        both = {arm: pattern for pattern, remedied in self.patterns.items() for arm in (pattern, remedied)}
+        if not (arms := both if keys else bare):
+            forms = "both bare and with remedies" if keys else "without remedies"
+            raise ResultsError(f"{self.run}: advice on this work needs patterns {forms}")
+        return arms
+
+    def of(self, arm: str, plans: Sequence[str]) -> pd.DataFrame:
+        """Return the trials of an arm under these fault plans."""
+        parts = [self._parts[arm, plan] for plan in plans if (arm, plan) in self._parts]
+        return parts[0] if len(parts) == 1 else pd.concat([self.trials[:0], *parts])
+
+    @cached_property
+    def _parts(self) -> dict[Any, pd.DataFrame]:
+        return dict(iter(self.trials.groupby(["architecture", "plan"])))
+
+    @cached_property
+    def _damage(self) -> tuple[Any, Any, Any]:
+        """By arm, plan and instance: the mean damage of a trial, the number of trials, the faults that were delivered."""
+        place = ["architecture", "plan", "instance"]
+        damage = self.trials.assign(damage=self.trials[DAMAGE].sum(axis=1)).groupby(place)
+        return damage["damage"].mean(), damage["damage"].size(), damage["faults_delivered"].sum()
+
+    def damaged(self, arm: str, plans: Sequence[str]) -> Share:
+        """Return the share of trials with damage of any kind."""
+        trials = self.of(arm, plans)
+        return exact_share_by_instance(trials["instance"].tolist(), (trials[DAMAGE].sum(axis=1) > 0).tolist())
+
+    def effects(self, arm: str, plans: Sequence[str]) -> int:
+        """Return how many effects were damaged, over all kinds of damage."""
+        return int(self.of(arm, plans)[DAMAGE].to_numpy().sum())
+
+    def harm(self, arm: str, failures: Mapping[str, float]) -> dict[str, float]:
+        """Return instance -> the expected number of damaged effects in a run with these failures. `failures` says how many of
+        each failure a run has. The number is the damage without a failure, plus what each delivered failure adds. For an
+        instance that a failure never struck, the mean of the other instances is added."""
+        mean, size, faults = self._damage
+        calm = mean.loc[arm, FAULT_FREE]
+        total = calm.copy()
+        for plan, count in failures.items():
+            added = (mean.loc[arm, plan] - calm).clip(lower=0) * size.loc[arm, plan]
+            struck = faults.loc[arm, plan].where(lambda number: number > 0)
+            by_fault = added / struck
+            total += count * by_fault.fillna(by_fault.mean() if by_fault.notna().any() else 0.0)
+        return {str(instance): float(value) for instance, value in total.dropna().items()}
+
+    def harm_by_fault(self, arm: str, plan: str) -> float:
+        """Return the number of damaged effects per delivered fault."""
+        return self.effects(arm, [plan]) / max(1, int(self.of(arm, [plan])["faults_delivered"].sum()))
+
+    def solved(self, arm: str, plan: str) -> float:
+        """Return the share of solved trials."""
+        return float((self.of(arm, [plan])["outcome"] == "solved").mean())
+
+    def tokens(self, arm: str, plan: str) -> float:
+        """Return the mean number of tokens of a trial."""
+        return float(self.of(arm, [plan])["tokens"].mean())
+
+    def passes(self, arm: str) -> dict[Pair, float]:
+        """Return the tokens of each trial without a fault."""
+        trials = self.of(arm, [FAULT_FREE])
+        return dict(zip(_pairs(trials), trials["tokens"].astype(float), strict=True))
+
+    def rounds(self, arm: str, plan: str) -> dict[Pair, float]:
+        """Return pair -> the tokens that one failure cost more than the control, for trials that a failure struck."""
+        trials, passes = self.of(arm, [plan]), self.passes(arm)
+        struck = trials[trials["faults_delivered"] > 0]
+        return {
+            pair: (tokens - passes[pair]) / faults
+            for pair, tokens, faults in zip(_pairs(struck), struck["tokens"], struck["faults_delivered"], strict=True)
+        }
+
+    def price(self, arm: str, failures: dict[str, float]) -> float:
+        """Return the tokens of a run with these failures: one pass, and one round for each failure."""
+        passes = self.passes(arm)
+        total = sum(passes.values()) / len(passes)
+        for plan, count in failures.items():
+            rounds = self.rounds(arm, plan)
+            total += count * sum(rounds.values()) / len(rounds) if rounds else 0.0
+        return total
+
+    def break_even(self, ours: str, theirs: str, plan: str) -> BreakEven | None:
+        """Return from how many of these failures a run on the first arm takes fewer tokens than a run on the second."""
+        passes = in_common(self.passes(ours), self.passes(theirs))
+        return break_even(passes, in_common(self.rounds(ours, plan), self.rounds(theirs, plan)))
+
+
+def _pairs(trials: pd.DataFrame) -> list[Pair]:
+    return [
+        (str(instance), int(repetition)) for instance, repetition in zip(trials["instance"], trials["repetition"], strict=True)
+    ]
+
+
+NUMBERS = {"repetition": int, "tokens": float, "faults_delivered": int, **dict.fromkeys(DAMAGE, int)}
+
+
+def _read_table(path: Path) -> pd.DataFrame:
+    try:
+        return pd.read_csv(path, dtype=NUMBERS)
+    except (ValueError, OSError, EOFError, zlib.error) as error:
+        raise ResultsError(f"{path}: is not a table of trials: {str(error).splitlines()[0]}") from error
+
+
+def read_evidence(run: str, scenario: str) -> Evidence:
+    """Read what a run measured in one world.
+
+    Args:
+        run: The run's name under results/, or under reports/ if its table of trials is there, or its folder.
+        scenario: The world's name in the run.
+
+    Returns:
+        Its trials that did not end in an error.
+
+    Raises:
+        ResultsError: There is no such run, or it has no such world, no damage, or no control.
+    """
+    if kept := next((path for path in (Path(run), REPORTS / run) if (path / TABLE).is_file()), None):
+        manifest = read_manifest(kept)
+        trials, config, entries = _read_table(kept / TABLE), manifest.config, manifest.models
+    elif (folder := folder_of(run)).is_dir() or archive_of(folder):
+        trials, config, entries = (loaded := load_run(folder)).trials, loaded.config, loaded.manifest.models
+    else:
+        raise ResultsError(f"{run}: there is no such run in results/, and no {TABLE} of it in reports/; run its config first")
+    if missing := [column for column in COLUMNS if column not in trials]:
+        raise ResultsError(f"{run}: has no column {missing[0]}: advice needs a run in a world")
+    if scenario not in config.scenarios:
+        raise ResultsError(f"{run}: has no scenario '{scenario}'; {nearest(scenario, config.scenarios)}")
+    usable = trials[(trials["scenario"] == scenario) & (trials["outcome"] != "error")][COLUMNS]
+    simulated = all(entry.kind == "simulated" for entry in entries.values())
+    evidence = Evidence(Path(run).name, scenario, config, usable, simulated)
+    if FAULT_FREE not in config.plans:
+        raise ResultsError(f"{run}: advice needs the plan '{FAULT_FREE}'")
+    return evidence

@@ -1,1 +1,0 @@
-"""The APIs, beside chat completions, that the measuring endpoint serves."""

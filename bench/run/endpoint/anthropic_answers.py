@@ -1,0 +1,127 @@
+"""Write a reply as Anthropic's messages, whole and as typed events.
+
+What a provider may want back with the turn is the signature of a thinking block, which stands first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+from bench.run.endpoint.answers import as_json, pieces_of
+from bench.run.endpoint.anthropic_messages import UNREADABLE
+from bench.run.endpoint.carried import carried_text, thought_in
+from bench.run.endpoint.wire import Chat
+from bench.run.models.base import Reply
+
+STOP_REASONS = {"length": "max_tokens", "content_filter": "refusal"}
+"""Finish reason -> the stop reason, if it is not the end of the turn."""
+WireBlock = dict[str, Any]
+
+
+def whole(replies: Sequence[Reply], number: int, asked: Chat) -> bytes:
+    """Return the whole answer to request `number`."""
+    [reply] = replies
+    return as_json({**_message(reply, number, asked), "content": _content(reply), **_ending(reply)})
+
+
+def begun(reply: Reply, number: int, asked: Chat) -> bytes:
+    """Return the first bytes of an answer, up to where the beginning of its reply breaks off: in its text, or before a tool's
+    input."""
+    written = whole([reply], number, asked)
+    if reply.tool_calls:
+        return written[: written.rindex(b'"input":') + len(b'"input":')]
+    last = as_json(reply.text)[:-1]
+    return written[: written.rindex(b'"text":' + last) + len(b'"text":' + last)] if reply.text else written.partition(b"[")[0]
+
+
+def stream(replies: Sequence[Reply], number: int, asked: Chat) -> Iterator[bytes]:
+    """Yield the same answer as events."""
+    [reply] = replies
+    yield from _opening(reply, number, asked)
+    usage = _usage(reply)
+    yield _event("message_delta", delta=_ending(reply), usage={"output_tokens": usage["output_tokens"]})
+    yield _event("message_stop")
+
+
+def stream_begun(reply: Reply, number: int, asked: Chat) -> Iterator[bytes]:
+    """Yield the events of the beginning of a reply. The block that breaks off gets no stop event."""
+    events = list(_opening(reply, number, asked))
+    yield from events[: len(events) - (len(events) > 1)]
+
+
+def _opening(reply: Reply, number: int, asked: Chat) -> Iterator[bytes]:
+    """Yield the events that come before the end of the reply."""
+    opened = {**_message(reply, number, asked), "content": [], "stop_reason": None, "stop_sequence": None}
+    yield _event("message_start", message={**opened, "usage": {**_usage(reply), "output_tokens": 0}})
+    arguments = iter(reply.tool_calls)
+    for index, block in enumerate(_content(reply)):
+        empty, deltas = _stream(block, next(arguments).arguments if block["type"] == "tool_use" else "")
+        yield _event("content_block_start", index=index, content_block=empty)
+        for delta in deltas:
+            yield _event("content_block_delta", index=index, delta=delta)
+        yield _event("content_block_stop", index=index)
+
+
+def _stream(block: WireBlock, arguments: str) -> tuple[WireBlock, Iterator[WireBlock]]:
+    """Return a block as it is when it begins, and the deltas that fill it."""
+    match block["type"]:
+        case "thinking":
+            signed = {"type": "signature_delta", "signature": block["signature"]}
+            return {**block, "thinking": "", "signature": ""}, chain(
+                _deltas("thinking_delta", "thinking", block["thinking"]), [signed]
+            )
+        case "text":
+            return {**block, "text": ""}, _deltas("text_delta", "text", block["text"])
+        case _:
+            return {**block, "input": {}}, _deltas("input_json_delta", "partial_json", arguments)
+
+
+def _deltas(kind: str, field: str, text: str) -> Iterator[WireBlock]:
+    return ({"type": kind, field: piece} for piece in pieces_of(text))
+
+
+def _event(kind: str, **values: Any) -> bytes:
+    return b"event: " + kind.encode() + b"\ndata: " + as_json({"type": kind, **values}) + b"\n\n"
+
+
+def _message(reply: Reply, number: int, asked: Chat) -> WireBlock:
+    head = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": asked.model}
+    return {**head, "usage": _usage(reply)}
+
+
+def _content(reply: Reply) -> list[WireBlock]:
+    blocks: list[WireBlock] = []
+    if carried := carried_text(reply):
+        blocks.append({"type": "thinking", "thinking": thought_in(reply.extra), "signature": carried})
+    if reply.text:
+        blocks.append({"type": "text", "text": reply.text})
+    for call in reply.tool_calls:
+        blocks.append({"type": "tool_use", "id": call.id, "name": call.name, "input": _input(call.arguments)})
+    return blocks
+
+
+def _input(arguments: str) -> WireBlock:
+    """Return a tool's arguments as an object. If they are none, the text stands under the key that Anthropic proposes."""
+    try:
+        value = json.loads(arguments)
+    except (ValueError, RecursionError):
+        value = None
+    return value if isinstance(value, dict) else {UNREADABLE: arguments}
+
+
+def _ending(reply: Reply) -> WireBlock:
+    """Return how the reply ended. The stop sequence is unknown."""
+    reason = STOP_REASONS.get(reply.finish) or ("tool_use" if reply.tool_calls else "end_turn")
+    return {"stop_reason": reason, "stop_sequence": None}
+
+
+def _usage(reply: Reply) -> dict[str, int]:
+    """Return the provider's count, with cached tokens apart; 0 if nothing was counted."""
+    if reply.usage is None:
+        return {"input_tokens": 0, "output_tokens": 0}
+    cached = reply.usage.cached or 0
+    counted = {"input_tokens": reply.usage.tokens_in - cached, "output_tokens": reply.usage.tokens_out}
+    return {**counted, "cache_read_input_tokens": cached, "cache_creation_input_tokens": 0}

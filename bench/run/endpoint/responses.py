@@ -1,0 +1,273 @@
+"""Read OpenAI's Responses API: a request to /v1/responses becomes the chat completion that it means.
+
+Input is a text, or items: messages, `function_call`, `function_call_output`, `reasoning`, and `item_reference`, which stands
+for an item that the client was given in this trial. `previous_response_id` goes on with the conversation of an answer that it
+was given. A `conversation` is refused. An item of reasoning holds what the provider wants back with the turn that it begins;
+only items that this endpoint gave are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainValidator,
+    Tag,
+    TypeAdapter,
+    model_validator,
+)
+
+from bench.common.bounds import BoundedTable, Listed
+from bench.record.messages import Message
+from bench.record.tool_calls import ToolCall
+from bench.run.endpoint.carried import NOTHING, Carried, carried_in
+from bench.run.endpoint.fields import Restricted, options_among, refuse_others, set_aside
+from bench.run.endpoint.messages import text_in
+from bench.run.endpoint.response_answers import items_of
+from bench.run.endpoint.wire import MOST_MESSAGES, Chat, conversation, exchange_at
+from bench.run.trial.endpoint_session import Exchange
+from bench.wire.problem import LONGEST_NAME, read_body, refuse_field
+
+KEPT = "no conversation is kept under a name; send all items with each request, or previous_response_id"
+READ = frozenset({"input", "instructions", "stream", "stream_options", "tools", "tool_choice", "text", "max_output_tokens"})
+READ |= {"parallel_tool_calls", "include", "previous_response_id"}
+RESTRICTED: Mapping[str, Restricted] = {
+    "conversation": Restricted(KEPT),
+    "prompt": Restricted("no prompts are stored here; send the messages"),
+    "background": Restricted("replies are given at once; leave the field out", (False,)),
+    "top_logprobs": Restricted("no probabilities are given; leave the field out", (0,)),
+    "context_management": Restricted("nothing is left out of a conversation here; leave the field out"),
+}
+LOGPROBS = "message.output_text.logprobs"
+TEXTS = ("input_text", "output_text", "text")
+
+
+def _text(content: object) -> object:
+    """Return text parts as one text. A reply's parts have further fields, which are dropped."""
+    if isinstance(content, list):
+        plain = [
+            {key: part[key] for key in part if key not in ("annotations", "logprobs")} for part in content if _is_object(part)
+        ]
+        content = plain if len(plain) == len(content) else content
+    return text_in(content, TEXTS)
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+class _Item(BaseModel):
+    """An input item. `id` and `status` come from a reply that is given back. Unknown fields must be empty."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str | None = None
+    status: str | None = None
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether it stands for the item that was given under its id."""
+        return False
+
+    @model_validator(mode="after")
+    def _whole(self) -> _Item:
+        for field, value in (self.model_extra or {}).items():
+            if value not in (None, [], {}, ""):
+                raise ValueError(f"{field[:LONGEST_NAME]}: would not be passed on; leave it out")
+        return self
+
+
+class _MessageItem(_Item):
+    type: Literal["message"] = "message"
+    role: Literal["system", "developer", "user", "assistant"]
+    content: Annotated[str, BeforeValidator(_text)]
+    phase: str | None = None
+
+
+class _Called(_Item):
+    type: Literal["function_call"]
+    call_id: str
+    name: str
+    arguments: str
+
+
+class _Output(_Item):
+    type: Literal["function_call_output"]
+    call_id: str
+    output: Annotated[str, BeforeValidator(_text)]
+
+
+class _Reference(_Item):
+    type: Literal["item_reference"]
+    id: str
+
+    @property
+    def is_reference(self) -> bool:
+        return True
+
+
+class _Reasoned(_Item):
+    type: Literal["reasoning"]
+    summary: Listed[Any] | None = None
+    content: Listed[Any] | None = None
+    encrypted_content: Annotated[Carried | None, PlainValidator(lambda text: carried_in(text) if text else None)] = None
+
+    @model_validator(mode="after")
+    def _require_what_was_given(self) -> _Reasoned:
+        if self.is_reference and not self.id:
+            raise ValueError("give it back as it was given here, or leave out what holds it")
+        return self
+
+    @property
+    def is_reference(self) -> bool:
+        return self.encrypted_content is None
+
+
+def _kind(item: Any) -> str:
+    kind = item.get("type", "message") if isinstance(item, dict) else getattr(item, "type", "")
+    return kind if isinstance(kind, str) else ""
+
+
+InputItem = Annotated[
+    Annotated[_MessageItem, Tag("message")]
+    | Annotated[_Called, Tag("function_call")]
+    | Annotated[_Output, Tag("function_call_output")]
+    | Annotated[_Reasoned, Tag("reasoning")]
+    | Annotated[_Reference, Tag("item_reference")],
+    Discriminator(
+        _kind,
+        custom_error_type="item",
+        custom_error_message="only items of type 'message', 'function_call', 'function_call_output', 'reasoning' and"
+        " 'item_reference' are taken",
+    ),
+]
+
+
+class _Format(BaseModel):
+    """A `response_format` as the Responses API writes it: flat."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str
+
+
+class _Text(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    format: _Format | None = None
+    verbosity: Any = None
+
+
+def _items(given: object) -> object:
+    """Return a text as a message of the user; items unchanged."""
+    return [{"role": "user", "content": given}] if isinstance(given, str) else given
+
+
+class _ResponsesBody(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    input: Annotated[Listed[InputItem], BeforeValidator(_items), Field(max_length=MOST_MESSAGES)]
+    instructions: str | None = None
+    stream: bool | None = None
+    text: _Text | None = None
+    tools: Listed[BoundedTable[str, Any]] | None = None
+    tool_choice: str | BoundedTable[str, Any] | None = None
+    parallel_tool_calls: bool | None = None
+    max_output_tokens: int | None = None
+    previous_response_id: str | None = None
+    include: Listed[str] | None = None
+
+
+ITEM: TypeAdapter[InputItem] = TypeAdapter(InputItem)
+
+
+def chat_of(
+    body: bytes, parameters: Mapping[str, object] | None = None, exchanges: Mapping[int, Exchange] | None = None
+) -> Chat:
+    """Read a request's body, as `bench.run.endpoint.wire.chat_of` reads a chat completion's."""
+    asked = read_body(body, _ResponsesBody)
+    fields = asked.model_extra or {}
+    refuse_others(fields, RESTRICTED, READ)
+    if LOGPROBS in (asked.include or ()):
+        refuse_field("include", f"{LOGPROBS}: no probabilities are given; leave it out")
+    exchanges = exchanges or {}
+    earlier: tuple[Message, ...] = ()
+    if asked.previous_response_id:
+        earlier = exchange_at(asked.previous_response_id, exchanges, "previous_response_id")[1].conversation
+    instructions = [Message("system", asked.instructions)] if asked.instructions else []
+    items = [_resolve_reference(item, exchanges) for item in asked.input]
+    messages = conversation([*instructions, *earlier, *_messages(items)])
+    if not messages:
+        refuse_field("input", "there is none; give a text, or items")
+    options = options_among(_fields(asked), parameters or {})
+    wordy = {"verbosity": asked.text.verbosity} if asked.text else {}
+    hints = set_aside({**fields, **wordy})
+    return Chat(messages, bool(asked.stream), options=options, instructions=len(instructions), set_aside=hints)
+
+
+def _resolve_reference(item: InputItem, exchanges: Mapping[int, Exchange]) -> InputItem:
+    """Return the item that a reference stands for; any other item unchanged. Raises Problem if it was not given here."""
+    if not item.is_reference or item.id is None:
+        return item
+    number, exchange = exchange_at(item.id, exchanges, "input")
+    given = next((each for each in items_of(exchange.reply, number) if each["id"] == item.id), None)
+    if given is None:
+        refuse_field("input", f"no item given here is '{item.id[:LONGEST_NAME]}'; send the item itself")
+    return ITEM.validate_python(given)
+
+
+def _messages(items: Sequence[InputItem]) -> Iterator[Message]:
+    """Yield the messages. An assistant's text and calls of one turn are one message."""
+    turn, carried = None, NOTHING
+    for item in items:
+        if isinstance(item, _Called):
+            call = ToolCall(item.call_id, item.name, item.arguments, carried.calls.get(item.call_id, ""))
+            turn = turn or Message("assistant", "", extra=carried.message)
+            turn = replace(turn, tool_calls=(*turn.tool_calls, call))
+            continue
+        if turn:
+            yield turn
+            turn, carried = None, NOTHING
+        if isinstance(item, _Reasoned):
+            carried = item.encrypted_content or NOTHING
+        elif isinstance(item, _Output):
+            yield Message("tool", item.output, tool_call_id=item.call_id)
+        elif isinstance(item, _MessageItem) and item.role == "assistant":
+            turn = Message("assistant", item.content, extra=carried.message)
+        elif isinstance(item, _MessageItem):
+            yield Message("system" if item.role == "developer" else item.role, item.content)
+    if turn:
+        yield turn
+
+
+def _fields(asked: _ResponsesBody) -> dict[str, Any]:
+    """Return the options as a chat completion has them."""
+    choice = asked.tool_choice
+    if isinstance(choice, dict) and "name" in choice:
+        choice = {"type": choice.get("type"), "function": {"name": choice["name"]}}
+    return {
+        "tools": [_tool(tool) for tool in asked.tools or ()],
+        "tool_choice": choice,
+        "parallel_tool_calls": asked.parallel_tool_calls,
+        "response_format": _response_format(asked.text.format) if asked.text and asked.text.format else None,
+        "max_completion_tokens": asked.max_output_tokens,
+    }
+
+
+def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+    if tool.get("type") != "function":
+        return dict(tool)  # it is refused later, with its place
+    function = {name: value for name, value in tool.items() if name != "type" and value is not None}
+    return {"type": "function", "function": function}
+
+
+def _response_format(wanted: _Format) -> dict[str, Any]:
+    unknown = {name: value for name, value in (wanted.model_extra or {}).items() if value is not None}
+    return {"type": wanted.type, "json_schema": unknown} if wanted.type == "json_schema" else {"type": wanted.type, **unknown}

@@ -1,1 +1,0 @@
-"""Processes of agents: each is watched over by a supervisor, so that none is left behind."""

@@ -1,0 +1,77 @@
+"""A world's tools by name: the pack's tools and the common ones, their descriptions, and their results."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pydantic import BaseModel
+
+from bench.common.errors import GaveUp
+from bench.worlds.run.driver.common_tools import Common, common_tools
+from bench.worlds.run.driver.tool_answers import STATUS, ToolResponse, answer_of, done, failed
+from bench.worlds.run.environment import Tool
+from bench.worlds.run.environment.calling import fitted
+from bench.worlds.run.runtime.actions import WorldActions
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A tool as it is offered. `result` is None if it has no single form."""
+
+    name: str
+    description: str
+    arguments: type[BaseModel]
+    result: type[BaseModel] | None = None
+
+    @cached_property
+    def function(self) -> dict[str, Any]:
+        """Return the tool in the form of a chat completion's `tools`."""
+        fields = {"name": self.name, "description": self.description, "parameters": self.arguments.model_json_schema()}
+        return {"type": "function", "function": fields}
+
+
+class Tools:
+    """The tools of one trial's world, over all lives of its agent.
+
+    taken   number of calls of the world's own tools that were passed on to the world
+    asked   whether any tool was called, also one that every world has
+    """
+
+    def __init__(self, world: WorldActions):
+        self._world, self._acting = world, world.acting
+        self.taken, self.asked = 0, False
+        environment = world.environment
+        self._common = {
+            tool.name: tool for tool in common_tools(tuple(environment.people)) if tool.name not in environment.by_name
+        }
+        offers = [Offer(tool.name, _description(tool), tool.arguments, tool.result) for tool in environment.tools]
+        self.offers = (*offers, *(Offer(tool.name, tool.description, tool.arguments) for tool in self._common.values()))
+
+    async def call(
+        self, name: str, arguments: Mapping[str, Any], key: str | None, expect: Mapping[str, int] | None
+    ) -> ToolResponse:
+        """Call a tool. Raise Crashed if the agent dies of it, GaveUp if it has called too often."""
+        self.asked = True
+        if common := self._common.get(name):
+            return await self._call_common(common, arguments, key)
+        self.taken += not self._acting.process.is_dead
+        try:
+            return answer_of(await self._world.act(name, arguments, key, expect=expect))
+        except (asyncio.CancelledError, GaveUp):  # the call left no trace
+            self.taken -= 1
+            raise
+
+    async def _call_common(self, tool: Common, given: Mapping[str, Any], key: str | None) -> ToolResponse:
+        asked = fitted(tool.name, tool.arguments, given)
+        if isinstance(asked, str):
+            return failed(STATUS["arguments"], "arguments", asked)
+        return done(await tool.work(self._world, asked, key))
+
+
+def _description(tool: Tool) -> str:
+    text = tool.description or f"{tool.name.replace('_', ' ').capitalize()}."
+    return f"{text} It is taken back by {tool.undo}." if tool.undo else text

@@ -1,0 +1,1 @@
+"""How surely `bench explain diagnose` names what was planted: `PYTHONPATH=tools/reports python -m diagnosis`."""
