@@ -44,8 +44,8 @@ def test_what_objects_hold_is_told_the_same_in_each_process_and_differs_by_each_
         for seed in ("1", "2")
     ]
     assert tables[0].stdout == tables[1].stdout
-    for name, (one, other) in eval(tables[0].stdout).items():
-        assert one and other and one != other, name
+    for name, (first, other) in eval(tables[0].stdout).items():
+        assert first and other and first != other, name
 
 
 def test_an_object_is_told_by_its_name_if_it_has_one() -> None:

@@ -114,11 +114,11 @@ def contents_of(value: Any, known: Mapping[int, str]) -> list[object] | None:
 
 def _is_named(value: object, module: str, name: str) -> bool:
     """Return whether a class or a function is what its name leads to."""
-    found: object = sys.modules.get(module)
+    holder: object = sys.modules.get(module)
     for each in name.split("."):
-        found = (attributes_of(found) or vars(found) if isinstance(found, ModuleType | type) else {}).get(each)
-        found = getattr(found, "__func__", found) if isinstance(found, staticmethod | classmethod) else found
-    return found is value
+        holder = (attributes_of(holder) or vars(holder) if isinstance(holder, ModuleType | type) else {}).get(each)
+        holder = getattr(holder, "__func__", holder) if isinstance(holder, staticmethod | classmethod) else holder
+    return holder is value
 
 
 def _elements(value: Any, known: Mapping[int, str]) -> list[object] | None:

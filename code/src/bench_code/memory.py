@@ -14,7 +14,6 @@ import gc
 import locale
 import logging
 import os
-import re
 import sys
 import threading
 from collections import Counter
@@ -38,8 +37,9 @@ OF_PYTHONS_OWN = 1 << 9
 """The flag of a type that is no static one of C. If its objects have attributes, they hide nothing else."""
 IDENTITY: tuple[object, ...] = (None, object.__hash__)
 """How an object is hashed that can change."""
-OF_TOOLS = re.compile("__annotations__|__warningregistry__|__path__|__slotnames__|tearDown_exceptions|_cache|_hypothesis_.*")
-"""Names that Python, `unittest`, `logging`, `copyreg` and hypothesis set anywhere at any time."""
+OF_TOOLS = frozenset({"__annotations__", "__warningregistry__", "__path__", "__slotnames__", "tearDown_exceptions", "_cache"})
+OF_HYPOTHESIS = "_hypothesis_"
+"""Names, and how names begin, that Python, `unittest`, `logging`, `copyreg` and hypothesis set anywhere at any time."""
 UNTOLD = (None for _ in ())
 """Nobody can tell what a generator holds."""
 TESTERS = frozenset({"_pytest", "pytest", "pluggy", "hypothesis", "bench", "bench_code", "sys", "warnings", "__main__"})
@@ -62,7 +62,7 @@ class ProcessState(NamedTuple):
     context: dict[int, int]
 
 
-class Place(NamedTuple):
+class HeldAt(NamedTuple):
     """Where an object is held.
 
     file   the file of tests whose own module holds it; "" if all tests may see it
@@ -86,7 +86,7 @@ class HeldObjects:
     def __init__(self, file_of: Callable[[dict[str, object]], str], is_tests: Callable[[str], bool]):
         self._file_of, self._is_tests = file_of, is_tests
         self._held: list[Any] = []
-        self._places: list[Place] = []
+        self._places: list[HeldAt] = []
         self._inside: list[list[object]] = []
         self._contents: list[dict[object, object]] = []
         self._opaque = set[int]()
@@ -109,7 +109,7 @@ class HeldObjects:
         self._modules |= {name: sys.modules.get(name) for name in new}
         self._known |= {id(held): name for name, (held, _) in new.items()}
         for name, (held, file) in new.items():
-            place = Place(file if self._is_tests(file) else "", "", name)
+            place = HeldAt(file if self._is_tests(file) else "", "", name)
             self._hold(held, place)
             self._add([(value, _within(place, key)) for key, value in [*held.items()] if key != "__builtins__"])
         self._around = self._surroundings()
@@ -117,7 +117,7 @@ class HeldObjects:
 
     def watch(self, value: object, file: str, name: str) -> None:
         """Look from now on at the value of a shared fixture too."""
-        self._add([(value, Place(file, name, f"fixture {name}"))])
+        self._add([(value, HeldAt(file, name, f"fixture {name}"))])
 
     def left(self, filled: Collection[str], here: str) -> dict[str, str]:
         """Return what holds something else than at the last call, and note what is there now.
@@ -130,14 +130,14 @@ class HeldObjects:
             For each file of tests that holds it in its own module, and for "" if all tests may see it, a digest of what is held
             there now; "" if that cannot be told.
         """
-        around, left, new = self._surroundings(), dict[str, dict[str, object]](), list[tuple[object, Place]]()
+        around, left, new = self._surroundings(), dict[str, dict[str, object]](), list[tuple[object, HeldAt]]()
         if around != self._around:
             is_told = self._around is not None and around[1:] == self._around[1:]
             left[""] = {"": around.told if is_told else UNTOLD}
         for holder, place, before, now in self._changed():
             keys = {key for key in before.keys() | now.keys() if not _is_same(before.get(key, gc), now.get(key, gc))}
             new += [(now.get(key), _within(place, key)) for key in keys]
-            keys -= {key for key in keys if key in filled or OF_TOOLS.fullmatch(str(key))}
+            keys -= {key for key in keys if key in filled or _is_of_tools(key)}
             if keys and place.name not in filled:
                 pairs = [(key, now[key]) if key in now else (key,) for key in before | now if key in keys]
                 what = pairs if isinstance(holder, dict) else contents_of(holder, self._known)
@@ -186,7 +186,7 @@ class HeldObjects:
             {id(variable): id(value) for variable, value in contextvars.copy_context().items()},
         )
 
-    def _changed(self) -> Iterator[tuple[Any, Place, dict[object, object], dict[object, object]]]:
+    def _changed(self) -> Iterator[tuple[Any, HeldAt, dict[object, object], dict[object, object]]]:
         """Yield what holds something else than before, where that is, and what it held and holds."""
         for number in [*self._touched()]:
             holder = self._held[number]
@@ -206,7 +206,7 @@ class HeldObjects:
             if not _are_same(gc.get_referents(*self._held[numbers.start : numbers.stop]), self._flat[part]):
                 yield from numbers
 
-    def _hold(self, holder: object, place: Place) -> None:
+    def _hold(self, holder: object, place: HeldAt) -> None:
         self._opaque |= {len(self._held)} if _state(holder) is not None else set()
         self._flat.pop(len(self._held) // TOGETHER, None)
         self._name(holder, place)
@@ -215,13 +215,13 @@ class HeldObjects:
         self._inside.append(gc.get_referents(holder))
         self._contents.append(_content(holder))
 
-    def _name(self, value: object, place: Place) -> None:
+    def _name(self, value: object, place: HeldAt) -> None:
         """Give an object a name that it has in each process in which the same things came to the same places."""
         if id(value) not in self._known:
             self._counts[place.path] += 1
             self._known[id(value)] = f"{place.path} {self._counts[place.path]}"
 
-    def _add(self, waiting: list[tuple[Any, Place]], most: int = MOST) -> None:
+    def _add(self, waiting: list[tuple[Any, HeldAt]], most: int = MOST) -> None:
         """Look at these objects, and at what they hold, until so many are known."""
         while waiting and len(self._known) < most:
             value, place = waiting.pop()
@@ -234,7 +234,7 @@ class HeldObjects:
             if isinstance(value, type):
                 if value.__module__ in self._modules:
                     attributes = next((each for each in inside if type(each) is dict and "__module__" in each), {})
-                    of_class = Place(place.file, "", f"{value.__module__}.{value.__qualname__}")
+                    of_class = HeldAt(place.file, "", f"{value.__module__}.{value.__qualname__}")
                     self._hold(attributes, of_class)
                     waiting += [(each, _within(of_class, key)) for key, each in attributes.items()]
             elif kind is FunctionType:
@@ -245,15 +245,19 @@ class HeldObjects:
                     self._hold(value, place)
                 if attributes is not None:
                     self._hold(attributes, place)
-                of_tools = [id(each) for key, each in (attributes or {}).items() if OF_TOOLS.fullmatch(str(key))]
+                of_tools = [id(each) for key, each in (attributes or {}).items() if _is_of_tools(key)]
                 within = (*inside, *(attributes or {}).values())
                 waiting += [(each, place) for each in within if id(each) not in of_tools]
         self._unseen |= {place.file for _, place in waiting}
 
 
-def _within(place: Place, key: object) -> Place:
+def _is_of_tools(key: object) -> bool:
+    return isinstance(key, str) and (key in OF_TOOLS or key.startswith(OF_HYPOTHESIS))
+
+
+def _within(place: HeldAt, key: object) -> HeldAt:
     """Return where an object lies that something in this place holds by a key."""
-    return place if place.name else Place(place.file, str(key), f"{place.path}.{key}")
+    return place if place.name else HeldAt(place.file, str(key), f"{place.path}.{key}")
 
 
 def _content(holder: Any) -> dict[object, object]:
