@@ -6,6 +6,8 @@ from pathlib import Path
 
 from traps import TRAPS
 
+from bench import load_run
+from bench.record.reading import read_responses
 from coding_agents.report import FOLDER as RETESTING
 from coding_agents.report import KINDS, difference, of_kind
 from impact.report import kind_of, ratio, report, results, seconds_of
@@ -95,3 +97,9 @@ def test_what_the_page_says_of_a_models_patches_stands_in_the_table_of_the_arms(
         f"saved no runs that can be told from none, {whole['Executions saved']}.",
     )
     assert [sentence for sentence in expected if sentence not in page] == []
+    folder = ROOT / "results" / "patching-qwen2.5-coder-1.5b-instruct"
+    run = load_run(folder)
+    asked = sum(not response.reused for response in read_responses(folder))
+    assert asked == run.trials["calls"].sum()
+    count = f"whole files: {asked} replies in {len(run.trials)} trials"
+    assert count in page
