@@ -53,7 +53,7 @@ def picture_of(run: Path) -> str:
     shown.print(Text("$ bench probe", style="bold"))
     page, code = f"reports/{probe.folder.name}/probe.html", EXIT_CODES[probe.conclusion]
     for number, line in enumerate(lines(probe, page, code)):
-        shown.print(Text(line, style="" if number else "bold red" if probe.damaged else "bold"))
+        shown.print(Text(line, style="" if number else "bold red" if probe.damaged_cells else "bold"))
     return shown.export_svg(title=probe.folder.name, theme=MONOKAI, code_format=FORMAT, unique_id="probe")
 
 

@@ -45,7 +45,7 @@ class ProbeProgress:
         """Show a run of the agent."""
         from bench.probe.run.preview import estimate  # noqa: PLC0415
         from bench.record.events import of_kind  # noqa: PLC0415
-        from bench.record.probe_events import CLEAN, CONTROL, CellsPlanned  # noqa: PLC0415
+        from bench.record.probe_events import CLEAN, CONTROL, EARLY, CellsPlanned  # noqa: PLC0415
 
         for planned in of_kind(run.events, CellsPlanned):
             self.plan(planned)
@@ -54,8 +54,8 @@ class ProbeProgress:
             self._out.print(f"{CLEAN}: ✕ it does not count, {run.seconds:.1f} s")
         elif run.problem:
             self._out.print(escape_line(f"{run.plan}: could not be run: {run.problem}"))
-        elif judged := run.judged:
-            self._ended += run.plan not in (CLEAN, CONTROL) and not run.repetition and not judged.mended
+        elif judged := run.judgement:
+            self._ended += run.plan not in (CLEAN, CONTROL, EARLY) and not run.repetition and not judged.mended
             self._out.print(escape_line(f"{self._place(run)}{run.plan}: {_verdict(judged)}, {run.seconds:.1f} s"))
         self._bar.update(self._task, completed=min(self._ended, self._total or self._ended))
 
@@ -66,11 +66,11 @@ class ProbeProgress:
         self._bar.update(self._task, total=self._total)
 
     def _place(self, run: CellRun) -> str:
-        from bench.record.probe_events import CLEAN, CONTROL  # noqa: PLC0415
+        from bench.record.probe_events import CLEAN, CONTROL, EARLY  # noqa: PLC0415
 
-        if run.plan in (CLEAN, CONTROL):
+        if run.plan in (CLEAN, CONTROL, EARLY):
             return ""
-        if run.judged and run.judged.mended:
+        if run.judgement and run.judgement.mended:
             return "mended "
         return f"{self._ended} of {self._total} " if self._total and not run.repetition else "again "
 

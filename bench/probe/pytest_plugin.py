@@ -124,7 +124,7 @@ def _probed_cell(run: CellRun, note: str) -> ProbedCell:
     from bench.record.events import of_kind  # noqa: PLC0415
     from bench.record.probe_events import GatewayCall  # noqa: PLC0415
 
-    judged = run.judged
+    judged = run.judgement
     assert judged
     rows = tuple(row for finding in judged.findings for row in finding.rows)
     timeline = "\n".join(filter(None, [escape_line(run.plan), *lines_of(run.events, run.texts), note]))

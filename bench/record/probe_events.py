@@ -27,6 +27,9 @@ model    a request to the model
 """
 CLEAN, CONTROL = "clean", "control"
 """The plans of trials in which nothing is struck: the first ones, and those among the cells."""
+EARLY = "written_early"
+"""The plan of trials in which another writer comes before the agent begins. They are no cells: each decides whether a call of a
+cell overwrites what the other one did, or sets it whatever it was."""
 Went = Literal["", "disconnected", "cancelled", "asked_again", "waits_longer"]
 """How the client ended its wait for a call under silence; `waits_longer`: it had not when the patience of the probe ended."""
 RepeatCause = Literal["", "client", "model", "restart"]

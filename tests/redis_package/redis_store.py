@@ -12,13 +12,14 @@ from urllib.parse import urlsplit
 from bench.common.errors import ConfigError
 from bench.probe.run.witness.kinds import StoreKind, StoreSettings
 from bench.probe.run.witness.rows import Encoding
+from bench.probe.run.witness.store import StoreCopy
 from bench.record.probe_rows import StoreReading
 
 COPY = 9
 """The database of the copy."""
 
 
-class RedisStore:
+class RedisStore(StoreCopy):
     """The keys and texts of one database of Redis."""
 
     def __init__(self, settings: StoreSettings, encoding: Encoding) -> None:
@@ -62,16 +63,6 @@ class RedisStore:
 
     def keep_backup(self) -> str:
         return "nowhere: Redis has a dump of its own"
-
-    def stamp(self) -> None:
-        return None
-
-    def recheck(self) -> None:
-        pass
-
-    def snapshot(self, most: int) -> Callable[[], StoreReading]:
-        reading = self.read(most)
-        return lambda: reading
 
     def remove(self) -> None:
         if self._first is not None:

@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from bench.probe.points import AnswerFate, CallFate
-from bench.probe.run.gateway.gate import LiveCall, WaitEnd
+from bench.probe.run.gateway.gate import CallGate, Desk, LiveCall, WaitEnd
 from bench.probe.run.gateway.listener import AgentListener
 
 
-class ScriptedGate:
+class ScriptedGate(CallGate):
     """Strikes call n before or after as the test says, and writes down what the doors ask. A held call whose client has left,
     and one that is to be delivered again, it delivers once a later call is answered."""
 
@@ -31,7 +31,7 @@ class ScriptedGate:
         self.course = list[tuple[str, int]]()
         self.notes = list[tuple[str, str]]()
 
-    async def arrived(self, call: LiveCall) -> CallFate:
+    async def arrive(self, call: LiveCall) -> CallFate:
         self.calls.append(call)
         self.course.append(("arrived", call.number))
         call.struck = call.number in self._before or call.number in self._after
@@ -43,7 +43,7 @@ class ScriptedGate:
         self.course.append(("passes", call.number))
         call.deliver = None
 
-    async def answered(self, call: LiveCall, answer: bytes) -> AnswerFate:
+    async def answer(self, call: LiveCall, answer: bytes) -> AnswerFate:
         self.course.append(("answered", call.number))
         self.answers[call.number] = answer
         call.over.set()
@@ -56,10 +56,10 @@ class ScriptedGate:
                 earlier.over.set()
         return self._after.get(call.number, "give")
 
-    async def given(self, call: LiveCall) -> None:
+    async def note_given(self, call: LiveCall) -> None:
         self.course.append(("given", call.number))
 
-    async def ended(self, call: LiveCall) -> None:
+    async def note_end(self, call: LiveCall) -> None:
         self.course.append(("ended", call.number))
 
     def went(self, call: LiveCall, how: WaitEnd) -> None:
@@ -69,14 +69,14 @@ class ScriptedGate:
         self.course.append(("blocks", call.number))
         call.over.set()
 
-    def noticed(self, door: str, what: str) -> None:
+    def notice(self, door: str, what: str) -> None:
         self.notes.append((door, what))
 
 
 @asynccontextmanager
 async def listening(gate: ScriptedGate, token: str = "token") -> AsyncIterator[AgentListener]:
     numbers = itertools.count(1)
-    async with AgentListener(lambda: gate, lambda: next(numbers), lambda: 1, token) as listener:
+    async with AgentListener(Desk(lambda: gate, lambda: next(numbers), lambda: 1), token) as listener:
         yield listener
 
 

@@ -32,7 +32,7 @@ from bench.record.probe_events import CellsPlanned
 # What runs a probe is imported when it runs: no other command should wait for it.
 if TYPE_CHECKING:
     from bench.probe.run.init import AgentDraft
-    from bench.probe.run.running import Asked
+    from bench.probe.run.probe import Asked
     from bench.probe.run.secrets import Secrets
     from bench.probe.run.settings import ProbeSettings
     from bench.probe.run.watch import WatchedRun
@@ -106,7 +106,7 @@ def probe(
         _init(file, command or (), yes, unboxed)
         return
     from bench.probe.run.preview import plan_lines  # noqa: PLC0415
-    from bench.probe.run.running import Asked  # noqa: PLC0415
+    from bench.probe.run.probe import Asked  # noqa: PLC0415
     from bench.probe.run.secrets import Secrets  # noqa: PLC0415
     from bench.probe.run.settings import ProbeSettings  # noqa: PLC0415
 
@@ -169,7 +169,7 @@ def _begin(file: Path, command: Sequence[str], yes: bool, unboxed: bool) -> None
     if run is None and not unboxed:
         raise ConfigError(f"probe: nothing was run: {why}")
     if run and (run.changed or not run.is_whole):
-        raise ConfigError(f"probe: {run.changed or run.ended}; no file was written")
+        raise ConfigError(f"probe: {run.changed or run.ending}; no file was written")
     text = _write(file, draft, run, why)
     out.print(f"{file} is written")
     if "store" not in tomllib.loads(text):
@@ -191,7 +191,7 @@ def _write(file: Path, draft: AgentDraft, run: WatchedRun | None, why: str) -> s
         text = write_probe_file(file, watched_tables(draft, run), run.summary)
     else:
         text = write_probe_file(file, static_tables(draft), f"No run was watched: {why}. This is what files and variables say.")
-    out.print(draft.printed(text).rstrip())
+    out.print(draft.for_terminal(text).rstrip())
     return text
 
 
@@ -208,7 +208,7 @@ def _watch(draft: AgentDraft, yes: bool, unboxed: bool) -> tuple[WatchedRun | No
         return None, "nobody could be asked; --yes watches one unasked"
     if not yes and not _agrees("watch this run?"):
         return None, "it was not wanted"
-    subject, databases = draft.watched(unasked=yes)
+    subject, databases = draft.watched_subject(unasked=yes)
     secrets = Secrets.of(subject, os.environ, draft.servers.values())
     try:
         if yes and (far := draft.far):
@@ -251,7 +251,7 @@ def _open(settings: ProbeSettings, secrets: Secrets, folder: Path, asked: Asked,
     from bench.probe.run.writing import ProbeWriter, is_of_another  # noqa: PLC0415
     from bench.record.store import set_aside  # noqa: PLC0415
 
-    probed = settings.probed(asked.all_forms, asked.only)
+    probed = settings.manifest_part(asked.all_forms, asked.only)
     if folder.exists() and (aside or is_of_another(folder, probed)):
         out.print(f"{folder} holds an earlier probe; its name is now {set_aside(folder)}")
     try:

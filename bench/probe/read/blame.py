@@ -63,7 +63,7 @@ class CellBlame:
     waiting: tuple[GatewayMend, ...] = ()
 
     @property
-    def cleared(self) -> list[GatewayMend]:
+    def parts_cleared(self) -> list[GatewayMend]:
         """The parts that are in no minimal set. If no set removes the damage, no part is cleared."""
         blamed = frozenset[GatewayMend]().union(*self.minimal) | self.unjudged
         return [part for part in self.asked if part not in blamed] if self.minimal else []
@@ -72,20 +72,20 @@ class CellBlame:
     def sentence(self) -> str:
         """A sentence on the parts that are to blame, and on what to do."""
         if not self.minimal:
-            tried = f"with {_listed(self.asked, 'and')} mended the damage stays" if self.asked else "no part could be mended"
+            tried = f"with {_in_words(self.asked, 'and')} mended the damage stays" if self.asked else "no part could be mended"
             return f"Not explained: {tried}; nobody is cleared."
-        named = _listed([_listed(sorted(each, key=PARTS.index), "and") for each in self.minimal], "or")
+        named = _in_words([_in_words(sorted(each, key=PARTS.index), "and") for each in self.minimal], "or")
         advice = [" and ".join(REMEDIES[part].format(self.tool) for part in PARTS if part in each) for each in self.minimal]
         to_do = "; or ".join(advice)
-        more = f" Not asked yet: {_listed(self.waiting, 'and')}." if self.waiting else ""
+        more = f" Not asked yet: {_in_words(self.waiting, 'and')}." if self.waiting else ""
         return f"To blame: {named}. {to_do[:1].upper()}{to_do[1:]}.{more}"
 
     @property
     def rest(self) -> str:
         """A sentence on the parts that were cleared, and on the parts that were not tried, with the reason."""
-        cleared = f"Cleared: {_listed(self.cleared, 'and')}. " if self.cleared else ""
+        cleared = f"Cleared: {_in_words(self.parts_cleared, 'and')}. " if self.parts_cleared else ""
         left = [f"{part} ({NOT_ASKED[part]})" for part in PARTS if part not in (*self.asked, *self.waiting)]
-        undecided = f" Without a verdict: {_listed(sorted(self.unjudged), 'and')}." if self.unjudged else ""
+        undecided = f" Without a verdict: {_in_words(sorted(self.unjudged), 'and')}." if self.unjudged else ""
         return f"{cleared}{'Not asked, and not cleared: ' + ', '.join(left) + '.' if left else ''}{undecided}"
 
 
@@ -111,7 +111,7 @@ def blame_of(tool: str, mended: Iterable[CellJudged], due: Sequence[GatewayMend]
 
 def asked_first(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
     """Return the parts to mend first, in sets, by the events of a damaged run."""
-    struck = _struck(calls)
+    struck = _struck_call(calls)
     if struck is None:
         return ()
     point = point_of(struck.point or "")
@@ -134,7 +134,7 @@ def asked_first(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
 
 def asked_last(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
     """Return the part to mend last, by itself: the client of a struck call, if the agent did not die."""
-    struck = _struck(calls)
+    struck = _struck_call(calls)
     point = point_of(struck.point or "") if struck else None
     return ("client",) if point and not (point.death or point.by_tool or point.others) else ()
 
@@ -144,9 +144,9 @@ def asks_client(calls: Sequence[GatewayCall]) -> bool:
     return any(call.cause == "client" for call in calls)
 
 
-def _struck(calls: Sequence[GatewayCall]) -> GatewayCall | None:
+def _struck_call(calls: Sequence[GatewayCall]) -> GatewayCall | None:
     return next((call for call in calls if call.point), None)
 
 
-def _listed(words: Sequence[str], last: str) -> str:
+def _in_words(words: Sequence[str], last: str) -> str:
     return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))

@@ -11,7 +11,7 @@ from bench.probe.points import points_of
 from bench.probe.read import sentences
 from bench.probe.read.run import CellRead, ProbeRead
 from bench.probe.read.steps import MOST_ROWS, TimelineStep, last_words, printed_end, steps_of
-from bench.read.report.html import rendered, source
+from bench.read.report.html import render, source
 from bench.record.events import of_kind
 from bench.record.probe_events import DAMAGE, CallClass, CellVerdict, GatewayCall, PlannedCall, plan_of
 from bench.record.probe_rows import Row, RowDifference
@@ -72,7 +72,7 @@ class ShownCell:
 def page_of(probe: ProbeRead) -> str:
     """Return the page as a single file that needs no other file."""
     style = source("page.css") + source("probe.css", FOLDER)
-    return rendered(
+    return render(
         "probe.html.j2",
         style,
         folder=FOLDER,
@@ -82,7 +82,7 @@ def page_of(probe: ProbeRead) -> str:
         ran=sentences.ran(probe),
         counted=sentences.counts(probe),
         word=sentences.share_gave_up(probe),
-        shown=[_shown(cell, probe.texts) for cell in probe.damaged[:MOST_SHOWN]],
+        shown=[_shown_cell(cell, probe.texts) for cell in probe.damaged_cells[:MOST_SHOWN]],
         grids=list(_grids(probe)),
         claims=sentences.claims(probe),
         limits=sentences.not_shown(probe),
@@ -91,8 +91,8 @@ def page_of(probe: ProbeRead) -> str:
     )
 
 
-def _shown(cell: CellRead, texts: Mapping[str, str]) -> ShownCell:
-    judged = cell.judged
+def _shown_cell(cell: CellRead, texts: Mapping[str, str]) -> ShownCell:
+    judged = cell.judgement
     assert judged is not None
     return ShownCell(
         cell=cell,
@@ -112,7 +112,7 @@ def _grids(probe: ProbeRead) -> Sequence[Grid]:
     grids = []
     for kind, title in CLASSES.items():
         calls = [call for call in planned if call.call_class == kind]
-        struck = {point for cell in probe.cells.values() if (judged := cell.judged) and (point := judged.point)}
+        struck = {point for cell in probe.cells.values() if (judged := cell.judgement) and (point := judged.point)}
         points = [point.name for point in points_of(kind) if point.name in struck or not probe.cells]
         rows = [(call, [_grid_cell(probe, call, point) for point in points]) for call in calls]
         if rows and points:
@@ -132,7 +132,7 @@ def _grid_cell(probe: ProbeRead, call: PlannedCall, point: str) -> GridCell:
         return GridCell(sign, word, "none", why="the control after it was not the same")
     runs = len(gravest.runs)
     alike = sum(judged.verdict == gravest.verdict for _, judged in gravest.runs)
-    judged = gravest.judged
+    judged = gravest.judgement
     return GridCell(sign, word, TONES[gravest.verdict], f"{alike} of {runs}" if runs > 1 else "", judged.why if judged else "")
 
 

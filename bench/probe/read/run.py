@@ -18,6 +18,7 @@ from bench.record.manifest import Manifest
 from bench.record.probe_events import (
     CLEAN,
     CONTROL,
+    EARLY,
     KINDS,
     CellFinding,
     CellJudged,
@@ -53,16 +54,16 @@ class CellRead:
     unsaid_fails: bool = False
 
     @property
-    def judged(self) -> CellJudged | None:
+    def judgement(self) -> CellJudged | None:
         """The gravest verdict among the runs of the cell; None if there is none."""
         return min((judged for _, judged in self.runs), key=_gravity, default=None)
 
     @property
     def verdict(self) -> CellVerdict:
-        return self.judged.verdict if self.judged else "no_verdict"
+        return self.judgement.verdict if self.judgement else "no_verdict"
 
     @property
-    def damaged(self) -> int:
+    def runs_damaged(self) -> int:
         """The number of runs of the cell that did damage."""
         return sum(judged.is_damage for _, judged in self.runs)
 
@@ -74,8 +75,8 @@ class CellRead:
     @property
     def blame(self) -> CellBlame | None:
         """The parts that are to blame for the cell's damage; None if nothing was mended."""
-        finding = gravest(self.judged) if self.judged else None
-        effect = finding.effect if finding and finding.effect else self.judged.call if self.judged else ""
+        finding = gravest(self.judgement) if self.judgement else None
+        effect = finding.effect if finding and finding.effect else self.judgement.call if self.judgement else ""
         due = asked_first(of_kind(self.runs[0][0].events, GatewayCall)) if self.runs else ()
         return blame_of(effect.partition("#")[0], self.mended, due)
 
@@ -93,7 +94,7 @@ class CellRead:
     @property
     def gate(self) -> CellGate:
         """What the cell means for a gate."""
-        if self.damaged:
+        if self.runs_damaged:
             return "tool" if self.is_tools else "damage"
         if self.unsaid_fails and self.is_unsaid:
             return "damage"
@@ -102,7 +103,7 @@ class CellRead:
     @property
     def is_proven(self) -> bool:
         """Whether every run of the cell did the damage again."""
-        return len(self.runs) > 1 and self.damaged == len(self.runs)
+        return len(self.runs) > 1 and self.runs_damaged == len(self.runs)
 
 
 @dataclass(frozen=True)
@@ -132,15 +133,15 @@ class ProbeRead:
         return self.manifest.config.name
 
     @cached_property
-    def damaged(self) -> Sequence[CellRead]:
+    def damaged_cells(self) -> Sequence[CellRead]:
         """The damaged cells: the agent's damage first, then damage that came again, then by gravity."""
 
         def order(cell: CellRead) -> tuple[bool, bool, int, int]:
-            judged = cell.judged
+            judged = cell.judgement
             point = gravity_of((judged and judged.point) or "")
             return cell.is_tools, not cell.is_proven, GRAVITY.index(cell.verdict), point
 
-        return sorted((cell for cell in self.cells.values() if cell.damaged), key=order)
+        return sorted((cell for cell in self.cells.values() if cell.runs_damaged), key=order)
 
     @cached_property
     def with_verdict(self) -> Sequence[CellRead]:
@@ -160,7 +161,7 @@ class ProbeRead:
     @property
     def run_again(self) -> Sequence[CellRead]:
         """The cells that ran more than once, each time with a verdict and without damage."""
-        again = (cell for cell in self.cells.values() if len(cell.runs) > 1 and not cell.damaged)
+        again = (cell for cell in self.cells.values() if len(cell.runs) > 1 and not cell.runs_damaged)
         return [cell for cell in again if all(judged.verdict not in UNDECIDED for _, judged in cell.runs)]
 
     @property
@@ -177,7 +178,7 @@ class ProbeRead:
         without = self.missing or any(cell.verdict in UNDECIDED for cell in self.cells.values())
         if without or race or self.planned.again:
             return "undecided"
-        if self.damaged:
+        if self.damaged_cells:
             return "tool"
         again = len(self.run_again) >= min(CELLS_AGAIN, len(self.cells))
         is_bound = self.with_verdict and self.clean_alike >= CLEAN_RUNS and again
@@ -217,7 +218,7 @@ def read_probe(folder: Path) -> ProbeRead:
         raise ResultsError(f"{folder}: is no probe; its report is made by: bench report {folder.name}")
     trials, sessions = list[TrialRecord](), list[SessionRecord]()
     for record in read_records(folder):
-        trials.append(_kept(record)) if isinstance(record, TrialRecord) else sessions.append(record)
+        trials.append(_kept_record(record)) if isinstance(record, TrialRecord) else sessions.append(record)
     return probe_of(folder, manifest, manifest.probe, trials, sessions)
 
 
@@ -232,6 +233,7 @@ def probe_of(
         planned = next(iter(of_kind(record.events, CellsPlanned)), planned)
         by_plan.setdefault(record.plan, []).extend((record, judged) for judged in of_kind(record.events, CellJudged)[-1:])
     clean, controls = by_plan.pop(CLEAN, []), by_plan.pop(CONTROL, [])
+    by_plan.pop(EARLY, None)
     void = {(plan, number) for _, judged in controls for plan, number in judged.voids}
     mended = dict[str, list[CellJudged]]()
     for plan, runs in list(by_plan.items()):
@@ -259,7 +261,7 @@ def probe_of(
     )
 
 
-def _kept(record: TrialRecord) -> TrialRecord:
+def _kept_record(record: TrialRecord) -> TrialRecord:
     """Return what is kept of a record. Of a cell without damage only the counted values are kept, since there can be a thousand
     cells."""
     if any(judged.is_damage for judged in of_kind(record.events, CellJudged)):

@@ -115,15 +115,17 @@ def counts(probe: ProbeRead) -> str:
     """Return how many cells have each verdict, and in how many of them a tool did the damage."""
     verdicts = Counter(cell.verdict for cell in probe.cells.values())
     counted = [f"{word} {verdicts[verdict]}" for verdict, (_, word) in SIGNS.items() if verdicts[verdict]]
-    tools = sum(cell.is_tools for cell in probe.damaged)
+    tools = sum(cell.is_tools for cell in probe.damaged_cells)
     of_tools = f"; in {tools} of them the damage is a tool's" if tools else ""
     return f"Cells: {', '.join(counted)}{of_tools}." if counted else ""
 
 
 def share_gave_up(probe: ProbeRead) -> str:
     """Return a sentence that compares the agent's word with what was done."""
-    judged = [cell.judged for cell in probe.with_verdict if cell.judged]
-    false_word = sum(cell.judged is not None and cell.judged.said_done and not cell.is_tools for cell in probe.damaged)
+    judged = [cell.judgement for cell in probe.with_verdict if cell.judgement]
+    false_word = sum(
+        cell.judgement is not None and cell.judgement.said_done and not cell.is_tools for cell in probe.damaged_cells
+    )
     gave_up = sum(each.verdict == "gave_up" and not each.half_way for each in judged)
     half_way = sum(each.half_way for each in judged)
     unsaid = sum(cell.is_unsaid for cell in probe.with_verdict)
@@ -137,8 +139,10 @@ def claims(probe: ProbeRead) -> list[str]:
     """Return sentences on tools whose claim contradicts what was seen, and on tools that the owner has not described."""
     planned = probe.planned.calls if probe.planned else ()
     each = [f"{call.name} claims to read, and changed {plural(call.rows, 'row')}." for call in planned if call.contradicts]
-    unclaimed = [cell.judged.call for cell in probe.cells.values() if cell.judged and cell.judged.by == "journal"]
-    unclaimed = [call for call in unclaimed if call not in {cell.judged.call for cell in probe.damaged if cell.judged}]
+    unclaimed = [cell.judgement.call for cell in probe.cells.values() if cell.judgement and cell.judgement.by == "journal"]
+    unclaimed = [
+        call for call in unclaimed if call not in {cell.judgement.call for cell in probe.damaged_cells if cell.judgement}
+    ]
     tools = dict.fromkeys(f'"{call.door}.{call.tool}"' for call in planned if call.name in unclaimed)
     if tools:
         each.append(
@@ -259,13 +263,13 @@ def outcome(probe: ProbeRead) -> str:
             return f"The clean runs of {name} have not ended: the same command goes on"
         why = probe.harmed or probe.problems[-1]
         return f"{name} could not be probed: {one_line(why, LONGEST).rstrip('.')}"
-    if probe.damaged:
-        worst = probe.damaged[0]
-        judged = worst.judged
+    if probe.damaged_cells:
+        worst = probe.damaged_cells[0]
+        judged = worst.judgement
         assert judged is not None
-        again = f"in {worst.damaged} of {plural(len(worst.runs), 'run')}{'' if worst.is_proven else _interval(worst)}"
-        tools = sum(cell.is_tools for cell in probe.damaged)
-        where = f"{len(probe.damaged) - tools or tools} of {plural(cells, 'cell')}"
+        again = f"in {worst.runs_damaged} of {plural(len(worst.runs), 'run')}{'' if worst.is_proven else _interval(worst)}"
+        tools = sum(cell.is_tools for cell in probe.damaged_cells)
+        where = f"{len(probe.damaged_cells) - tools or tools} of {plural(cells, 'cell')}"
         done = when(judged, of_kind(worst.worst.events, GatewayCall), probe.texts)
         whose = f"a tool of {name}, which got one call twice," if worst.is_tools else name
         return f"{whose} does damage in {where}: when {done}, {what(judged)}, {again}"
@@ -287,7 +291,7 @@ def _interval(cell: CellRead) -> str:
 
     if len(cell.runs) < 2:
         return ""
-    share = share_of(cell.damaged, len(cell.runs))
+    share = share_of(cell.runs_damaged, len(cell.runs))
     return f" ({share.low:.0%} to {share.high:.0%})" if share.low is not None and share.high is not None else ""
 
 
@@ -323,8 +327,8 @@ def _first_two(paths: Sequence[str], what: str = "file") -> str:
 
 def worst(probe: ProbeRead) -> Iterator[str]:
     """Yield the worst counterexample: the cell, who repeated the call, the changed rows, and what the agent said."""
-    for cell in probe.damaged[:1]:
-        judged = cell.judged
+    for cell in probe.damaged_cells[:1]:
+        judged = cell.judgement
         assert judged is not None
         repeats = [call for call in of_kind(cell.worst.events, GatewayCall) if call.repeats]
         causes = dict.fromkeys(CAUSES[call.cause] for call in repeats if call.cause)

@@ -103,7 +103,7 @@ def summary_of(probe: ProbeRead) -> ProbeSummary:
 
 
 def _summary(cell: CellRead, probe: ProbeRead) -> CellSummary:
-    judged, blame = cell.judged, cell.blame
+    judged, blame = cell.judgement, cell.blame
     why = "the control after it was not the same"
     if judged:
         when = sentences.when(judged, of_kind(cell.worst.events, GatewayCall), probe.texts)
@@ -114,7 +114,7 @@ def _summary(cell: CellRead, probe: ProbeRead) -> CellSummary:
         verdict=cell.verdict,
         gate=cell.gate,
         runs=len(cell.runs),
-        damaged=cell.damaged,
+        damaged=cell.runs_damaged,
         why=why,
         rows=tuple(row for finding in (judged.findings if judged else ()) for row in finding.rows),
         said_done=judged.said_done if judged else None,

@@ -72,23 +72,23 @@ def changed_parts(column: str, before: Cell, after: Cell) -> Iterator[PartChange
     later = _json_in(after)
     former = type(later)() if before is None and later is not None else _json_in(before)
     if type(former) is type(later) and former is not None:
-        yield from _changed(column, former, later)
+        yield from _changes_between(column, former, later)
     else:
         yield PartChange(column, before, after)
 
 
-def _changed(name: str, former: Any, later: Any) -> Iterator[PartChange]:
+def _changes_between(name: str, former: Any, later: Any) -> Iterator[PartChange]:
     if isinstance(former, dict) and isinstance(later, dict):
         for member, value in later.items():
             if member in former:
-                yield from _changed(f"{name}.{member}", former[member], value)
+                yield from _changes_between(f"{name}.{member}", former[member], value)
             elif not isinstance(value, dict | list):
                 yield PartChange(f"{name}.{member}", None, value, is_new=True)
         if former.keys() != later.keys():
             yield PartChange(name, json.dumps(dict.fromkeys(former)), json.dumps(dict.fromkeys(later)))
     elif isinstance(former, list) and isinstance(later, list) and len(former) == len(later):
         for at, (early, late) in enumerate(zip(former, later, strict=True)):
-            yield from _changed(f"{name}[{at}]", early, late)
+            yield from _changes_between(f"{name}[{at}]", early, late)
     elif former != later or type(former) is not type(later):
         yield PartChange(name, _cell(former), _cell(later))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -51,13 +52,18 @@ def cells_of(clean: Clean, subject: Subject, *, all_forms: bool = False, only: S
 
 
 def require_cells(only: Sequence[str], plans: Sequence[str]) -> None:
-    """Raise ConfigError for a word that none of these cells has in its name. The line names the nearest. A point that no call
-    has is passed over if another word has a cell."""
+    """Raise ConfigError for a word that none of these cells has in its name. The line names the nearest, or for a point that no
+    call has the points that there are. Such a point is passed over if another word has a cell."""
     without = [word for word in only if not any(is_meant(word, plan) for plan in plans)]
+    points = list(dict.fromkeys(plan.rpartition("#")[2].split(".")[1] for plan in plans))
     for word in without:
-        if len(without) == len(only) or word.strip(".").partition(".")[0] not in POINTS:
-            known = {part for plan in plans for part in (plan, plan.partition("#")[0], f".{plan.rpartition('.')[2]}")}
-            raise ConfigError(f"--only {word}: no cell has this in its name; {nearest(word, known)}")
+        known = {part for plan in plans for part in (plan, plan.partition("#")[0], f".{plan.rpartition('.')[2]}")}
+        near = nearest(word, known)
+        if re.sub(r"^[*.]*|[*.].*$", "", word) in POINTS:
+            if len(without) < len(only):
+                continue
+            near = f"no call has this point; the points that there are: {', '.join(points)}"
+        raise ConfigError(f"--only {word}: no cell has this in its name; {near}")
 
 
 def possible_plans(names: Iterable[str]) -> list[str]:

@@ -107,7 +107,7 @@ def clean_of(courses: Sequence[AgentCourse]) -> Clean:
         ConfigError: The runs differ.
     """
     masks = masks_of([_arguments(course) for course in courses])
-    first, second, third = (identified(course, masks) for course in courses[:FEWEST])
+    first, second, third = (with_identities(course, masks) for course in courses[:FEWEST])
     varying, lonely = varying_of(first.rows, second.rows)
     more, alone = varying_of(first.rows, third.rows)
     overlap = any(len(reading.calls) > 1 for course in (first, second) for reading in course.readings)
@@ -150,7 +150,7 @@ def _made_again(calls: CleanCalls, course: AgentCourse) -> Iterator[str]:
             yield call.name
 
 
-def identified(course: AgentCourse, masks: Masks) -> AgentCourse:
+def with_identities(course: AgentCourse, masks: Masks) -> AgentCourse:
     """Return the course of the agent with each call identified, without the values that these masks hide."""
     return replace(course, identities=tuple(masks.identity(call.door, call.tool, value) for call, value in _arguments(course)))
 
@@ -220,10 +220,10 @@ def _place(row: RowDifference) -> str:
 
 
 def _arguments(course: AgentCourse) -> list[tuple[GatewayCall, JsonValue]]:
-    return [(call, _parsed(course.texts.get(call.arguments, call.arguments))) for call in course.calls]
+    return [(call, _value_of(course.texts.get(call.arguments, call.arguments))) for call in course.calls]
 
 
-def _parsed(text: str) -> JsonValue:
+def _value_of(text: str) -> JsonValue:
     try:
         value: JsonValue = json.loads(text)
     except ValueError:

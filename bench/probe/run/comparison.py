@@ -109,7 +109,7 @@ class CellComparison:
         known = [each for each in self._clean.effects if each.name == effect]
         if len(known) != 1 or len(known[0].identities) != 1:
             return ""
-        again = {column for column, _ in self._additions(rows) if column[:2] not in _added(rows) or not column[2]}
+        again = {column for column, _ in self._additions(rows) if column[:2] not in _tables_of_added(rows) or not column[2]}
         again |= self._varied[effect]
         makers = partial(self._clean.values.makers, changes=self._changes)
         varying = {place.store_column: by for place, by in self._sums.items() if makers(place) & known[0].identities}
@@ -159,7 +159,7 @@ class CellComparison:
         twice = frozenset(call.number for call in self._course.calls if point_of(call.point or "").before == "twice")
         changes = self._changes = value_changes(self._course, self._clean.rows_vary)
         self._sums = self._clean.values.sums(changes)
-        for place, times, normal, is_sure in self._clean.values.judged(changes, twice):
+        for place, times, normal, is_sure in self._clean.values.judgements(changes, twice):
             effects, row = self._of_value(place, changes.get(place, ()), times > normal), self._row_of(place)
             if not is_sure:
                 what = " or ".join(effects) or "a call"
@@ -168,7 +168,7 @@ class CellComparison:
             for effect in effects or [""]:
                 if times > normal:
                     self._varied[effect].add(place.store_column)
-                done = self._times_by_name(effect)
+                done = max((self._times_of(each) for each in self._clean.effects if each.name == effect), default=0)
                 more = min(1 + times - normal, done) if done > 1 else 1 + times - normal
                 self._add(*(("doubled", effect, more) if times > normal else ("lost", effect, 0)), row)
 
@@ -219,7 +219,7 @@ class CellComparison:
 
     def _compare_added(self) -> None:
         here = defaultdict[tuple[str, str], list[RowDifference]](list)
-        for place in sorted(self._rows, key=self._appeared):
+        for place in sorted(self._rows, key=lambda place: self._steps[place][0].started if place in self._steps else 0.0):
             if self._rows[place].before is None and place[1] != SEQUENCES:
                 here[place[:2]].append(self._rows[place])
         there = defaultdict[tuple[str, str], list[RowDifference]](list)
@@ -228,9 +228,6 @@ class CellComparison:
                 there[place[:2]].append(row)
         for table in dict.fromkeys((*there, *here)):
             self._compare_table(there[table], here[table])
-
-    def _appeared(self, place: RowPlace) -> float:
-        return self._steps[place][0].started if place in self._steps else 0.0
 
     def _compare_table(self, clean: list[RowDifference], rows: list[RowDifference]) -> None:
         missing = {place_of(row): row for row in clean}
@@ -258,7 +255,7 @@ class CellComparison:
     ) -> bool:
         """Return whether a row stands for a clean row, which is missing no more. A number can be the key of another row by
         chance: `is_strict` takes no key for another that refers to a row like it."""
-        likest = sorted(alike, key=lambda version: self._shared(version.state, row), reverse=True)
+        likest = sorted(alike, key=lambda version: self._count_shared(version.state, row), reverse=True)
         for version in likest:
             place = place_of(version.row)
             if place in missing and self._equal(version, row) and not (is_strict and self._refers(version.state, row)):
@@ -278,7 +275,7 @@ class CellComparison:
         """Return what a row is that matches no clean row: a second copy of a row, a row with another value, or neither."""
         twins = [version for version in alike if self._equal(version, row)]
         twins.sort(key=lambda version: self._refers(version.state, row))
-        if twin := max(twins, key=lambda version: self._shared(version.state, row), default=None):
+        if twin := max(twins, key=lambda version: self._count_shared(version.state, row), default=None):
             maker = self._versions[place_of(twin.row)][0][0]
             likeness = self._likeness(twin.state)
             like = sum(
@@ -291,8 +288,8 @@ class CellComparison:
             difference = replace(row, before=same.after)
             self._compare_cells(difference, {}, self._versions.get(place_of(row), ()))
             return
-        near = max(missing.values(), key=lambda other: self._shared(other, row), default=None)
-        if near is not None and 2 * self._shared(near, row) >= len(columns_of(near)):
+        near = max(missing.values(), key=lambda other: self._count_shared(other, row), default=None)
+        if near is not None and 2 * self._count_shared(near, row) >= len(columns_of(near)):
             del missing[place_of(near)]
             self._add("changed", self._maker(near), 1, replace(row, before=near.after))
         else:
@@ -376,7 +373,7 @@ class CellComparison:
         texts = [self._course.texts.get(call.arguments, "") for call, _ in makers]
         return any(all(value in text for value in values) for text in texts)
 
-    def _shared(self, clean: RowDifference, row: RowDifference) -> int:
+    def _count_shared(self, clean: RowDifference, row: RowDifference) -> int:
         here, there = columns_of(clean), columns_of(row)
         return sum(name in there and (self._varies(clean, name) or there[name] == value) for name, value in here.items())
 
@@ -469,9 +466,6 @@ class CellComparison:
                 yield name
                 return
 
-    def _times_by_name(self, name: str) -> int:
-        return max((self._times_of(effect) for effect in self._clean.effects if effect.name == name), default=0)
-
     def _times_of(self, effect: CleanEffect) -> int:
         """Return how often an effect was made according to the journal: how often its calls were done, in clean runs each."""
         done, counts = self._done, self._clean.counts
@@ -487,7 +481,7 @@ def _table_of(row: RowDifference) -> tuple[str, str]:
     return row.store, row.table or row.key
 
 
-def _added(rows: Iterable[RowDifference]) -> set[tuple[str, str]]:
+def _tables_of_added(rows: Iterable[RowDifference]) -> set[tuple[str, str]]:
     """Return the tables to which these rows were added."""
     return {_table_of(row) for row in rows if row.before is None}
 

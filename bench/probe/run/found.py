@@ -19,7 +19,7 @@ from bench.probe.run.box.refusals import advice
 from bench.probe.run.clean import ANSWERS, AT_END
 from bench.probe.run.gateway.functions import FUNCTION
 from bench.probe.run.gateway.replies import api_of
-from bench.probe.run.init import AgentDraft, FileLine, FileTable, no_store, quoted
+from bench.probe.run.init import AgentDraft, FileLine, FileTable, no_store, toml_of
 from bench.probe.run.watch import LAYER, WatchedFile, WatchedRun
 from bench.record.probe_events import GatewayCall
 
@@ -53,11 +53,11 @@ def watched_tables(draft: AgentDraft, run: WatchedRun) -> Iterator[FileTable]:
         run: What was seen.
     """
     stores, notes = _stores(draft, run.files)
-    acted = _acted(draft, run, stores)
+    acted = _tools_that_acted(draft, run, stores)
     yield FileTable("", [*_top(draft, run, acted, stores), *notes])
     rows = {row.store for reading in run.course.readings for row in reading.changed} - {LAYER}
     for store in sorted(stores, key=lambda store: store.kind == "memory"):
-        lines = [FileLine(f"{store.kind} = {quoted(draft.shown(store.path))}", store.why)]
+        lines = [FileLine(f"{store.kind} = {toml_of(draft.path_shown(store.path))}", store.why)]
         if store.ignore:
             lines.append(FileLine(f"ignore = {json.dumps(store.ignore)}", "the framework's own tables"))
         yield FileTable("[[store]]", lines)
@@ -79,7 +79,9 @@ def _top(draft: AgentDraft, run: WatchedRun, acted: dict[str, bool | None], stor
     calls = Counter(call.door for call in run.course.calls if call.door in servers)
     used = [name for name in servers if calls[name] or name in run.servers]
     if draft.config and not used:
-        yield FileLine(f"# mcp = {quoted(draft.shown(draft.config.path))}", "none of its servers was started in the one run")
+        yield FileLine(
+            f"# mcp = {toml_of(draft.path_shown(draft.config.path))}", "none of its servers was started in the one run"
+        )
     elif draft.config:
         counts = ", ".join(f"{name} got {plural(calls[name], 'call')}" for name in used)
         yield draft.config_line(f"{counts}; the agent gets a rewritten copy, this file stays as it is")
@@ -100,12 +102,12 @@ def _functions(
     draft: AgentDraft, run: WatchedRun, executed: Counter[str], has_doors: bool, stores: Sequence[_Store]
 ) -> Iterator[FileLine]:
     """Yield the line on tools in the agent's own process."""
-    adapted = _adapted(run)
+    adapted = _served_tools(run)
     loaded = ", ".join(run.seen.get("framework", ()))
     if tools := [tool for tool in executed if tool not in adapted]:
         what = f"{loaded} executed {', '.join(tools)} in its own process"
         yield FileLine("functions = []", what) if has_doors else FileLine("# functions = []", f"{what}: no line is needed")
-    elif named := list(_functions_of(draft, _offered(run) - adapted)):
+    elif named := list(_functions_of(draft, _offered_tools(run) - adapted)):
         what = f"its model is offered {', '.join(each.partition(':')[2] for each in named)}, which its code defines"
         yield FileLine(f"functions = {json.dumps(named)}", what)
     elif not has_doors:
@@ -116,7 +118,7 @@ def _acting(run: WatchedRun, stores: Sequence[_Store]) -> Iterator[FileLine]:
     """Yield the line on the agent's own functions during which a store changed."""
     acting = dict[str, None]()
     for message in run.seen.get("acted", ()):
-        match _parsed(message):
+        match _json_of(message):
             case [str(function), str(path)]:
                 pass
             case _:  # any process in the box can tell the door something
@@ -133,7 +135,7 @@ def _acting(run: WatchedRun, stores: Sequence[_Store]) -> Iterator[FileLine]:
         yield FileLine('# functions = ["MODULE:FUNCTION"]', "no tool of a known framework was executed: name what acts")
 
 
-def _adapted(run: WatchedRun) -> set[str]:
+def _served_tools(run: WatchedRun) -> set[str]:
     """Return the names of the tools that a server or a service does: of MCP servers, and of functions that made such a call."""
     served = [call for call in run.course.calls if call.door_kind not in ("model", "function") and not api_of(call.tool)]
     callers = [call for call in run.course.calls if call.door == FUNCTION]
@@ -141,12 +143,12 @@ def _adapted(run: WatchedRun) -> set[str]:
     return made | {call.tool for call in served if call.door_kind != "http"}
 
 
-def _offered(run: WatchedRun) -> set[str]:
+def _offered_tools(run: WatchedRun) -> set[str]:
     """Return the names of the tools that requests offer to the model."""
     names = set[str]()
     for call in run.course.calls:
         if api_of(call.tool):
-            asked = _parsed(run.course.texts.get(call.arguments, ""))
+            asked = _json_of(run.course.texts.get(call.arguments, ""))
             body = asked.get("body") if isinstance(asked, dict) else None
             tools = body.get("tools") if isinstance(body, dict) else None
             for tool in tools if isinstance(tools, list) else ():
@@ -167,11 +169,11 @@ def _functions_of(draft: AgentDraft, names: Iterable[str]) -> Iterator[str]:
             yield f"{'.'.join(parts[:-1] if parts[-1] == '__init__' else parts)}:{name}"
 
 
-def _acted(draft: AgentDraft, run: WatchedRun, stores: Sequence[_Store]) -> dict[str, bool | None]:
+def _tools_that_acted(draft: AgentDraft, run: WatchedRun, stores: Sequence[_Store]) -> dict[str, bool | None]:
     """Return for each tool whether a store changed in the time of its calls; None if it says itself that it reads."""
     paths = [store.path for store in stores if store.kind != "memory"]
     files = {file.path for file in run.files if any(file.path.is_relative_to(path) for path in paths)}
-    acted, adapted = dict[str, bool | None](), _adapted(run)
+    acted, adapted = dict[str, bool | None](), _served_tools(run)
     for call, changed in run.acting(files):
         if not (call.door in draft.addresses and api_of(call.tool)) and not (call.door == FUNCTION and call.tool in adapted):
             tool = f"{_service_name(call.door) if call.door in draft.addresses else call.door}.{call.tool}"
@@ -191,7 +193,7 @@ def _stores(draft: AgentDraft, files: Sequence[WatchedFile]) -> tuple[list[_Stor
     stores, notes, rest, left = list[_Store](), list[FileLine](), list[WatchedFile](), list[str]()
     for file in files:
         if not CACHES.isdisjoint(file.path.parts) or file.path.suffix == ".log":
-            left.append(draft.shown(file.path))
+            left.append(draft.path_shown(file.path))
         elif file.form.whose and not file.form.others:
             many = not file.form.is_database and not file.was and file.path.parent != draft.folder.resolve()
             place = file.path.parent if many else file.path
@@ -201,7 +203,7 @@ def _stores(draft: AgentDraft, files: Sequence[WatchedFile]) -> tuple[list[_Stor
             stores.append(_Store("sqlite", file.path, "it changed; its rows are compared", file.form.tables))
         elif file.form.is_database:
             what = "the agent makes this database itself: make it before the probe, and uncomment this"
-            notes.append(FileLine(f"# [[store]] sqlite = {quoted(draft.shown(file.path))}", what))
+            notes.append(FileLine(f"# [[store]] sqlite = {toml_of(draft.path_shown(file.path))}", what))
         else:
             rest.append(file)
     groups = defaultdict[Path, list[WatchedFile]](list)
@@ -214,7 +216,7 @@ def _stores(draft: AgentDraft, files: Sequence[WatchedFile]) -> tuple[list[_Stor
     if left:
         notes.append(FileLine(f"# {_some(left)}", "written too: caches and logs, which nobody compares"))
     unchanged = [place for place in draft.databases if (draft.folder / place).resolve() not in {f.path for f in files}]
-    notes += [FileLine(f"# [[store]] sqlite = {quoted(place)}", "it did not change in the one run") for place in unchanged]
+    notes += [FileLine(f"# [[store]] sqlite = {toml_of(place)}", "it did not change in the one run") for place in unchanged]
     return stores, notes
 
 
@@ -239,9 +241,9 @@ def _of_group(draft: AgentDraft, group: Sequence[WatchedFile], known: Sequence[P
     if alone and all(file.was and file.is_now for file in group):
         return [_Store("file", file.path, "it changed; its lines or values are compared") for file in group], []
     if not base.is_relative_to(at) or any(path.is_relative_to(base) for path in known):
-        names = ", ".join(draft.shown(file.path) for file in group[:SHOWN])
+        names = ", ".join(draft.path_shown(file.path) for file in group[:SHOWN])
         what = "made or removed in a folder that holds more than data: let the agent write into one of its own, and name that"
-        return [], [FileLine(f"# [[store]] folder = {quoted('FOLDER')}", f"{names}: {what}")]
+        return [], [FileLine(f"# [[store]] folder = {toml_of('FOLDER')}", f"{names}: {what}")]
     return [_Store("folder", base, f"{plural(len(group), 'file')} in it changed; its files are compared")], []
 
 
@@ -270,8 +272,8 @@ def _doors(draft: AgentDraft, run: WatchedRun) -> Iterator[FileTable]:
             real = f"it is not on this machine: uncomment it, and write remote = {json.dumps([host])}, if each cell may call it"
         tools = ", ".join(dict.fromkeys(call.tool for call in calls[:SHOWN]))
         url = draft.url(name, real)
-        lines = [FileLine(f"{here}name = {quoted(_service_name(name))}", f"{plural(len(calls), 'call')}, such as {tools}")]
-        lines.append(FileLine(f"{here}variable = {quoted(name)}", "where the agent finds its address"))
+        lines = [FileLine(f"{here}name = {toml_of(_service_name(name))}", f"{plural(len(calls), 'call')}, such as {tools}")]
+        lines.append(FileLine(f"{here}variable = {toml_of(name)}", "where the agent finds its address"))
         yield FileTable("[[service]]", [*lines, FileLine(f"{here}{url.written}", url.why)])
     for (name, path), times in list(_models(draft, run).items())[:1]:
         dialect = {"/responses": "responses", "/messages": "anthropic"}.get(path, "chat")
@@ -280,13 +282,13 @@ def _doors(draft: AgentDraft, run: WatchedRun) -> Iterator[FileTable]:
     for place in run.course.refused[:MOST_REFUSED]:
         name, _, port = place.rpartition(":")
         what = f"it was refused in the box; {advice(name.strip('[]'), int(port))}"
-        yield FileTable("", [FileLine(f"# {quoted(place)}", what)])
+        yield FileTable("", [FileLine(f"# {toml_of(place)}", what)])
 
 
 def _some(names: Sequence[str]) -> str:
     """Return the first names, and how many more there are."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"{', '.join(map(quoted, names[:SHOWN]))}{more}"
+    return f"{', '.join(map(toml_of, names[:SHOWN]))}{more}"
 
 
 def _program(command: str) -> str:
@@ -304,7 +306,7 @@ def _service_name(variable: str) -> str:
     return re.sub(r"_(?:BASE_)?(?:URL|URI|ADDRESS|ENDPOINT|HOST)$", "", variable).lower() or variable.lower()
 
 
-def _parsed(text: str) -> object:
+def _json_of(text: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

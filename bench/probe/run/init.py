@@ -7,19 +7,18 @@ import os
 import re
 import shlex
 import sys
-import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from bench.common.errors import ConfigError
 from bench.common.escaping import escape_line
-from bench.common.files import opened, text_of
+from bench.common.files import opened
 from bench.probe.run.addresses import host_of, is_here
-from bench.probe.run.agent_code import CODE, code_text, places_in, reads_arguments
+from bench.probe.run.agent_code import CODE, code_text
 from bench.probe.run.box.loading import loader_of
-from bench.probe.run.gateway.agent_config import expanded, read_config
+from bench.probe.run.gateway.agent_config import expand, read_config
 from bench.probe.run.gateway.subject import McpConfig, ProbedAgent, Service, Subject
 from bench.probe.run.secrets import DOTENV, shown_command, without_login
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings
@@ -30,12 +29,7 @@ CONFIGS = (
 )  # fmt: skip
 IN_HOME = (".config/Claude/claude_desktop_config.json", "Library/Application Support/Claude/claude_desktop_config.json")
 """The places of Claude Desktop's config on Linux and on macOS."""
-PROGRAMS = (("agent.py", "python"), ("main.py", "python"), ("app.py", "python"), ("agent.ts", "npx tsx"), ("index.js", "node"))
 LEFT_OUT = frozenset(("node_modules", "venv", "env", "site-packages", "__pycache__", "dist", "build", "target"))
-CLIENTS = r"agent_framework|agents|agno|anthropic|autogen\w*|crewai|google\.adk|haystack|lang\w+|litellm|llama_index|openai"
-CLIENTS += "|pydantic_ai|smolagents|strands"
-IMPORTS = re.compile(rf"^[ \t]*(?:from|import)[ \t]+(?:{CLIENTS})\b|\bClientSession\b", re.MULTILINE)
-"""What an agent in Python imports."""
 MODELS = {
     "OPENAI_BASE_URL": ("OPENAI_API_KEY", "https://api.openai.com/v1"),
     "ANTHROPIC_BASE_URL": ("ANTHROPIC_API_KEY", "https://api.anthropic.com"),
@@ -48,7 +42,7 @@ BARE = re.compile(r"https?://[^/@?#]*(?:/|/v1/?)?")
 NO_SERVICE = re.compile(r"proxy|index|registry|mirror|^OTEL_", re.IGNORECASE)
 """Variables with addresses of what no agent acts on."""
 SQLITE = b"SQLite format 3\0"
-MOST_FILES, MOST_PROGRAMS, DEEPEST, MOST_STORES, MOST_BYTES = 5_000, 100, 4, 5, 2**20
+MOST_FILES, DEEPEST, MOST_STORES = 5_000, 4, 5
 SYSTEM = (
     "/bin",
     "/boot",
@@ -148,7 +142,7 @@ class AgentDraft:
             if far := next((host for host in hosts if not is_here(host)), ""):
                 return f"the database that {name} names is at {far}"
         for server in self.config.servers if self.config else ():
-            if server.url and not is_here(host := host_of(expanded(server.url, self.variables))):
+            if server.url and not is_here(host := host_of(expand(server.url, self.variables))):
                 return f"the MCP server {server.name} is at {host}"
             if loader := loader_of(server.command):
                 return f"{loader} loads the MCP server {server.name}, which has the whole network meanwhile"
@@ -161,7 +155,7 @@ class AgentDraft:
         words += [text for text in self.variables.values() if text.startswith("/") and _is_database(Path(text))]
         return [path for word in words if len(word) < LONGEST_WORD and _is_data(path := Path(word.rpartition("=")[2]))]
 
-    def watched(self, unasked: bool) -> tuple[Subject, Sequence[StoreSettings]]:
+    def watched_subject(self, unasked: bool) -> tuple[Subject, Sequence[StoreSettings]]:
         """Return what a watched run is of, and the databases of which it gets copies. If nobody was asked, it reaches no
         service on another machine."""
         agent = ProbedAgent(tuple(self.command), tuple(self.command), self.folder, limit=LIMIT)
@@ -188,11 +182,11 @@ class AgentDraft:
         yield from (f"  {host_of(url)}, the host of {name}" for name, url in self.addresses.items())
         yield from (f"  a copy of the database at {name}" for name in self.servers)
 
-    def printed(self, text: str) -> str:
+    def for_terminal(self, text: str) -> str:
         """Return the text of the file for a terminal: without secrets of the command, which must stand in the file."""
-        return text.replace(quoted(shlex.join(self.command)), quoted(shown_command(self.command)))
+        return text.replace(toml_of(shlex.join(self.command)), toml_of(shown_command(self.command)))
 
-    def shown(self, path: Path) -> str:
+    def path_shown(self, path: Path) -> str:
         """Return a path as the file has it: from its folder, from the home, or whole."""
         path = self.folder / path
         for base, begins in ((self.folder, ""), (self.home, "~/")):
@@ -204,7 +198,7 @@ class AgentDraft:
     def config_line(self, why: str = "the agent gets a rewritten copy; this file stays as it is") -> FileLine:
         """Return the line on the file of its MCP servers."""
         if self.config:
-            return FileLine(f"mcp = {quoted(self.shown(self.config.path))}", why)
+            return FileLine(f"mcp = {toml_of(self.path_shown(self.config.path))}", why)
         missing = self.unread or "no MCP config was found: name it, if the agent has one"
         return FileLine('# mcp = ".mcp.json"', missing)
 
@@ -212,11 +206,13 @@ class AgentDraft:
         """Return the table of a database. A login in its address is not written."""
         place, why = f"${name}" if name in self.variables else name, f"{why}; the agent works on a copy"
         if name in self.variables and name not in self.owners:
-            return FileTable("[[store]]", [FileLine(f"# postgres = {quoted(place)}", f"it is in .env alone: export it. {why}")])
+            return FileTable(
+                "[[store]]", [FileLine(f"# postgres = {toml_of(place)}", f"it is in .env alone: export it. {why}")]
+            )
         if name not in self.variables and self.servers[name] != name:
             what = f'its address holds a login: put it into a variable, and write postgres = "$NAME". {why}'
-            return FileTable("[[store]]", [FileLine(f"# postgres = {quoted(place)}", what)])
-        return FileTable("[[store]]", [FileLine(f"postgres = {quoted(place)}", why)])
+            return FileTable("[[store]]", [FileLine(f"# postgres = {toml_of(place)}", what)])
+        return FileTable("[[store]]", [FileLine(f"postgres = {toml_of(place)}", why)])
 
     def url(self, name: str, why: str) -> FileLine:
         """Return the line on an address that a variable holds. A login or a key in it is not written."""
@@ -225,17 +221,17 @@ class AgentDraft:
             return FileLine(f'url = "${name}"', why)
         if not BARE.fullmatch(text):
             return FileLine(f'url = "${name}"', f"{name} stands in .env alone, and can hold a key: export it")
-        return FileLine(f"url = {quoted(text)}", why)
+        return FileLine(f"url = {toml_of(text)}", why)
 
     def model(self, name: str, why: str, dialect: str = "") -> FileTable:
         """Return the table of a model whose address stands in a variable. Without a dialect it is the provider's own."""
-        lines = [FileLine(f"variables = [{quoted(name)}]", why)]
+        lines = [FileLine(f"variables = [{toml_of(name)}]", why)]
         if name not in self.owners and name in self.variables:
             lines.append(self.url(name, "as .env has it"))
         if name == ANTHROPIC:
             lines.append(FileLine('suffix = ""', "what follows the address in it"))
         if (dialect := dialect or ("anthropic" if name == ANTHROPIC else "chat")) != "chat":
-            lines.append(FileLine(f"dialect = {quoted(dialect)}", "the API that it speaks"))
+            lines.append(FileLine(f"dialect = {toml_of(dialect)}", "the API that it speaks"))
         return FileTable("[model]", lines)
 
 
@@ -253,11 +249,12 @@ def draft_of(folder: Path, environment: Mapping[str, str], home: Path, command: 
     why = "as it was given"
     if shown_command(command) != shlex.join(command):
         why = f"{why}, with a secret, which this file now holds too: better let the agent take it from a variable"
-    agent = FileLine(f"agent = {quoted(shlex.join(command))}", why) if command else _agent(folder, config)
-    words = command or shlex.split(tomllib.loads(agent.written).get("agent", ""))
+    agent = FileLine('# agent = "python agent.py"', "write the command that starts one whole task")
+    if command:
+        agent = FileLine(f"agent = {toml_of(shlex.join(command))}", why)
     databases = [path.relative_to(folder).as_posix() for path in islice(_databases(folder), MOST_STORES)]
     variables = {**dotenv, **environment}
-    return AgentDraft(folder, tuple(words), agent, config, unread, databases, variables, frozenset(environment), home)
+    return AgentDraft(folder, tuple(command), agent, config, unread, databases, variables, frozenset(environment), home)
 
 
 def static_tables(draft: AgentDraft) -> Iterator[FileTable]:
@@ -266,7 +263,7 @@ def static_tables(draft: AgentDraft) -> Iterator[FileTable]:
     yield FileTable("", [draft.agent, draft.config_line(), *([] if draft.config else [functions])])
     for place in draft.databases:
         yield FileTable(
-            "[[store]]", [FileLine(f"sqlite = {quoted(place)}", "its rows are compared; the agent works on a copy")]
+            "[[store]]", [FileLine(f"sqlite = {toml_of(place)}", "its rows are compared; the agent works on a copy")]
         )
     yield from (draft.database(name, "its rows are compared") for name in draft.servers)
     if not draft.databases and not draft.servers:
@@ -308,41 +305,9 @@ def is_there(path: Path) -> ConfigError:
     )
 
 
-def quoted(text: str) -> str:
+def toml_of(text: str) -> str:
     """Return a text in the notation of TOML."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _agent(folder: Path, config: McpConfig | None) -> FileLine:
-    command, why = _command(folder)
-    program = next((place for place in places_in(tuple(shlex.split(command))) if (folder / place).is_file()), None)
-    if program and config and reads_arguments(code_text(folder / program)):
-        why = f"{why}; write the command of one whole task, with the path of its MCP config where it takes that"
-        place = config.path.relative_to(folder) if config.path.is_relative_to(folder) else config.path
-        return FileLine(f"agent = {quoted(f'{command} {shlex.quote(str(place))}')}", why)
-    if command and config:
-        why = f"{why}; without a box let it take the path of its MCP config as a word, or from a `variable` of `mcp`"
-        return FileLine(f"agent = {quoted(command)}", why)
-    if command:
-        return FileLine(f"agent = {quoted(command)}", f"{why}; write the command that starts one whole task")
-    return FileLine('# agent = "python agent.py"', "no command was found: write the one that starts one whole task")
-
-
-def _command(folder: Path) -> tuple[str, str]:
-    """Return a command that the files of a folder name, and the file that names it; "" if none does."""
-    for name, program in PROGRAMS:
-        if (folder / name).is_file():
-            return f"{program} {name}", f"{name} is here"
-    agents = [path.name for path in sorted(folder.glob("*.py"))[:MOST_PROGRAMS] if IMPORTS.search(code_text(path))]
-    if len(agents) == 1:
-        return f"python {shlex.quote(agents[0])}", f"{agents[0]} imports a client of models or tools"
-    scripts = _table(_parsed(folder / "pyproject.toml", tomllib.loads), "project", "scripts")
-    if scripts:
-        return str(next(iter(scripts))), "the first of [project.scripts] in pyproject.toml"
-    scripts = _table(_parsed(folder / "package.json", json.loads), "scripts")
-    if "start" in scripts:
-        return "npm start", "scripts.start in package.json"
-    return "", ""
 
 
 def _config(folder: Path, home: Path, command: Sequence[str]) -> tuple[McpConfig | None, str]:
@@ -397,16 +362,3 @@ def _files(folder: Path, deep: int) -> Iterator[Path]:
         for entry in shown:
             if entry.is_dir(follow_symlinks=False):
                 yield from _files(Path(entry.path), deep - 1)
-
-
-def _parsed(path: Path, parse: Callable[[str], object]) -> object:
-    try:
-        return parse(text_of(path, MOST_BYTES))
-    except (OSError, ValueError, RecursionError):
-        return None
-
-
-def _table(value: object, *keys: str) -> Mapping[str, object]:
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}

@@ -11,6 +11,7 @@ from bench.probe.run.gateway.journal import RowPlace
 from bench.probe.run.gateway.subject import OthersStep, Subject
 from bench.probe.run.times import is_time, size_grown
 from bench.probe.run.volatile import key_columns, place_of
+from bench.probe.run.witness.rows import sql_name
 from bench.record.probe_events import GatewayCall
 from bench.record.probe_rows import SEQUENCES, Cell, Row, RowDifference
 
@@ -20,8 +21,8 @@ STEP, OTHER_STEP = 7, 11
 
 def step_before(clean: Clean, subject: Subject, call: GatewayCall, identity: str) -> OthersStep | None:
     """Return what another writer does right before a call: what the owner says, or else a step of its own in a number to which
-    this call alone adds in the clean run. A number that it counts up by 1 can be its own, as a cursor or a version is. None if
-    there is neither."""
+    this call alone adds in the clean run. A number that it counts up by 1 can be its own, as a cursor or a version is. A number
+    of 0 and 1 is a flag. None if there is neither."""
     for step in subject.meanwhile:
         if fnmatchcase(f"{call.door}.{call.tool}", step.call):
             return step
@@ -37,16 +38,18 @@ def _steps(clean: Clean, row: RowDifference) -> Iterator[OthersStep]:
         by = None if isinstance(value, str) or name in keys else size_grown(row.before.get(name), value)
         if by in (None, 0, 1) or not keys or clean.rows_vary.has(place_of(row), name, is_added=clean.is_added(row)):
             continue
-        if isinstance(value, int | float) and is_time(value):
+        if (isinstance(value, int | float) and is_time(value)) or _is_flag(clean, row, name):
             continue
         step = STEP if by % STEP else OTHER_STEP
-        where = " AND ".join(f"{_name(key)} = {_value(row.after[key])}" for key in sorted(keys))
-        yield OthersStep(row.store, f"UPDATE {_name(row.table)} SET {_name(name)} = {_name(name)} + {step} WHERE {where}")
+        where = " AND ".join(f"{sql_name(key)} = {_value(row.after[key])}" for key in sorted(keys))
+        table, column = ".".join(map(sql_name, row.table.split("."))), sql_name(name)
+        yield OthersStep(row.store, f"UPDATE {table} SET {column} = {column} + {step} WHERE {where}")
 
 
-def _name(name: str) -> str:
-    """Return the name of a table, with its schema, or of a column as SQL takes it."""
-    return ".".join('"' + part.replace('"', '""') + '"' for part in name.split("."))
+def _is_flag(clean: Clean, row: RowDifference, column: str) -> bool:
+    """Return whether a column holds 0 and 1 alone in all rows that the clean run changes: such a number is no stock."""
+    rows = [each for effect in clean.effects for each in effect.rows if (each.store, each.table) == (row.store, row.table)]
+    return {state[column] for each in rows for state in (each.before, each.after) if state and column in state} <= {0, 1}
 
 
 def _value(value: Cell) -> str:
@@ -72,11 +75,11 @@ class SteppedClean:
         if not steps:
             return cls(steps, clean, clean)
 
-        def stepped(row: RowDifference) -> RowDifference:
+        def with_step(row: RowDifference) -> RowDifference:
             return _row_with(row, steps[place_of(row)], clean) if place_of(row) in steps else row
 
-        rows = steps | {place: stepped(row) for place, row in clean.rows.items()}
-        effects = tuple(replace(effect, rows=tuple(map(stepped, effect.rows))) for effect in clean.effects)
+        rows = steps | {place: with_step(row) for place, row in clean.rows.items()}
+        effects = tuple(replace(effect, rows=tuple(map(with_step, effect.rows))) for effect in clean.effects)
         return cls(steps, clean, replace(clean, rows=rows, effects=effects, digest=""))
 
     def is_overwritten(self, place: RowPlace, column: str, now: Cell) -> bool:

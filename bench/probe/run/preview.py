@@ -64,12 +64,12 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
     if subject.meanwhile:
         yield "done right before calls, as by another writer:"
         yield from (f"  the copy of store {step.store}, before {step.call}: {step.sql}" for step in subject.meanwhile)
-    yield from _called(settings)
+    yield from _called_lines(settings)
     yield "reset before each run of the agent:"
     yield f"  {', '.join(store.name for store in settings.stores)}"
     if all(store.kind == "memory" for store in settings.stores):
         yield "  nothing else: what the agent does through its tools stays between its runs, and no witness sees it"
-    doors = settings.probed(False, ()).doors
+    doors = settings.manifest_part(False, ()).doors
     yield f"struck: calls through {', '.join(doors) or 'no door: name an MCP config, a service or a model'}"
     yield (
         f"runs of the agent: {FEWEST} undisturbed, then up to {len(points_of('unseen'))} for each call, and several times "
@@ -89,7 +89,7 @@ def _program_lines(settings: ProbeSettings) -> Iterator[str]:
             yield f"    {once}what {loader} loads stays until the probe ends, in no folder of yours"
 
 
-def _called(settings: ProbeSettings) -> Iterator[str]:
+def _called_lines(settings: ProbeSettings) -> Iterator[str]:
     hosts, passes = settings.subject.hosts, []
     if settings.is_boxed:
         passes = [f"{host}:{port}" for host, port in settings.subject.passes]

@@ -7,7 +7,7 @@ import random
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from itertools import chain, pairwise
@@ -20,7 +20,7 @@ from bench.probe.read.blame import asked_first, asked_last, asks_client, is_enou
 from bench.probe.read.run import CELLS_AGAIN, CLEAN_RUNS
 from bench.probe.run.causes import name_calls
 from bench.probe.run.cells import ProbeCell, cells_of, possible_plans, require_cells
-from bench.probe.run.clean import FEWEST, Clean, clean_of, identified, objection, planned_calls
+from bench.probe.run.clean import FEWEST, Clean, clean_of, objection, planned_calls, with_identities
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.subject import Subject
@@ -33,6 +33,7 @@ from bench.record.events import OfAKind, of_kind
 from bench.record.probe_events import (
     CLEAN,
     CONTROL,
+    EARLY,
     CellJudged,
     CellsPlanned,
     CellVerdict,
@@ -40,6 +41,7 @@ from bench.record.probe_events import (
     GatewayMend,
     StoresRead,
     mended_plan,
+    plan_of,
 )
 
 AGAIN = 5
@@ -56,43 +58,47 @@ APART = 1.1
 """Seconds between the starts of the first two clean runs: what is the same only within one second varies."""
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What is asked for.
+
+    workers    how many work at a time
+    all_forms  whether each wire form of a point is a cell
+    only       words of which a cell's plan must have one
+    budget     seconds after which no further cell is begun; None for no bound
+    """
+
+    workers: int = 1
+    all_forms: bool = False
+    only: Sequence[str] = ()
+    budget: float | None = None
+
+
 class Probe:
     """Probes a subject.
 
     Args:
         subject: What is probed.
         worker: Makes a worker, by its number.
-        workers: How many work at a time.
-        all_forms: Whether each wire form of a point is a cell.
-        only: Words of which a cell's plan must have one.
-        budget: Seconds after which no further cell is begun; None for no bound.
+        asked: What is asked for.
         kept: The runs that a former session made, in their order. They are not made again.
 
     clean       what the clean runs showed, once they have ended
     cells       the cells that follow from it, the gravest first
     """
 
-    def __init__(
-        self,
-        subject: Subject,
-        worker: Callable[[int], Worker],
-        *,
-        workers: int = 1,
-        all_forms: bool = False,
-        only: Sequence[str] = (),
-        budget: float | None = None,
-        kept: Iterable[CellRun] = (),
-    ):
-        if workers > 1 and (shared := _shared(subject)):
-            raise ConfigError(f"{shared} would serve {workers} workers at once; let the probe start it at {{port}}, or use one")
-        for word in only:
+    def __init__(self, subject: Subject, worker: Callable[[int], Worker], asked: Asked = Asked(), kept: Iterable[CellRun] = ()):
+        if asked.workers > 1 and (shared := _what_all_share(subject)):
+            raise ConfigError(
+                f"{shared} would serve {asked.workers} workers at once; let the probe start it at {{port}}, or use one"
+            )
+        for word in asked.only:
             if call := re.match(r"(.+#\d+)\.", word):  # of a point it is known before anything is run
                 require_cells([word], possible_plans([call[1]]))
         self.clean: Clean | None = None
         self.cells: Sequence[ProbeCell] = ()
-        self._subject, self._worker, self._count = subject, worker, workers
-        self._all_forms, self._only, self._budget = all_forms, tuple(only), budget
-        self._kept = [run for run in kept if run.judged]
+        self._subject, self._worker, self._asked = subject, worker, asked
+        self._kept = [run for run in kept if run.judgement]
         self._judged = dict[str, list[CellJudged]]()
         self._setting = dict[str, bool]()
         """The cells with a value of another writer's that was overwritten -> whether the call sets it whatever it was."""
@@ -118,19 +124,21 @@ class Probe:
             ConfigError: The subject cannot be probed: clean runs fail or differ, or too many cells in a row cannot be run.
         """
         async with AsyncExitStack() as exits:
-            workers = [await exits.enter_async_context(self._worker(number)) for number in range(self._count)]
+            workers = [await exits.enter_async_context(self._worker(number)) for number in range(self._asked.workers)]
             async for run in self._clean(workers):
                 yield run
             assert self.clean
             for run in self._kept:
                 self._keep(run)
             self._kept.clear()
-            self._until = None if self._budget is None else monotonic() + self._budget
+            self._until = None if self._asked.budget is None else monotonic() + self._asked.budget
             made = {cell.plan: len(self._judged.get(cell.plan, ())) for cell in self.cells}
-            missing = [(cell, made[cell.plan]) for cell in self.cells if not self._is_settled(cell.plan) or self._damaged(cell)]
+            missing = [
+                (cell, made[cell.plan]) for cell in self.cells if not self._is_settled(cell.plan) or self._is_damaged(cell)
+            ]
             async for run in self._all(workers, missing):
                 yield run
-            again = drawn(self.cells, self._subject.name)
+            again = draw(self.cells, self._subject.name)
             if not self._is_over() and not any(run.is_damage for held in self._judged.values() for run in held):
                 async for run in self._for_a_bound(workers, again):
                     yield run
@@ -162,11 +170,11 @@ class Probe:
                 yield replace(run_of(CLEAN, number, clean_run, _same(clean_run)), problem=why)
                 raise ConfigError(why)
             if number == 0:
-                require_cells(self._only, possible_plans(call.name for call in clean_run.calls if not call.continues))
+                require_cells(self._asked.only, possible_plans(call.name for call in clean_run.calls if not call.continues))
             events: list[OfAKind] = []
             if number == FEWEST - 1:
                 self._plan(courses)
-                events.append(self._planned(sum(walls) / len(walls)))
+                events.append(self._cells_planned(sum(walls) / len(walls)))
                 assert self.clean
                 clean_run = self.clean.reference if self.clean.one_by_one else clean_run
             else:
@@ -180,10 +188,10 @@ class Probe:
         self.clean = clean_of(courses)
         if any(self._written.values()):
             self._subject = replace(self._subject, remembers=True)
-        self.cells = cells_of(self.clean, self._subject, all_forms=self._all_forms, only=self._only)[:MOST_CELLS]
-        require_cells(self._only, [cell.plan for cell in cells_of(self.clean, self._subject, all_forms=True)])
+        self.cells = cells_of(self.clean, self._subject, all_forms=self._asked.all_forms, only=self._asked.only)[:MOST_CELLS]
+        require_cells(self._asked.only, [cell.plan for cell in cells_of(self.clean, self._subject, all_forms=True)])
 
-    def _planned(self, seconds: float) -> CellsPlanned:
+    def _cells_planned(self, seconds: float) -> CellsPlanned:
         assert self.clean
         return CellsPlanned(
             calls=tuple(self.clean.calls.values()),
@@ -205,11 +213,13 @@ class Probe:
 
     def _keep(self, run: CellRun) -> None:
         """Take over a run of an earlier session."""
-        assert run.judged
+        assert run.judgement
         if run.plan == CONTROL:
-            self._void(run.judged.voids)
+            self._void(run.judgement.voids)
             self._unproved.clear()
             self._controls = run.repetition + 1
+        elif run.plan == EARLY:
+            self._note_early(run.judgement)
         elif run.plan != CLEAN:
             self._add(run)
             self._unproved.append((run.plan, run.repetition))
@@ -250,22 +260,22 @@ class Probe:
         for cell, first in queue:
             if self._is_over():
                 break
-            settled = self._is_settled(cell.plan) and self._damaged(cell)
+            settled = self._is_settled(cell.plan) and self._is_damaged(cell)
             for repetition in () if settled else range(first, max(first + 1, AGAIN)):
-                run = await self._cell(worker, cell, repetition)
+                run = await self._cell(worker, cell, repetition, ended)
                 problems = problems + 1 if run.problem else 0
                 if problems > MOST_PROBLEMS:
                     raise ConfigError(f"{problems} cells in a row could not be run: {run.problem}")
                 ended.put_nowait(run)
                 made += 1
-                if run.judged:
+                if run.judgement:
                     self._add(run)
                     since.append((cell.plan, repetition))
                 if made % (CONTROL_EVERY - 1) == 0:
                     await self._control(worker, since, ended)
                 if self._is_settled(cell.plan) or run.problem:
                     break
-            if self._damaged(cell):
+            if self._is_damaged(cell):
                 made += await self._blame(worker, cell, since, ended)
         if since:
             await self._control(worker, since, ended)
@@ -277,7 +287,14 @@ class Probe:
         again = not any(run.is_damage for run in judged) or any(same_verdict(*pair) for pair in pairwise(judged))
         return bool(runs) and (again or len(runs) >= AGAIN)
 
-    async def _cell(self, worker: Worker, cell: ProbeCell, repetition: int, mended: tuple[GatewayMend, ...] = ()) -> CellRun:
+    async def _cell(
+        self,
+        worker: Worker,
+        cell: ProbeCell,
+        repetition: int,
+        ended: asyncio.Queue[CellRun | None],
+        mended: tuple[GatewayMend, ...] = (),
+    ) -> CellRun:
         assert self.clean
         began, plan = monotonic(), mended_plan(cell.plan, mended)
         strike = None if {"client", "tool"} & {*mended} else cell.strike
@@ -293,14 +310,14 @@ class Probe:
             return CellRun(plan, repetition, (), {}, monotonic() - began, str(error))
         if not mended:
             judged = judge(self.clean, course, cell.call, cell.point, cell.form)
-            if judged.verdict == "overwritten" and await self._sets(worker, cell):
+            if judged.verdict == "overwritten" and await self._sets(worker, cell, ended):
                 why = (
                     "the call sets the number whatever it was: it did so too where the other writer came before the agent began"
                 )
                 judged = replace(judged, verdict="same", findings=(), why=why)
             return run_of(plan, repetition, course, judged)
         judged = judge(self.clean, course, cell.call)
-        if judged.is_damage and "memory" in mended and (left := _unanswered(course)):
+        if judged.is_damage and "memory" in mended and (left := _call_without_answer(course)):
             why = f"{left} was under way when the agent died, so the journal does not know whether it was done"
             judged = replace(judged, verdict="no_verdict", findings=(), why=why)
         if mends and mends.lacks:
@@ -308,7 +325,7 @@ class Probe:
             judged = replace(judged, verdict="no_verdict", findings=(), why=why)
         return run_of(plan, repetition, course, replace(judged, point=cell.point, form=cell.form, mended=mended))
 
-    async def _sets(self, worker: Worker, cell: ProbeCell) -> bool:
+    async def _sets(self, worker: Worker, cell: ProbeCell, ended: asyncio.Queue[CellRun | None]) -> bool:
         """Return whether a call that overwrote another writer's number sets it whatever it was. Where the other writer comes
         before the agent begins, such a call leaves the same number, and a call that writes what was read and changed does not.
         A number that is not there yet then is not judged so, nor is one in a run that cannot be made."""
@@ -323,11 +340,20 @@ class Probe:
                 raise
             except ConfigError:
                 return False
-            judged = judge(self.clean, name_calls(course, self.clean.calls), cell.call, cell.point, cell.form)
-            self._setting[cell.plan] = judged.verdict == "overwritten"
+            course = name_calls(course, self.clean.calls)
+            judged = judge(self.clean, course, cell.call, cell.point, cell.form)
+            is_set = judged.verdict == "overwritten"
+            why = f"{cell.plan}: the call {'sets the number whatever it was' if is_set else 'goes by what the number was'}"
+            judged = replace(judged, verdict="same" if is_set else "no_verdict", findings=(), why=why)
+            ended.put_nowait(run_of(EARLY, len(self._setting), course, judged))
+            self._note_early(judged)
         return self._setting[cell.plan]
 
-    def _damaged(self, cell: ProbeCell) -> bool:
+    def _note_early(self, judged: CellJudged) -> None:
+        """Note what a run showed in which another writer came before the agent."""
+        self._setting[plan_of(judged.call, judged.point or "")] = judged.verdict == "same"
+
+    def _is_damaged(self, cell: ProbeCell) -> bool:
         return any(run.is_damage for run in self._judged.get(cell.plan, ()))
 
     async def _blame(
@@ -344,10 +370,10 @@ class Probe:
             if plan not in self._judged and not self._is_over():
                 if not self._replies and "reply" in mended:
                     await self._control(worker, since, ended)
-                run = await self._cell(worker, cell, 0, parts)
+                run = await self._cell(worker, cell, 0, ended, parts)
                 ended.put_nowait(run)
                 made += 1
-                if run.judged:
+                if run.judgement:
                     self._add(run)
                     since.append((plan, 0))
             return any(map(is_enough, self._judged.get(plan, ())))
@@ -375,11 +401,11 @@ class Probe:
 
     def _add(self, run: CellRun) -> None:
         """Keep the verdict of a run. The rows are not kept, since there can be many."""
-        assert run.judged
-        findings = tuple(replace(finding, rows=()) for finding in run.judged.findings)
-        if run.judged.is_damage and not run.judged.mended:
+        assert run.judgement
+        findings = tuple(replace(finding, rows=()) for finding in run.judgement.findings)
+        if run.judgement.is_damage and not run.judgement.mended:
             self._calls.setdefault(run.plan, of_kind(run.events, GatewayCall))
-        self._judged.setdefault(run.plan, []).append(replace(run.judged, findings=findings))
+        self._judged.setdefault(run.plan, []).append(replace(run.judgement, findings=findings))
 
     def _void(self, cells: Iterable[tuple[str, int]]) -> None:
         for plan, repetition in cells:
@@ -402,14 +428,14 @@ class Probe:
         return self._until is not None and monotonic() > self._until
 
 
-def _unanswered(course: AgentCourse) -> str:
+def _call_without_answer(course: AgentCourse) -> str:
     """Return a call that was passed on in a life that ended, and that its server never answered; "" if there is none."""
     last = max((call.life for call in course.calls), default=1)
     under_way = (call for call in course.calls if call.life < last and call.passed_on is not None and call.answered is None)
     return next((call.name for call in under_way if call.door_kind != "model" and call.call_class != "read"), "")
 
 
-def _shared(subject: Subject) -> str:
+def _what_all_share(subject: Subject) -> str:
     """Return in words what all workers would share of a subject; "" if nothing."""
     services = [service.name for service in subject.services if "{port}" not in service.url or not service.command]
     servers = [server.name for config in subject.configs for server in config.servers if server.url]
@@ -425,7 +451,7 @@ def _same(course: AgentCourse) -> CellJudged:
 def _course_of(run: CellRun) -> AgentCourse:
     """Return the course of a recorded clean run."""
     calls = tuple(of_kind(run.events, GatewayCall))
-    judged = run.judged
+    judged = run.judgement
     course = AgentCourse(
         calls=calls,
         identities=("",) * len(calls),
@@ -436,7 +462,7 @@ def _course_of(run: CellRun) -> AgentCourse:
         checks=judged.checks if judged else (),
         seconds=run.seconds,
     )
-    return identified(course, Masks())
+    return with_identities(course, Masks())
 
 
 def same_verdict(former: CellJudged, later: CellJudged) -> bool:
@@ -445,6 +471,6 @@ def same_verdict(former: CellJudged, later: CellJudged) -> bool:
     return former.verdict == later.verdict and kinds[0] == kinds[1]
 
 
-def drawn(cells: Sequence[ProbeCell], subject: str) -> list[ProbeCell]:
+def draw(cells: Sequence[ProbeCell], subject: str) -> list[ProbeCell]:
     """Return the cells that are run again for a bound: ten, or all if there are fewer. The choice is the same each time."""
     return random.Random(f"redrawn {subject}").sample(list(cells), min(CELLS_AGAIN, len(cells)))

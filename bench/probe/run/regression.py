@@ -58,7 +58,7 @@ def write_test(file: Path, settings: ProbeSettings, hidden: Secrets, plan: str, 
     test = folder / f"test_{_name(plan)}.py"
     with hidden.kept_from_errors():
         recorded = asyncio.run(record_tapes(settings, hidden, plan))
-    judged = recorded[0][1].judged
+    judged = recorded[0][1].judgement
     assert judged
     verdict = judged.verdict.replace("_", " ")
     if not test.exists() and not judged.is_damage:

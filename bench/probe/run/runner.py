@@ -24,7 +24,7 @@ from bench.probe.run.box.inside import BoxPlan
 from bench.probe.run.box.loading import load_server, loader_of
 from bench.probe.run.box.refusals import NETWORK
 from bench.probe.run.course import AgentCourse
-from bench.probe.run.gateway.agent_config import expanded
+from bench.probe.run.gateway.agent_config import expand
 from bench.probe.run.gateway.copied_paths import replacement
 from bench.probe.run.gateway.database import UNENTERED
 from bench.probe.run.gateway.functions import FUNCTION
@@ -137,9 +137,9 @@ class Worker:
         try:
             await asyncio.to_thread(box.open)
             for server in servers:
-                given = {**variables, **{name: expanded(value, variables) for name, value in server.environment.items()}}
+                given = {**variables, **{name: expand(value, variables) for name, value in server.environment.items()}}
                 given = {name: copies(value) for name, value in given.items()}
-                words = [copies(expanded(word, variables)) for word in server.command]
+                words = [copies(expand(word, variables)) for word in server.command]
                 if (program := shutil.which(words[0], path=given.get("PATH"))) is None:
                     raise ConfigError(f"the MCP server {server.name}: there is no program {words[0]!r}; install it")
                 inside, folder = box.loaders_namespaces, self._subject.agent.folder
@@ -212,7 +212,7 @@ class Worker:
                 self._stores.recheck()
                 await journal.read()
                 done, said_done = await self._claims(life, environment)
-                struck, refused = striker.struck, list(self.gateway.refused())
+                struck, refused = striker.struck, list(self.gateway.refusals())
                 notices = [
                     GatewayNoticed(NETWORK, self._form.text(line), max(0.0, at - journal.start)) for _, line, at in refused
                 ]
@@ -291,7 +291,7 @@ class Worker:
                 with tempfile.TemporaryFile() as answers:
                     answers.write(self._subject.agent.answers)
                     answers.seek(0)
-                    started = self._started(command, self._subject.agent.folder, variables, "the agent", answers.fileno())
+                    started = self._start(command, self._subject.agent.folder, variables, "the agent", answers.fileno())
                 started.ended.add_done_callback(lambda _: striker.part())
                 processes.append(started)
         finally:  # what was started is ended, also where the next one cannot be
@@ -305,7 +305,7 @@ class Worker:
         if self.gateway.functions.refused:
             raise ConfigError(f"functions: {self.gateway.functions.refused[0]}")
         if self._subject.functions is not None and all(entry.call.kind == "model" for entry in journal.calls):
-            journal.notice(FUNCTION, self.gateway.functions.unentered())
+            journal.notice(FUNCTION, self.gateway.functions.why_unentered())
         for store in (store for door in self.gateway.databases for store in door.stores if store.is_door):
             if all(entry.call.kind == "model" for entry in journal.calls):
                 journal.notice(store.name, UNENTERED)
@@ -319,11 +319,11 @@ class Worker:
                 ProcessEnded(number + nth, ended.code, ended.signal, process.seconds, life.why, asked, printed, written, None)
             )
 
-    def _started(
+    def _start(
         self, words: CommandWords, folder: Path, environment: Mapping[str, str], who: str, reads: int | None = None
     ) -> AgentProcess:
         """Start the agent, which `reads` an open file, or a service or a check, which is in another network of the box."""
-        place, path = self._placed(folder), environment.get("PATH", os.defpath)
+        place, path = self._placed_folder(folder), environment.get("PATH", os.defpath)
         program = shutil.which(words[0], path=path) if os.sep not in words[0] else str(place / words[0])
         if program is None or not os.path.exists(program):  # noqa: PTH110  `Path.exists` raises without permission
             raise ConfigError(f"{who} cannot be started: there is no program {words[0]!r}; install it, or give its path")
@@ -336,7 +336,7 @@ class Worker:
         except OSError as error:
             raise ConfigError(f"{who} cannot be started in {place}: {error.strerror}; correct its folder") from error
 
-    def _placed(self, folder: Path) -> Path:
+    def _placed_folder(self, folder: Path) -> Path:
         """Return a folder, or its copy if it lies in a store."""
         for owner, copy in self._stores.replaces.items():
             if folder.is_relative_to(owner):
@@ -355,17 +355,17 @@ class Worker:
         """Return the digest of what a check of the owner's answers."""
         if check.sql:
             return texts.keep(self._form.text(await self._stores.query(check.store, check.sql)))
-        process = await self._ended(check.command, environment)
+        process = await self._run_to_end(check.command, environment)
         return texts.keep(self._form.text(f"exit code {process.ended.result().code}\n{process.output.text}"))
 
     async def _passes(self, words: CommandWords, environment: Mapping[str, str]) -> bool:
         """Return whether a command of the owner's ends with exit code 0."""
-        return (await self._ended(words, environment)).ended.result().code == 0
+        return (await self._run_to_end(words, environment)).ended.result().code == 0
 
-    async def _ended(self, words: CommandWords, environment: Mapping[str, str]) -> AgentProcess:
+    async def _run_to_end(self, words: CommandWords, environment: Mapping[str, str]) -> AgentProcess:
         """Run a command of the owner's to its end."""
-        words, variables = self.gateway.replaced(words, environment)
-        process = self._started(words, self._subject.agent.folder, variables, "a check")
+        words, variables = self.gateway.with_copies(words, environment)
+        process = self._start(words, self._subject.agent.folder, variables, "a check")
         with suppress(TimeoutError):
             async with asyncio.timeout(CHECK):
                 await asyncio.shield(process.ended)
@@ -384,8 +384,8 @@ class Worker:
         }
         try:
             for service in services_of(self._subject):
-                words, variables = self.gateway.replaced(service.command, environment)
-                processes.append(self._started(words, self._subject.agent.folder, variables, service.name))
+                words, variables = self.gateway.with_copies(service.command, environment)
+                processes.append(self._start(words, self._subject.agent.folder, variables, service.name))
                 await until_ready(service, processes[-1], self._box)
             yield
         finally:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import secrets
 import tempfile
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from bench.common.errors import OriginalChanged
 from bench.common.files import content_of, new_file
 from bench.common.paths import state_folder
-from bench.probe.run.probe import Probe
+from bench.probe.run.probe import Asked, Probe
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.settings import ProbeSettings
@@ -23,16 +22,6 @@ from bench.record.events import Answered, Called
 from bench.record.reading import read_texts
 
 SECRET_BYTES = 32
-
-
-@dataclass(frozen=True)
-class Asked:
-    """The options of the command line; `budget` is in seconds."""
-
-    workers: int = 1
-    all_forms: bool = False
-    only: Sequence[str] = ()
-    budget: float | None = None
 
 
 def work_folder() -> Path:
@@ -56,15 +45,7 @@ async def run_probe(
         stores = Stores.of(settings.stores, work_folder(), subject.settle, subject.hide, key, boxed=boxed)
         return Worker(subject, stores, Place(work_folder(), f"agent{number}"), hidden, key=key)
 
-    probe = Probe(
-        settings.subject,
-        worker,
-        workers=asked.workers,
-        all_forms=asked.all_forms,
-        only=asked.only,
-        budget=asked.budget,
-        kept=_kept(writer),
-    )
+    probe = Probe(settings.subject, worker, asked, _kept_runs(writer))
     writer.begin()
     detail, complete, harmed = "it was stopped", False, False
     try:
@@ -82,7 +63,7 @@ async def run_probe(
         writer.end(detail, complete, harmed)
 
 
-def _kept(writer: ProbeWriter) -> Iterator[CellRun]:
+def _kept_runs(writer: ProbeWriter) -> Iterator[CellRun]:
     """Yield the recorded runs in the form in which the probe had yielded them."""
     texts = read_texts(writer.folder) if writer.recorded else {}
     for record in writer.recorded:

@@ -70,7 +70,7 @@ def _answers(url: str, health: str, box: Box | None) -> bool:
     parts = urlsplit(url)
     host, port = parts.hostname or "127.0.0.1", parts.port or 80
     try:
-        connected = box.connected("servers", host, port, 1.0) if box else socket.create_connection((host, port), timeout=1)
+        connected = box.connect("servers", host, port, 1.0) if box else socket.create_connection((host, port), timeout=1)
         with closing(HTTPConnection(host, port, timeout=1)) as connection:
             connection.sock = connected
             if not health:

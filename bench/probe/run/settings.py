@@ -23,7 +23,7 @@ from bench.probe.run.addresses import Address, host_of, is_here, place_of, place
 from bench.probe.run.agent_code import CODE, StartedProgram, code_in, places_in
 from bench.probe.run.box.authority import ends_tls
 from bench.probe.run.box.box import outside_by
-from bench.probe.run.gateway.agent_config import expanded, read_config
+from bench.probe.run.gateway.agent_config import expand, read_config
 from bench.probe.run.gateway.copied_paths import NOT_HANDED, with_copy
 from bench.probe.run.gateway.functions import FUNCTION
 from bench.probe.run.gateway.subject import (
@@ -80,7 +80,7 @@ class ProbeSettings:
             agent=agent,
             configs=configs,
             services=tuple(
-                Service(entry.name, entry.variable, self._filled("service.url", entry.url), words, entry.health, entry.door)
+                Service(entry.name, entry.variable, self._fill("service.url", entry.url), words, entry.health, entry.door)
                 for entry in file.service
                 for words in [self._words("service.command", entry.command)]
             ),
@@ -130,7 +130,7 @@ class ProbeSettings:
             variables |= {entry.variable: nowhere} if entry.variable and entry.kind != "memory" else {}
         return names, variables
 
-    def probed(self, all_forms: bool, only: Sequence[str]) -> Probed:
+    def manifest_part(self, all_forms: bool, only: Sequence[str]) -> Probed:
         """Return what the manifest says of the subject."""
         subject = self.subject
         servers = [server for config in subject.configs for server in config.servers]
@@ -200,7 +200,7 @@ class ProbeSettings:
             start=start,
             resume=self._words("resume", file.resume) or start,
             folder=self._existing("folder", file.folder, is_folder=True),
-            environment={name: self._filled(f"environment.{name}", value) for name, value in file.environment.items()},
+            environment={name: self._fill(f"environment.{name}", value) for name, value in file.environment.items()},
             done=self._words("done", file.done) or None,
             said_done=(claim if isinstance(claim, str) else tuple(claim)) or None,
             answers=file.answers.encode(),
@@ -225,7 +225,7 @@ class ProbeSettings:
         if (entry := self._file.model) is None:
             return None
         now = next((self._environment[name] for name in entry.variables if self._environment.get(name)), "")
-        url = self._filled("model.url", entry.url) or ("" if entry.script else now or PROVIDERS[entry.dialect])
+        url = self._fill("model.url", entry.url) or ("" if entry.script else now or PROVIDERS[entry.dialect])
         script = self._words("model.script", entry.script)
         family = "ANTHROPIC" if entry.dialect == "anthropic" else "OPENAI"
         owners = [PROVIDERS[entry.dialect], *(self._environment.get(f"{family}_{end}", "") for end in ("BASE_URL", "API_BASE"))]
@@ -244,7 +244,7 @@ class ProbeSettings:
             if self._is_taped and entry.kind != "memory":
                 continue
             kind = STORE_KINDS[entry.kind]
-            where = self._filled(f"store.{kind.name}", entry.place) if kind.is_address else entry.place
+            where = self._fill(f"store.{kind.name}", entry.place) if kind.is_address else entry.place
             if kind.must_be:
                 self._existing(f"store.{kind.name}", where, is_folder=kind.must_be == "folder")
             name = entry.name or _store_name(entry.kind, where)
@@ -275,7 +275,7 @@ class ProbeSettings:
             for server in config.servers:
                 for url in (server.url, *(word for word in server.command if re.match(r"https?://", word))):
                     if url:
-                        yield Address(f"the MCP server {server.name}", url, (host_of(expanded(url, variables)),), is_real=True)
+                        yield Address(f"the MCP server {server.name}", url, (host_of(expand(url, variables)),), is_real=True)
         for entry, service in zip(self._file.service, self.subject.services, strict=True):
             yield Address(f"the service {entry.name}", entry.url, (host_of(service.url),), is_real=not service.command)
         for store in self.stores:
@@ -293,10 +293,10 @@ class ProbeSettings:
         urls = [server.url for config in configs for server in config.servers if server.url]
         urls += [*_urls_in(configs), *(entry.url for entry in self._file.service)]
         urls += [self._file.model.url] if self._file.model else []
-        known = {host_of(expanded(REFERENCE.sub(r"${\1\2}", url), self._environment)) for url in urls}
+        known = {host_of(expand(REFERENCE.sub(r"${\1\2}", url), self._environment)) for url in urls}
         for entry in self._file.store:
             if STORE_KINDS[entry.kind].is_address and not self._is_taped:
-                where = self._filled(f"store.{entry.kind}", entry.place)
+                where = self._fill(f"store.{entry.kind}", entry.place)
                 known |= {*STORE_KINDS[entry.kind].hosts(where, self._environment)}
         return tuple(dict.fromkeys(host for host in self._file.remote if ":" not in host and host not in known))
 
@@ -357,7 +357,7 @@ class ProbeSettings:
         if self._file.takes_copies or self.is_boxed:
             return []
         places = fixed_names(self.programs(), list(copies_of(self.subject, self.stores)))
-        return [f"{_shown(file)} names {path}, and nothing hands the copy over to it" for file, path in places]
+        return [f"{_path_from_here(file)} names {path}, and nothing hands the copy over to it" for file, path in places]
 
     def check_unasked(self) -> None:
         """Raise ConfigError if a person should be asked first, since the agent may open the owner's own by its name."""
@@ -386,7 +386,7 @@ class ProbeSettings:
                     parts.append(digest_of_file(file))
         return digest_of("\0".join(parts))
 
-    def _filled(self, key: str, text: str) -> str:
+    def _fill(self, key: str, text: str) -> str:
         """Return a text in which the owner's variables replace `$NAME`. Raises ConfigError for a variable that is not set."""
 
         def value(reference: re.Match[str]) -> str:
@@ -442,5 +442,5 @@ def _store_name(kind: str, where: str) -> str:
     return path if re.fullmatch(r"[\w-]+", path) else kind
 
 
-def _shown(path: Path) -> str:
+def _path_from_here(path: Path) -> str:
     return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)

@@ -134,7 +134,7 @@ async def record_tapes(settings: ProbeSettings, hidden: Secrets, plan: str) -> l
     recorded = list[tuple[CellTape, CellRun]]()
     for cell, course in struck:
         day = datetime.now(UTC).date().isoformat()
-        tape = CellTape(VERSION, cell.plan, whole, pieces, arguments, handshakes, tuple(_taped(course, hidden)), day)
+        tape = CellTape(VERSION, cell.plan, whole, pieces, arguments, handshakes, tuple(_taped_calls(course, hidden)), day)
         named = name_calls(course, clean.calls)
         run = run_of(cell.plan, 0, named, judge(clean, named, cell.call, cell.point, cell.form))
         recorded.append((_without_secrets(tape, hidden), without_secrets(run, hidden)))
@@ -221,7 +221,7 @@ def _offline(subject: Subject, tape: CellTape) -> Subject:
     return replace(subject, configs=configs, services=services, model=model)
 
 
-def _taped(course: AgentCourse, hidden: Secrets) -> list[TapedCall]:
+def _taped_calls(course: AgentCourse, hidden: Secrets) -> list[TapedCall]:
     raw = {call.number: answer for call, answer in zip(course.calls, course.answers, strict=True)}
     rows: dict[int, tuple[RowDifference, ...]] = {}
     identities = {call.number: identity for call, identity, _ in course.own_calls()}

@@ -173,7 +173,7 @@ class ValueJudge:
     """
 
     def __init__(self, clean: Sequence[ValueChanges], reference: ValueChanges, counts: Counter[str]):
-        self._reference, self._counts = _changed(reference), counts
+        self._reference, self._counts = _real_changes(reference), counts
         self._clean = defaultdict[ValuePlace, list[ValueChange]](list)
         self._born = defaultdict[ValuePlace, list[ValueChange]](list)
         for changes in clean:
@@ -181,7 +181,7 @@ class ValueJudge:
                 self._clean[place] += (change for change in made if not change.born)
                 self._born[place] += (change for change in made if change.born)
 
-    def judged(self, changes: ValueChanges, twice: frozenset[int]) -> Iterator[tuple[ValuePlace, int, int, bool]]:
+    def judgements(self, changes: ValueChanges, twice: frozenset[int]) -> Iterator[tuple[ValuePlace, int, int, bool]]:
         """Yield each value that was changed another number of times than in the clean run: its place, how often it was changed
         here and there, and whether this is sure.
 
@@ -189,7 +189,7 @@ class ValueJudge:
             changes: Those of the cell.
             twice: The numbers of calls that were delivered twice.
         """
-        changes = _changed(changes)
+        changes = _real_changes(changes)
         for place in dict.fromkeys((*self._reference, *changes)):
             made, normal = changes.get(place, ()), len(self._reference.get(place, ()))
             if not made:
@@ -213,7 +213,7 @@ class ValueJudge:
     def sums(self, changes: ValueChanges) -> dict[ValuePlace, float]:
         """Return the values to which calls add, as these changes and those of the clean runs show, with the number by which
         each change adds: 1, or 0 for lines and items, or else 2."""
-        known = self._reference | _changed(changes)
+        known = self._reference | _real_changes(changes)
         return {place: _step(place, made) for place, made in known.items() if self._kind(place, made) == "adds"}
 
     def _kind(self, place: ValuePlace, made: Sequence[ValueChange]) -> ValueKind:
@@ -223,7 +223,7 @@ class ValueJudge:
             clean, later = self._born.get(place, ()), made
         amounts, others = [change.amount for change in clean], [self._amount_of_one(place, change) for change in made]
         if None in amounts or None in others:
-            return "adds" if all(_appended(change) for change in (*clean, *made)) else "sets"
+            return "adds" if all(_is_appended(change) for change in (*clean, *made)) else "sets"
         if any(is_time(change.value) for change in (*clean, *made)):
             return "sets"
         every = (*clean, *made)
@@ -325,7 +325,7 @@ def _step(place: ValuePlace, made: Sequence[ValueChange]) -> float:
     return 0.0 if rows else 2.0
 
 
-def _appended(change: ValueChange) -> bool:
+def _is_appended(change: ValueChange) -> bool:
     """Return whether a change of a text put something at its end, or gave further items or names to the JSON in it."""
     part = _added_part(change)
     is_text = isinstance(change.after, str) and not change.after.startswith("(digest)")
@@ -348,6 +348,6 @@ def _is_near(change: ValueChange) -> bool:
     return abs(change.amount or 0) <= NEAR * abs(change.ends[0] or 0.0)
 
 
-def _changed(changes: ValueChanges) -> dict[ValuePlace, Sequence[ValueChange]]:
+def _real_changes(changes: ValueChanges) -> dict[ValuePlace, Sequence[ValueChange]]:
     """Return the changes without those that only say that a row was added."""
     return {place: kept for place, made in changes.items() if (kept := [change for change in made if not change.born])}

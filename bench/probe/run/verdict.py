@@ -25,7 +25,7 @@ def judge(clean: Clean, course: AgentCourse, call: str = "", point: str | None =
     comparison = CellComparison(clean, course, point)
     findings = tuple(comparison.findings())
     unseen = tuple(_unseen(clean, course, struck)) if not findings else ()
-    absorbed = 0 if findings else _repeated(clean, course)
+    absorbed = 0 if findings else _count_repeated(clean, course)
     kinds = {planned.name: planned.call_class for planned in clean.calls.values()}
     judged = CellJudged(
         call=call,
@@ -53,7 +53,7 @@ def _verdict(
     seen = judged.findings if judged.by == "witness" else ()
     if why := judged.point and _not_applicable(struck, judged.point, judged.findings):
         return "not_applicable", why
-    if why := _undecided(clean, course, seen):
+    if why := _why_undecided(clean, course, seen):
         return "no_verdict", why
     late = "" if course.in_time else "it did not end within its limit"
     kinds = {finding.kind for finding in seen}
@@ -111,7 +111,7 @@ def _not_applicable(struck: GatewayCall | None, point: str, findings: Sequence[C
     )
 
 
-def _undecided(clean: Clean, course: AgentCourse, findings: Sequence[CellFinding]) -> str:
+def _why_undecided(clean: Clean, course: AgentCourse, findings: Sequence[CellFinding]) -> str:
     if course.abandoned:
         return f"the probe made it do more: {course.abandoned}"
     more = max([clean.more, *(reading.more for reading in course.readings)])
@@ -128,7 +128,7 @@ def _undecided(clean: Clean, course: AgentCourse, findings: Sequence[CellFinding
     )
 
 
-def _repeated(clean: Clean, course: AgentCourse) -> int:
+def _count_repeated(clean: Clean, course: AgentCourse) -> int:
     """Return how many more calls with an effect were done than in the clean runs."""
     effects = {identity for effect in clean.effects for identity in effect.identities}
     done, counts = times_done(course), clean.counts

@@ -44,7 +44,7 @@ class Masks:
         """Return the identity of a call: the same for calls of one tool whose arguments differ only in parts that vary."""
         what, parts = _with_path(tool, arguments)
         for steps, templates in self.parts.get((door, what), {}).items():
-            parts = _replaced(parts, steps, templates)
+            parts = _replace_part(parts, steps, templates)
         return digest_of(text_of([door, what, parts]))
 
     def tool(self, door: str, tool: str) -> str:
@@ -53,7 +53,7 @@ class Masks:
         if what == tool:
             return tool
         for steps, templates in self.parts.get((door, what), {}).items():
-            parts = _replaced(parts, steps, templates)
+            parts = _replace_part(parts, steps, templates)
         assert isinstance(parts, list)
         return f"{what} {'/'.join(map(str, parts[:-1]))}".replace(HOLE, "*")
 
@@ -132,18 +132,18 @@ def _template(early: JsonValue, late: JsonValue) -> Template:
     return template if any(piece and piece.strip() for piece in template) else None
 
 
-def _replaced(value: JsonValue, steps: PartPath, templates: frozenset[Template]) -> JsonValue:
+def _replace_part(value: JsonValue, steps: PartPath, templates: frozenset[Template]) -> JsonValue:
     if not steps:
-        return HOLE if None in templates else _masked(value, templates)
+        return HOLE if None in templates else _mask(value, templates)
     head, rest = steps[0], steps[1:]
     if isinstance(value, dict) and isinstance(head, str) and head in value:
-        return {**value, head: _replaced(value[head], rest, templates)}
+        return {**value, head: _replace_part(value[head], rest, templates)}
     if isinstance(value, list) and isinstance(head, int) and head < len(value):
-        return [*value[:head], _replaced(value[head], rest, templates), *value[head + 1 :]]
+        return [*value[:head], _replace_part(value[head], rest, templates), *value[head + 1 :]]
     return value
 
 
-def _masked(value: JsonValue, templates: frozenset[Template]) -> JsonValue:
+def _mask(value: JsonValue, templates: frozenset[Template]) -> JsonValue:
     if not isinstance(value, str):
         return value
     pieces = _piece.findall(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -73,7 +73,7 @@ class WatchedRun:
         return self.course.code == 0 and self.course.in_time
 
     @property
-    def ended(self) -> str:
+    def ending(self) -> str:
         """How the run ended, in words."""
         how = f"ended with exit code {self.course.code}" if self.course.in_time else "did not end in time"
         printed = last_line(self.course.texts.get(self.course.printed or "", "")) or "nothing"
@@ -86,7 +86,7 @@ class WatchedRun:
             return f"BEWARE: {self.changed}"
         if self.is_whole:
             return f"Each line says what was seen in one run, which took {self.course.seconds:.1f} s."
-        return f"BEWARE, more may be missing here: {self.ended}"
+        return f"BEWARE, more may be missing here: {self.ending}"
 
     def acting(self, files: Collection[Path]) -> Iterator[tuple[GatewayCall, bool]]:
         """Yield each call of a tool, and whether one of these files, or a row of a database, changed in its time."""
@@ -100,14 +100,9 @@ class LayerWitness(StoreWithoutOriginal):
     """All that is written in the box, as a store: a row for each file. It has no copy, and is reset with the box."""
 
     name = LAYER
-    replaces: Mapping[str, str] = {}
-    environment: Mapping[str, str] = {}
 
     def __init__(self) -> None:
         self.box: Box | None = None
-
-    def make(self) -> None:
-        """Make nothing."""
 
     def reset(self) -> None:
         """Reset nothing."""
@@ -118,10 +113,6 @@ class LayerWitness(StoreWithoutOriginal):
         rows = [_row(file) for file in files if file.first != file.now]
         digest = digest_of(text_of([[row.key, dict(row.after or {})] for row in rows]))
         return StoreReading(digest, tuple(rows[:most]), max(0, len(rows) - most))
-
-    def stamp(self) -> Hashable:
-        """Return None: nobody can tell whether something was written."""
-        return None
 
     def remove(self) -> None:
         """Remove nothing."""
@@ -183,7 +174,7 @@ async def watch(
             if file.first != file.now
         ]
         seen = defaultdict[str, list[str]](list)
-        for kind, what in worker.gateway.seen:
+        for kind, what in worker.gateway.facts_seen:
             seen[kind].append(secrets.blot(what))
         servers = frozenset(name for name, known in worker.gateway.handshakes.items() if known)
     return WatchedRun(course, files, seen, servers, secrets.blot(stores.changed))

@@ -58,7 +58,7 @@ class CellRun:
     problem: str = ""
 
     @property
-    def judged(self) -> CellJudged | None:
+    def judgement(self) -> CellJudged | None:
         judged = of_kind(self.events, CellJudged)
         return judged[-1] if judged else None
 
@@ -113,7 +113,7 @@ class ProbeWriter:
         self._name_plans([cell.plan])
         cell = without_secrets(cell, self._secrets)
         calls = [call for call in of_kind(cell.events, GatewayCall) if call.door_kind == "model" and call.passed_on is not None]
-        asked = [_called(call, number) for number, call in enumerate(calls, 1)]
+        asked = [_called_event(call, number) for number, call in enumerate(calls, 1)]
         record = self._record(cell, (*asked, *cell.events), asked)
         for call in asked:
             if call.reply:
@@ -186,7 +186,7 @@ def is_of_another(folder: Path, probed: Probed) -> bool:
     raise ResultsError(f"{folder}: is another probe, since {what}; give --set-aside to begin anew, or --name")
 
 
-def _called(call: GatewayCall, number: int) -> Called:
+def _called_event(call: GatewayCall, number: int) -> Called:
     """Return a request to the model in the form in which the ledger counts it."""
     assert call.passed_on is not None
     return Called(

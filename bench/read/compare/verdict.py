@@ -115,7 +115,7 @@ def contrast_of_rates(
     """
     known = [{pair: value for pair, value in side.items() if value is not None} for side in (before, after)]
     difference = statistics.paired_rates(known[1], known[0])
-    extremes = [(_assumed(after, best), _assumed(before, not best)) for best in (False, True)]
+    extremes = [(_assume(after, best), _assume(before, not best)) for best in (False, True)]
     at_worst, at_best = (statistics.paired_rates(*sides) for sides in extremes)
     tests = [statistics.mcnemar_test(*sides) for sides in extremes]
     rises = [statistics.differences_of(*statistics.in_common(*sides)) for sides in extremes]
@@ -229,7 +229,7 @@ def verdict_of(measures: Iterable[GatedMeasure], missing: bool = False) -> Compa
     return "better" if "better" in every else "equal" if every == {"equal"} else "no worse"
 
 
-def corrected(ps: Sequence[float | None]) -> list[float | None]:
+def correct(ps: Sequence[float | None]) -> list[float | None]:
     """Return each p after Holm's correction over all that could be tested."""
     adjusted = statistics.holm({place: p for place, p in enumerate(ps) if p is not None})
     return [adjusted.get(place) for place in range(len(ps))]
@@ -318,7 +318,7 @@ def allowed_damage(texts: Iterable[str]) -> dict[str, int]:
     return allowed
 
 
-def _assumed(values: Mapping[Pair, bool | None], unknown: bool) -> dict[Pair, bool]:
+def _assume(values: Mapping[Pair, bool | None], unknown: bool) -> dict[Pair, bool]:
     return {pair: unknown if value is None else value for pair, value in values.items()}
 
 

@@ -14,11 +14,11 @@ from bench.probe.points import points_of
 from bench.probe.read.compare import compare_probes
 from bench.probe.read.page import page_of
 from bench.probe.read.run import EXIT_CODES, ProbeRead, read_probe
-from bench.probe.read.sentences import counts, lines, not_shown, row_line, sentence, share_gave_up, what
+from bench.probe.read.sentences import counts, lines, not_shown, ran, row_line, sentence, share_gave_up, what
 from bench.probe.read.steps import text_of_cell
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
-from bench.record.probe_events import CellFinding, CellJudged, CellsPlanned
+from bench.record.probe_events import EARLY, CellFinding, CellJudged, CellsPlanned
 from bench.record.probe_rows import RowDifference
 
 NONE = frozenset[str]()
@@ -47,7 +47,14 @@ def test_damage_that_came_again_is_the_conclusion_and_the_first_words(tmp_path: 
         f"shop does damage in 2 of {COUNT} cells: when the answer of shop.pay#1 (order 7) is lost, a row of payments stands "
         "twice, in 2 of 2 runs."
     )
-    assert [worst.plan for worst in read.damaged] == [f"{PAY}.lost", f"{PAY}.unacknowledged"]
+    assert [worst.plan for worst in read.damaged_cells] == [f"{PAY}.lost", f"{PAY}.unacknowledged"]
+
+
+def test_a_run_that_shows_what_a_call_overwrites_is_counted_and_is_no_cell(tmp_path: Path) -> None:
+    each = list(cells(frozenset()))
+    without, read = probe(tmp_path / "without", *each), probe(tmp_path, *each, cell(EARLY, 0, PLANNED[1], "meanwhile"))
+    assert list(read.cells) == list(without.cells) and read.conclusion == without.conclusion
+    assert ran(read).startswith(f"{len(each) + 1} runs of the agent") and read.seconds > without.seconds
 
 
 def test_damage_that_did_not_come_again_is_a_rate_with_its_interval(tmp_path: Path) -> None:
@@ -136,7 +143,7 @@ def test_a_repeated_call_that_nobody_saw_is_no_damage_and_no_pass(tmp_path: Path
         "why": "nobody saw what it did; its key stayed the same",
     }
     read = probe(tmp_path, *(judged_anew(run, **changed) if run.plan == f"{PAY}.lost" else run for run in of_bound()))
-    assert (read.conclusion, read.damaged) == ("undecided", [])
+    assert (read.conclusion, read.damaged_cells) == ("undecided", [])
     assert (
         what(read.cells[f"{PAY}.lost"].runs[0][1])
         == "shop.pay#1 was done twice, and nobody saw what it did; its key stayed the same"
@@ -182,7 +189,7 @@ def test_a_control_that_is_not_the_same_takes_the_verdicts_since_the_last(tmp_pa
         for run in cells()
     ]
     read = probe(tmp_path, *runs)
-    assert read.cells[f"{PAY}.lost"].verdict == "no_verdict" and [worst.plan for worst in read.damaged] == [
+    assert read.cells[f"{PAY}.lost"].verdict == "no_verdict" and [worst.plan for worst in read.damaged_cells] == [
         f"{PAY}.unacknowledged"
     ]
 
@@ -231,7 +238,7 @@ def test_a_cell_is_traced_by_its_plan_its_run_or_its_id(tmp_path: Path) -> None:
     assert "shop.pay#1: arrived 0.50, passed on 0.51, answered 0.60, given no" in whole and "call 3 again" in whole
     assert "verdict: doubled" in whole and "the agent said that it was done: Order 7 is paid." in whole
     assert text_of_cell(read.folder, f"{PAY}.lost/#1").splitlines()[1].endswith("run 1: wrong")
-    assert text_of_cell(read.folder, read.damaged[0].worst.id[:8]) == "\n".join(
+    assert text_of_cell(read.folder, read.damaged_cells[0].worst.id[:8]) == "\n".join(
         line.partition("; it ran")[0] for line in whole.splitlines()
     )
     with pytest.raises(ConfigError, match=r"did you mean 'shop.pay#1.lost'"):

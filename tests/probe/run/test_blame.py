@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the probe's pro
 
 def blame(runs: Sequence[CellRun], plan: str = "") -> CellBlame:
     """Return the blame of the runs, or of those of one cell."""
-    mended = [run.judged for run in runs if run.judged and run.judged.mended and run.plan.startswith(plan)]
+    mended = [run.judgement for run in runs if run.judgement and run.judgement.mended and run.plan.startswith(plan)]
     shown = blame_of("pay", mended)
     assert shown
     return shown
@@ -44,8 +44,8 @@ def test_a_part_that_an_ended_probe_has_not_asked_yet_is_said_to_wait_and_not_to
     begins_anew: MadeProbe,
 ) -> None:
     runs = begins_anew.runs
-    struck = next(run for run in runs if run.judged and run.judged.point)
-    key = [run.judged for run in runs if run.judged and run.judged.mended == ("key",)]
+    struck = next(run for run in runs if run.judgement and run.judgement.point)
+    key = [run.judgement for run in runs if run.judgement and run.judgement.mended == ("key",)]
     shown = blame_of("pay", key, asked_first(list(of_kind(struck.events, GatewayCall))))
     assert shown and shown.waiting == ("memory",) and shown.sentence.endswith(" Not asked yet: memory.")
     assert "the agent did not die" not in shown.rest
@@ -53,7 +53,7 @@ def test_a_part_that_an_ended_probe_has_not_asked_yet_is_said_to_wait_and_not_to
 
 def test_a_tool_that_does_a_call_twice_is_blamed_alone_and_the_rest_is_not_cleared(over_http: MadeProbe) -> None:
     tool = blame(over_http.runs, "shop.POST /payments#1.twice")
-    assert (tool.minimal, tool.cleared) == ((frozenset({"tool"}),), [])
+    assert (tool.minimal, tool.parts_cleared) == ((frozenset({"tool"}),), [])
     assert tool.sentence.startswith("To blame: tool. Let the tool do pay once")
     assert "memory (the agent did not die)" in tool.rest
 
@@ -72,5 +72,5 @@ def test_a_probe_that_is_taken_up_again_mends_only_what_is_missing(asks_again: M
 
 def test_an_agent_that_looks_while_its_request_is_in_flight_is_blamed_for_that_look_or_its_key(tmp_path: Path) -> None:
     runs = probed(tmp_path, till(tmp_path, "looks"), "charge#1.in_flight")
-    assert [run.judged.verdict for run in runs if run.judged and run.plan == "till.charge#1.in_flight"] == ["doubled"] * 2
+    assert [run.judgement.verdict for run in runs if run.judgement and run.plan == "till.charge#1.in_flight"] == ["doubled"] * 2
     assert sets(runs) == [{"key"}, {"look"}]

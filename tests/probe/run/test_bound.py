@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.probe.run.cells import ProbeCell
 from bench.probe.run.gateway.striker import CellStrike
-from bench.probe.run.probe import drawn, same_verdict
+from bench.probe.run.probe import draw, same_verdict
 from bench.record.probe_events import CellFinding, CellJudged, CellVerdict
 
 CELLS = [
@@ -26,6 +26,6 @@ def test_two_runs_came_out_the_same_if_the_verdict_and_the_effects_are_the_same(
 
 
 def test_the_drawn_cells_are_ten_and_the_same_each_time() -> None:
-    assert len(drawn(CELLS, "a")) == 10
-    assert drawn(CELLS, "a") == drawn(CELLS, "a")
-    assert drawn(CELLS[:4], "a")
+    assert len(draw(CELLS, "a")) == 10
+    assert draw(CELLS, "a") == draw(CELLS, "a")
+    assert draw(CELLS[:4], "a")

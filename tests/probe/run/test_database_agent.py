@@ -12,7 +12,7 @@ import pytest
 from till import HERE, SECRET
 
 from bench.probe.run.gateway.subject import OwnersCheck, ProbedAgent, Subject
-from bench.probe.run.probe import Probe
+from bench.probe.run.probe import Asked, Probe
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.witness.kinds import StoreSettings
@@ -58,7 +58,7 @@ def probed(place: Path, dsn: str, cell: str) -> list[CellRun]:
 
     async def first_runs() -> list[CellRun]:
         runs = list[CellRun]()
-        async with aclosing(Probe(subject, worker, only=(cell,)).runs()) as running:
+        async with aclosing(Probe(subject, worker, Asked(only=(cell,))).runs()) as running:
             async for run in running:
                 runs.append(run)
                 if run.plan == cell:
@@ -70,8 +70,8 @@ def probed(place: Path, dsn: str, cell: str) -> list[CellRun]:
 
 def counts(run: CellRun) -> str:
     """Return how many refunds and mails stood at the end."""
-    assert run.judged
-    return run.texts[run.judged.checks[0]]
+    assert run.judgement
+    return run.texts[run.judgement.checks[0]]
 
 
 def test_a_payment_that_is_under_way_while_the_agent_looks_is_made_twice(counter: str) -> None:
@@ -84,6 +84,6 @@ def test_a_payment_that_is_under_way_while_the_agent_looks_is_made_twice(counter
         "shop.INSERT refunds#1": "effect",
         "shop.INSERT mails#1": "effect",
     }
-    assert runs[-1].judged
-    assert (runs[-1].judged.verdict, counts(runs[-1])) == ("doubled", "[(2, 1)]")
+    assert runs[-1].judgement
+    assert (runs[-1].judgement.verdict, counts(runs[-1])) == ("doubled", "[(2, 1)]")
     # DEBUG

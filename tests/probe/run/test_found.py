@@ -67,7 +67,7 @@ class Written:
 
 
 def watched(draft: AgentDraft, environment: dict[str, str]) -> WatchedRun:
-    subject, databases = draft.watched(unasked=True)
+    subject, databases = draft.watched_subject(unasked=True)
     try:
         return asyncio.run(watch(subject, databases, draft.beside, Secrets(()), environment))
     except NoBox as error:

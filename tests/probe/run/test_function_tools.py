@@ -16,7 +16,7 @@ from till import HERE, desk, worker_of
 
 from bench.common.errors import ConfigError
 from bench.probe.run.gateway.subject import ProbedAgent, Subject
-from bench.probe.run.probe import Probe
+from bench.probe.run.probe import Asked, Probe
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.settings import ProbeSettings
 from bench.probe.run.tape import play, record_tapes
@@ -44,7 +44,7 @@ def shop(folder: Path, functions: tuple[str, ...] = NAMED, script: Path = HERE /
 
 def probed(folder: Path, subject: Subject, *only: str) -> list[CellRun]:
     async def all_runs() -> list[CellRun]:
-        return [run async for run in Probe(subject, worker_of(subject, folder), only=only).runs()]
+        return [run async for run in Probe(subject, worker_of(subject, folder), Asked(only=only)).runs()]
 
     return asyncio.run(all_runs())
 
@@ -60,9 +60,9 @@ def test_functions_are_struck_and_the_verdict_is_what_the_database_holds(tmp_pat
     cells = {run.plan: run for run in runs if run.plan.startswith("function")}
     holds, says = dict[str, str](), dict[str, str]()
     for plan, run in cells.items():
-        assert run.judged
-        holds[plan] = run.texts[run.judged.printed or ""].strip().rpartition(": ")[2]
-        says[plan] = run.judged.verdict
+        assert run.judgement
+        holds[plan] = run.texts[run.judgement.printed or ""].strip().rpartition(": ")[2]
+        says[plan] = run.judgement.verdict
     assert {plan: holds[plan] for plan in says} == {
         "function.refund#1.lost": "2 1",
         "function.refund#1.lost+key": "1 1",
@@ -112,12 +112,12 @@ def test_a_mend_that_had_to_give_an_object_again_has_no_verdict(tmp_path: Path) 
     subject = shop(tmp_path, ("objects:pay",), tmp_path / "objects.py")
     (tmp_path / "objects.py").write_text(OBJECTS, encoding="utf-8")
     runs = {run.plan: run for run in probed(tmp_path, subject, "pay#1.lost")}
-    mended = runs["function.pay#1.lost+key"].judged
+    mended = runs["function.pay#1.lost+key"].judgement
     assert mended and (mended.verdict, mended.why) == (
         "no_verdict",
         "the answer of pay is an object that cannot be given again",
     )
-    first = runs["function.pay#1.lost"].judged
+    first = runs["function.pay#1.lost"].judgement
     assert first and first.verdict == "doubled"
 
 
@@ -147,8 +147,8 @@ def test_a_service_that_a_function_calls_is_a_part_of_its_call_and_is_held_in_fl
     assert [call.name for call in planned.calls] == ["function.pay#1"]
     assert planned.cells == ("function.pay#1.in_flight",)
     struck = runs[3]
-    assert struck.judged and struck.judged.verdict == "doubled"
-    assert {run.plan: run.judged.verdict for run in runs[3:] if run.judged and "+" in run.plan} == {
+    assert struck.judgement and struck.judgement.verdict == "doubled"
+    assert {run.plan: run.judgement.verdict for run in runs[3:] if run.judgement and "+" in run.plan} == {
         "function.pay#1.in_flight+key": "same",
         "function.pay#1.in_flight+look": "doubled",
         "function.pay#1.in_flight+client": "same",
@@ -176,7 +176,7 @@ def test_on_a_tape_no_function_is_run_and_its_recorded_value_is_given(tmp_path: 
     recorded = asyncio.run(record_tapes(settings, Secrets.of(settings.subject, os.environ), "function.refund#1.lost"))
     (tmp_path / "shop.db").unlink()
     run = asyncio.run(play(ProbeSettings(Path("probe.toml"), is_taped=True), recorded[0][0]))
-    assert run.judged and run.judged.verdict == "doubled"
+    assert run.judgement and run.judgement.verdict == "doubled"
     answers = {call.tool: run.texts[call.answer or ""] for call in of_kind(run.events, GatewayCall)}
     assert answers == {"look": '{"cents":4500,"note":"a coat"}', "refund": '"refunded"', "mail": '"sent"'}
     assert not (tmp_path / "shop.db").exists()

@@ -37,7 +37,7 @@ def test_the_commonest_case_is_whole_and_has_no_more_than_fifteen_lines(
     (tmp_path / "agent.py").write_text("import sys; print(open(sys.argv[1]).read())")
     (tmp_path / ".mcp.json").write_text(json.dumps(CONFIG))
     database(tmp_path / "data" / "orders.db")
-    text = written(tmp_path, OPENAI_API_KEY="key")
+    text = written(tmp_path, "python", "agent.py", ".mcp.json", OPENAI_API_KEY="key")
     values = tomllib.loads(text)
     assert len(text.splitlines()) <= 15 and all("#" in line for line in text.splitlines() if "=" in line)
     assert values["agent"] == "python agent.py .mcp.json" and values["mcp"] == ".mcp.json"
@@ -47,36 +47,11 @@ def test_the_commonest_case_is_whole_and_has_no_more_than_fifteen_lines(
     assert settings.subject.configs[0].servers[0].command == ("python", "shop.py", "data/orders.db")
 
 
-@pytest.mark.parametrize(
-    "line", ["import openai", "from langchain.agents import create_agent", "from mcp import ClientSession, stdio_client"]
-)
-def test_the_only_program_that_imports_a_client_of_models_or_tools_is_the_agent(tmp_path: Path, line: str) -> None:
-    (tmp_path / "clerk.py").write_text(f"import os\n{line}\n")
-    (tmp_path / "server.py").write_text("import sqlite3  # no openai here\n")
-    assert tomllib.loads(written(tmp_path))["agent"] == "python clerk.py"
-    (tmp_path / "second.py").write_text("import anthropic\n")
-    (tmp_path / "probe.toml").unlink()
-    assert "agent" not in tomllib.loads(written(tmp_path))
-
-
 def test_a_file_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "probe.toml").write_text("mine")
     with pytest.raises(ConfigError, match="is there already"):
         written(tmp_path)
     assert (tmp_path / "probe.toml").read_text() == "mine"
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "command"),
-    [
-        ("pyproject.toml", '[project.scripts]\nclerk = "clerk:main"\n', "clerk"),
-        ("package.json", '{"scripts": {"start": "node x.js"}}', "npm start"),
-        ("index.js", "", "node index.js"),
-    ],
-)
-def test_a_command_is_found_where_a_project_names_it(tmp_path: Path, name: str, text: str, command: str) -> None:
-    (tmp_path / name).write_text(text)
-    assert tomllib.loads(written(tmp_path))["agent"] == command
 
 
 def test_configs_of_editors_and_of_claude_desktop_are_found(tmp_path: Path) -> None:
@@ -96,14 +71,14 @@ def test_the_address_of_a_database_is_named_and_never_written(tmp_path: Path) ->
 
 
 def test_a_line_end_in_a_files_name_writes_no_key(tmp_path: Path) -> None:
-    (tmp_path / 'x\n[[store]]\nfolder = "home"\nignore = []\n#.py').write_text("import openai\n")
+    database(tmp_path / 'x\n[[store]]\nfolder = "home"\nignore = []\n#.db')
     read = tomllib.loads(written(tmp_path))
-    assert read.keys() == {"agent"}
+    assert read.keys() == {"store"} and [[*store] for store in read["store"]] == [["sqlite"]]
 
 
 def test_a_folder_with_nothing_gets_lines_that_say_what_to_write(tmp_path: Path) -> None:
     text = written(tmp_path)
-    assert "no command was found" in text and "no store was found" in text
+    assert "write the command that starts one whole task" in text and "no store was found" in text
     with pytest.raises(ConfigError, match="agent: is missing"):
         ProbeSettings(tmp_path / "probe.toml", {})
 
@@ -123,27 +98,8 @@ def test_a_name_with_blanks_and_other_alphabets_is_text_of_toml(tmp_path: Path) 
 
 
 def test_every_key_that_init_can_write_is_one_of_the_file(tmp_path: Path) -> None:
-    (tmp_path / "main.py").write_text("")
-    text = written(tmp_path, ANTHROPIC_API_KEY="key", DATABASE_URL="postgres://h/db")
+    text = written(tmp_path, "python", "main.py", ANTHROPIC_API_KEY="key", DATABASE_URL="postgres://h/db")
     assert ProbeFile.model_validate(tomllib.loads(text)).model and "anthropic" in text
-
-
-@pytest.mark.parametrize(
-    ("name", "program", "agent"),
-    [
-        ("agent.py", "import sys; open(sys.argv[1])", "python agent.py .mcp.json"),
-        ("agent.py", "open('.mcp.json')", "python agent.py"),
-        ("index.js", "fs.readFileSync('.mcp.json')", "node index.js"),
-        ("index.js", "fs.readFileSync(process.argv[2])", "node index.js .mcp.json"),
-    ],
-)
-def test_the_place_of_a_config_stands_only_in_the_command_of_an_agent_that_reads_it(
-    tmp_path: Path, name: str, program: str, agent: str
-) -> None:
-    (tmp_path / ".mcp.json").write_text(json.dumps(CONFIG))
-    (tmp_path / name).write_text(program)
-    text = written(tmp_path)
-    assert tomllib.loads(text)["agent"] == agent and ("without a box let it take" in text) == (".mcp.json" not in agent)
 
 
 def test_a_login_in_an_address_of_a_dotenv_file_is_not_written(tmp_path: Path) -> None:
@@ -185,7 +141,7 @@ def test_what_acts_on_another_machine_is_told_before_anything_runs(tmp_path: Pat
     assert draft_of(tmp_path, {}, tmp_path, ("python", "agent.py")).far == "the MCP server shop is at mcp.example.com"
     addresses = {"SHOP_URL": "https://shop.example.com", "TILL_URL": "http://127.0.0.1:9", "OPENAI_API_KEY": "key"}
     draft = draft_of(tmp_path, addresses, tmp_path, ("python", "agent.py"))
-    led = {unasked: {service.name for service in draft.watched(unasked)[0].services} for unasked in (True, False)}
+    led = {unasked: {service.name for service in draft.watched_subject(unasked)[0].services} for unasked in (True, False)}
     assert led == {True: {"TILL_URL", "OPENAI_BASE_URL"}, False: {"SHOP_URL", "TILL_URL", "OPENAI_BASE_URL"}}
 
 
@@ -229,5 +185,5 @@ def test_a_password_among_the_parameters_of_a_databases_address_is_a_login(tmp_p
     text = write_probe_file(tmp_path / "probe.toml", static_tables(draft))
     assert '# postgres = "postgresql://localhost/till?user=me&password=***"' in text and "store" not in tomllib.loads(text)
     assert shlex.split(tomllib.loads(text)["agent"]) == [*command] and "with a secret, which this file now holds too" in text
-    shown = "\n".join([*draft.plan, draft.printed(text)])
+    shown = "\n".join([*draft.plan, draft.for_terminal(text)])
     assert "hunter" not in shown and "serve --api-key ***" in shown and "--dsn postgresql://localhost/shop" in shown

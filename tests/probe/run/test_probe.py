@@ -21,7 +21,7 @@ from bench.common.errors import ConfigError, OriginalChanged
 from bench.probe.points import is_meant
 from bench.probe.run.cells import require_cells
 from bench.probe.run.gateway.subject import OwnersCheck, Subject
-from bench.probe.run.probe import Probe
+from bench.probe.run.probe import Asked, Probe
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
 from bench.record.probe_events import CellsPlanned, GatewayCall
@@ -31,11 +31,11 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the probe's pro
 
 def damaged(runs: Sequence[CellRun]) -> Mapping[str, int]:
     """Return how many runs of each cell did damage, with nothing mended."""
-    return Counter(run.plan for run in runs if run.judged and run.judged.is_damage and "+" not in run.plan)
+    return Counter(run.plan for run in runs if run.judgement and run.judgement.is_damage and "+" not in run.plan)
 
 
 def verdicts(runs: Sequence[CellRun]) -> dict[tuple[str, int], str]:
-    return {(run.plan, run.repetition): run.judged.verdict if run.judged else run.problem for run in runs}
+    return {(run.plan, run.repetition): run.judgement.verdict if run.judgement else run.problem for run in runs}
 
 
 def test_an_agent_that_asks_again_pays_twice_and_a_key_keeps_it_from_that(tmp_path: Path, asks_again: MadeProbe) -> None:
@@ -48,7 +48,7 @@ def test_an_agent_that_asks_again_pays_twice_and_a_key_keeps_it_from_that(tmp_pa
     struck = next(run for run in bare if run.plan == plan)
     first, again = (call for call in of_kind(struck.events, GatewayCall) if call.arguments == call_of(struck).arguments)
     assert (first.point, first.given_otherwise, again.repeats, again.cause) == ("lost", True, first.number, "client")
-    assert struck.judged and struck.texts[struck.judged.on_stdout or ""] == "all done\n"
+    assert struck.judgement and struck.texts[struck.judgement.on_stdout or ""] == "all done\n"
 
 
 def call_of(run: CellRun) -> GatewayCall:
@@ -81,7 +81,7 @@ def test_an_agent_whose_model_asks_again_pays_twice_over_http(over_http: MadePro
     assert "restart" in causes["unacknowledged"]
     assert causes["model_lost"] == ["", "client", "", ""]
     twice = next(run for run in runs if run.plan.endswith("twice"))
-    assert twice.judged and [finding.culprit for finding in twice.judged.findings] == ["tool"]
+    assert twice.judgement and [finding.culprit for finding in twice.judgement.findings] == ["tool"]
     assert all(not run.problem for run in runs) and len(damaged(runs)) == 4
 
 
@@ -131,7 +131,7 @@ def test_an_agent_that_asks_a_person_gets_the_answers_and_without_any_is_told_th
         probed(tmp_path, asking(tmp_path, b""))
     (tmp_path / "answered").mkdir()
     (run,) = probed(tmp_path / "answered", asking(tmp_path / "answered", b"y\n"), most=1)
-    assert run.judged and run.judged.verdict == "same"
+    assert run.judgement and run.judgement.verdict == "same"
 
 
 def test_an_agent_that_writes_where_all_is_read_only_is_told_to_name_a_store(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_cell_that_cannot_be_is_refused_with_the_nearest_names_by_the_first_cl
     subject = till(tmp_path, "again")
 
     async def first_runs() -> None:
-        async for run in Probe(subject, worker_of(subject, tmp_path), only=(word,)).runs():
+        async for run in Probe(subject, worker_of(subject, tmp_path), Asked(only=(word,))).runs():
             ended.append(run)
 
     with pytest.raises(ConfigError, match=f"--only {word}: no cell has this in its name; did you mean {near}"):
@@ -161,13 +161,25 @@ def test_a_cell_that_cannot_be_is_refused_with_the_nearest_names_by_the_first_cl
 
 def test_a_point_that_no_call_has_is_passed_over_beside_one_that_has_a_cell() -> None:
     plans = ["shop.POST /tickets/T-7/notes#1.lost", "shop.POST /tickets/T-7/notes#1.lost.error"]
-    for only in (["lost", "meanwhile"], [".lost.error", ".resumed_twice.undone"], ["POST /tickets/*/notes#1.lost"]):
+    points = (["lost", "meanwhile"], ["*.lost", "*.meanwhile"], [".lost.error", ".resumed_twice.undone"])
+    for only in (*points, ["POST /tickets/*/notes#1.lost"]):
         require_cells(only, plans)
     assert not is_meant("twice", "shop.pay#1.resumed_twice") and not is_meant("error", plans[1])
     assert is_meant("lost", plans[1]) and is_meant("resumed_twice", "shop.pay#1.resumed_twice.undone")
     for only in (["meanwhile"], ["lost", "lsot"], ["lost", "shop.PUT /tickets#1.meanwhile"]):
         with pytest.raises(ConfigError, match=f"--only {only[-1]}: no cell has this"):
             require_cells(only, plans)
+
+
+@pytest.mark.parametrize("word", ["*.meanwhile", "meanwhile", ".meanwhile", "meanwhile.*"])
+def test_a_point_that_no_call_has_is_refused_with_the_points_that_there_are(word: str) -> None:
+    plans = ["shop.pay#1.lost", "shop.pay#1.lost.error", "shop.pay#2.resumed_twice"]
+    with pytest.raises(ConfigError) as refused:
+        require_cells([word], plans)
+    says = (
+        f"--only {word}: no cell has this in its name; no call has this point; the points that there are: lost, resumed_twice"
+    )
+    assert str(refused.value) == says
 
 
 @pytest.mark.parametrize(
@@ -245,8 +257,8 @@ def test_a_tool_that_claims_to_read_and_pays_twice_is_doubled_and_contradicts_wh
     runs = probed(tmp_path, subject, "charge#1.lost", until=plan)
     calls = next(iter(of_kind(runs[2].events, CellsPlanned))).calls
     assert [(call.call_class, call.contradicts) for call in calls if call.tool == "charge"] == [("effect", True)] * 2
-    assert runs[-1].judged and runs[-1].judged.verdict == "doubled"
-    assert [runs[-1].texts[check] for check in runs[-1].judged.checks] == ["[(3, 80)]"]
+    assert runs[-1].judgement and runs[-1].judgement.verdict == "doubled"
+    assert [runs[-1].texts[check] for check in runs[-1].judgement.checks] == ["[(3, 80)]"]
 
 
 def test_what_differs_between_clean_runs_is_listed(tmp_path: Path) -> None:

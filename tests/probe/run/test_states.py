@@ -17,7 +17,7 @@ from bench.probe.read.blame import blame_of
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.striker import CellStrike
 from bench.probe.run.gateway.subject import OthersStep, OwnersCheck, Subject
-from bench.probe.run.probe import Probe
+from bench.probe.run.probe import Asked, Probe
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.volatile import Masks
@@ -26,7 +26,7 @@ from bench.probe.run.witness.place import Place
 from bench.probe.run.witness.stores import Stores
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
-from bench.record.probe_events import CellJudged, CellsPlanned, GatewayCall
+from bench.record.probe_events import EARLY, CellJudged, CellsPlanned, GatewayCall
 from bench.record.process_events import ProcessStarted
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the probe's processes are watched on Linux")
@@ -44,7 +44,7 @@ def probed(folder: Path, subject: Subject, *only: str, until: str = "", kind: ty
 
     async def runs() -> list[CellRun]:
         made = list[CellRun]()
-        async with aclosing(Probe(subject, worker, only=only).runs()) as running:
+        async with aclosing(Probe(subject, worker, Asked(only=only)).runs()) as running:
             async for run in running:
                 made.append(run)
                 if run.plan == until:
@@ -55,7 +55,7 @@ def probed(folder: Path, subject: Subject, *only: str, until: str = "", kind: ty
 
 
 def first(runs: list[CellRun], plan: str) -> CellJudged:
-    judged = next(run.judged for run in runs if run.plan == plan)
+    judged = next(run.judgement for run in runs if run.plan == plan)
     assert judged
     return judged
 
@@ -120,13 +120,13 @@ def test_calls_in_parallel_that_lose_an_update_are_a_race(tmp_path: Path) -> Non
 def test_an_agent_that_takes_an_intent_for_a_payment_is_blamed_for_its_memory(tmp_path: Path) -> None:
     runs = probed(tmp_path, payer_of(tmp_path, "intent"), "#1.killed_before")
     assert first(runs, "pay.POST /pay#1.killed_before").verdict == "lost"
-    blame = blame_of("pay.POST /pay", [run.judged for run in runs if run.judged and run.judged.mended])
+    blame = blame_of("pay.POST /pay", [run.judgement for run in runs if run.judgement and run.judgement.mended])
     assert blame and blame.minimal == (frozenset({"memory"}),)
 
 
 def test_payments_in_parallel_that_a_restart_makes_again_are_blamed_with_the_key_and_the_memory(tmp_path: Path) -> None:
     runs = probed(tmp_path, payer_of(tmp_path, "parallel"), "#1.unacknowledged")
-    blame = blame_of("pay.POST /pay", [run.judged for run in runs if run.judged and run.judged.mended])
+    blame = blame_of("pay.POST /pay", [run.judgement for run in runs if run.judgement and run.judgement.mended])
     assert blame and set(blame.minimal) == {frozenset({"key"}), frozenset({"memory"})}
 
 
@@ -167,7 +167,7 @@ def test_two_processes_that_go_on_together_pay_twice_what_neither_saw_the_other_
     assert first(runs, RESUMED_TWICE).verdict == "doubled"
     assert [event.life for event in of_kind(cell.events, ProcessStarted)] == [1, 2, 3]
     assert first(runs, "pay.POST /pay#1.unacknowledged").verdict == "same"
-    blame = blame_of("pay.POST /pay", [run.judged for run in runs if run.judged and run.judged.mended])
+    blame = blame_of("pay.POST /pay", [run.judgement for run in runs if run.judgement and run.judgement.mended])
     assert blame and set(blame.minimal) == {frozenset({"key"}), frozenset({"lease"})}
 
 
@@ -202,10 +202,10 @@ def test_what_another_writer_changed_meanwhile_has_to_stand(tmp_path: Path, mode
     truth = replace(subject, checks=(OwnersCheck("shop", "SELECT cents FROM account"),))
     runs = probed(tmp_path, truth, "#1.meanwhile", until="" if mode == "debits" else plan)
     cell = next(run for run in runs if run.plan == plan)
-    assert cell.judged and cell.judged.verdict == verdict
-    assert [cell.texts[check] for check in cell.judged.checks] == [f"[({4500 if verdict == 'overwritten' else 4507},)]"]
+    assert cell.judgement and cell.judgement.verdict == verdict
+    assert [cell.texts[check] for check in cell.judgement.checks] == [f"[({4500 if verdict == 'overwritten' else 4507},)]"]
     if mode == "debits":
-        blame = blame_of("pay.POST /balance", [run.judged for run in runs if run.judged and run.judged.mended])
+        blame = blame_of("pay.POST /balance", [run.judgement for run in runs if run.judgement and run.judgement.mended])
         assert blame and blame.minimal == (frozenset({"swap"}),)
 
 
@@ -218,9 +218,10 @@ def test_a_number_that_is_set_whatever_it_was_overwrites_nothing(tmp_path: Path,
     subject = replace(payer_of(tmp_path, mode), checks=(OwnersCheck("shop", "SELECT priority FROM ticket"),))
     words = (*subject.agent.start, str(tmp_path / "shop.db"))
     subject = replace(subject, agent=replace(subject.agent, start=words, resume=words))
-    cell = probed(tmp_path, subject, "#1.meanwhile", until=plan)[-1]
-    assert cell.judged and cell.judged.verdict == verdict
-    assert [cell.texts[check] for check in cell.judged.checks] == [f"[({left},)]"]
+    runs = probed(tmp_path, subject, "#1.meanwhile", until=plan)
+    assert runs[-1].judgement and runs[-1].judgement.verdict == verdict
+    assert [runs[-1].texts[check] for check in runs[-1].judgement.checks] == [f"[({left},)]"]
+    assert [(run.plan, first(runs, EARLY).call) for run in runs if run.plan == EARLY] == [(EARLY, "pay.POST /priority#1")]
 
 
 class NotReady(Worker):
@@ -235,7 +236,7 @@ class NotReady(Worker):
 def test_an_overwritten_number_stays_one_where_the_further_run_cannot_be_made(tmp_path: Path) -> None:
     plan = "pay.POST /priority#1.meanwhile"
     cell = probed(tmp_path, payer_of(tmp_path, "triages"), "#1.meanwhile", until=plan, kind=NotReady)[-1]
-    assert cell.judged and cell.judged.verdict == "overwritten"
+    assert cell.judgement and cell.judgement.verdict == "overwritten"
 
 
 @pytest.mark.parametrize(("mode", "verdict"), [("approves", "changed"), ("approves shown", "gave_up")])
@@ -244,5 +245,5 @@ def test_what_was_approved_before_it_changed_is_not_paid_as_it_is_now(tmp_path: 
     subject = replace(payer_of(tmp_path, mode), meanwhile=(step,))
     truth = replace(subject, checks=(OwnersCheck("shop", "SELECT cents FROM payment"),))
     cell = next(run for run in probed(tmp_path, truth, "#1.meanwhile", until=plan) if run.plan == plan)
-    assert cell.judged and cell.judged.verdict == verdict
-    assert [cell.texts[check] for check in cell.judged.checks] == ["[(99900,)]" if verdict == "changed" else "[]"]
+    assert cell.judgement and cell.judgement.verdict == verdict
+    assert [cell.texts[check] for check in cell.judgement.checks] == ["[(99900,)]" if verdict == "changed" else "[]"]

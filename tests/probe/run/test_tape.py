@@ -52,7 +52,7 @@ def subject(folder: Path, mode: str) -> Path:
 
 
 def verdict_from(tape: Path, file: Path) -> tuple[str, str]:
-    judged = asyncio.run(play(ProbeSettings(file, is_taped=True), read_tape(tape))).judged
+    judged = asyncio.run(play(ProbeSettings(file, is_taped=True), read_tape(tape))).judgement
     assert judged
     return judged.verdict, judged.why
 
@@ -60,7 +60,7 @@ def verdict_from(tape: Path, file: Path) -> tuple[str, str]:
 def recorded(folder: Path, mode: str, plan: str) -> Path:
     settings = ProbeSettings(subject(folder, mode))
     tape, run = asyncio.run(record_tapes(settings, Secrets(()), plan))[0]
-    assert run.judged and run.judged.verdict == "doubled"
+    assert run.judgement and run.judgement.verdict == "doubled"
     write_tape(folder / "cell.json", tape)
     return folder / "cell.json"
 
@@ -116,7 +116,7 @@ def test_a_tape_holds_when_a_call_is_delivered_and_who_resumes(
     settings = ProbeSettings(payers_file(tmp_path, mode))
     tape, run = asyncio.run(record_tapes(settings, Secrets(()), plan))[0]
     write_tape(tmp_path / "cell.json", tape)
-    assert run.judged and run.judged.verdict == verdict
+    assert run.judgement and run.judgement.verdict == verdict
     assert verdict_from(tmp_path / "cell.json", payers_file(tmp_path, mode)) == (verdict, "")
     if mended:
         assert verdict_from(tmp_path / "cell.json", payers_file(tmp_path, mended))[0] == "same"

@@ -42,7 +42,7 @@ from shop_effects import (
 from bench.common.digests import Texts
 from bench.probe.run.causes import name_calls
 from bench.probe.run.cells import cells_of
-from bench.probe.run.clean import clean_of
+from bench.probe.run.clean import CleanEffect, clean_of
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway.gate import LiveCall
 from bench.probe.run.gateway.journal import Journal
@@ -56,6 +56,7 @@ from bench.probe.run.volatile import Masks
 from bench.probe.run.witness.kinds import StoreSettings
 from bench.probe.run.witness.stores import Stores
 from bench.record.probe_events import CellJudged
+from bench.record.probe_rows import RowDifference
 
 SECRET = b"the same for all"
 LEDGER = """
@@ -172,12 +173,12 @@ async def course_of(
     for together in ((kind,) if isinstance(kind, str) else kind for kind in kinds):
         calls = [LiveCall(next(numbers), "shop", "http", kind, arguments_of(kind)) for kind in together]
         for call in calls:
-            assert await gate.arrived(call) == "pass"
+            assert await gate.arrive(call) == "pass"
         for call in calls:
             act(place, call.tool)
         for call in calls:
-            assert await gate.answered(call, b"") == "give"
-            await gate.given(call)
+            assert await gate.answer(call, b"") == "give"
+            await gate.note_given(call)
         if alone in together:
             await journal.rest(until_settled=True)
             act(place, alone)
@@ -484,7 +485,7 @@ def test_a_call_that_was_done_before_and_is_in_flight_beside_another_ones_change
     clean = [{place: [change(1_000 + more, (1, "a")), change(1_100 + more, (2, "b"))]} for more in (0, 30, 70)]
     judge_of = ValueJudge(clean, clean[0], Counter(a=1, b=1))
     held = {place: [change(1_050, (2, "a")), change(1_120, (1, "a"), (3, "b"))]}  # call 1 was held; call 2 made it again
-    assert not list(judge_of.judged(held, frozenset()))
+    assert not list(judge_of.judgements(held, frozenset()))
 
 
 @pytest.mark.parametrize(("stands", "times"), [(549, []), (2 * 549, [2])])
@@ -498,7 +499,7 @@ def test_a_change_while_equal_calls_were_in_flight_is_made_up_of_the_numbers_tha
     place = ValuePlace("shop", "account", "ada", "cents")
     clean = [{place: [change(amount, amount, 1)]} for amount in (200, 231, 215)]
     judge_of = ValueJudge(clean, clean[0], Counter(pay=1))
-    judged = judge_of.judged({place: [change(stands, 549, 1, 3)]}, frozenset())
+    judged = judge_of.judgements({place: [change(stands, 549, 1, 3)]}, frozenset())
     assert [(stood, is_sure) for _, stood, _, is_sure in judged] == [(many, True) for many in times]
 
 
@@ -543,11 +544,32 @@ def test_a_budget_meets_the_gravest_cell_of_each_call_first(shop: Shop) -> None:
     assert with_numbers == {"shop.debit#1", "shop.other_debit#1"}  # the table `stock`, to which `commit` adds, has no key
 
 
+@pytest.mark.parametrize("shop", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    ("former", "later", "others", "strikes"), [(1, 0, (), False), (5, 4, (), True), (1, 0, (2, 1), True), (3, 4, (), False)]
+)
+def test_another_writer_changes_a_stock_and_neither_a_flag_nor_what_only_counts_up(
+    shop: Shop, former: int, later: int, others: tuple[int, ...], strikes: bool
+) -> None:
+    calls = shop.clean.reference.own_calls()
+    [(identity, call)] = [(made, call) for call, made, _ in calls if call.tool == "debit"]
+
+    def changed(bill: int, was: int, now: int) -> RowDifference:
+        return RowDifference("shop", "bills", f"[{bill}]", {"id": bill, "open": was}, {"id": bill, "open": now})
+
+    effects = [CleanEffect("shop.debit#1", frozenset({identity}), (changed(7, former, later),))]
+    effects += [CleanEffect("another", frozenset({"another"}), (changed(8, *others),))] if others else []
+    subject = Subject("shop", ProbedAgent((), (), Path()), takes_sql=frozenset({"shop"}))
+    step = step_before(replace(shop.clean, effects=tuple(effects)), subject, call, identity)
+    assert (step is not None) == strikes
+    assert step is None or step.sql == 'UPDATE "bills" SET "open" = "open" + 7 WHERE "id" = 7'
+
+
 def test_an_amount_that_is_set_and_not_added_is_no_second_effect() -> None:
     changes = [ValueChange(before, after, (1,), ("pay",), frozenset()) for before, after in ((0, 731), (0, 12), (0, 480))]
     place = ValuePlace("shop", "score", "[1]", "points")
     judge_of = ValueJudge([{place: [change]} for change in changes], {place: changes[:1]}, Counter(pay=1))
     again = ValueChange(731, 320, (2,), ("pay",), frozenset())
-    assert not list(judge_of.judged({place: [changes[0], again]}, frozenset()))
+    assert not list(judge_of.judgements({place: [changes[0], again]}, frozenset()))
     added = ValueChange(731, 1_402, (2,), ("pay",), frozenset())
-    assert [times for _, times, *_ in judge_of.judged({place: [changes[0], added]}, frozenset())] == [2]
+    assert [times for _, times, *_ in judge_of.judgements({place: [changes[0], added]}, frozenset())] == [2]

@@ -18,7 +18,7 @@ import psycopg
 
 from bench.probe.run.box.authority import Authority
 from bench.probe.run.gateway.database import DatabaseDoor
-from bench.probe.run.gateway.http import Desk
+from bench.probe.run.gateway.gate import Desk
 from bench.probe.run.gateway.model import OPEN
 from bench.probe.run.witness.postgres import PostgresStore
 from bench.probe.run.witness.rows import Encoding

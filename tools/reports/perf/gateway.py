@@ -19,6 +19,7 @@ from pathlib import Path
 from statistics import median
 
 from bench.common.digests import digest_of
+from bench.probe.run.gateway.gate import Desk
 from bench.probe.run.gateway.journal import Journal
 from bench.probe.run.gateway.listener import AgentListener
 from bench.probe.run.gateway.striker import Striker
@@ -77,7 +78,7 @@ async def measure(folder: Path) -> tuple[float, float]:
     gate, numbers = Striker(journal, None, 1.0, nobody_dies), count(1)
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    async with AgentListener(lambda: gate, lambda: next(numbers), lambda: 1) as listener:
+    async with AgentListener(Desk(lambda: gate, lambda: next(numbers), lambda: 1)) as listener:
         path = listener.add_service(Service("bank", "BANK_URL", f"http://127.0.0.1:{port}")).removeprefix(listener.address)
         alone = await asyncio.open_connection("127.0.0.1", port)
         through = await asyncio.open_connection("127.0.0.1", listener.port)

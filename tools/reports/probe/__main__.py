@@ -153,10 +153,10 @@ def found_in(agent: str, server: str, folder: Path) -> Iterator[Pair]:
     for run in folder.glob("results/*/manifest.json"):
         read = read_probe(run.parent)
         if read.planned:
-            worst = f"{read.damaged[0].plan}: {read.damaged[0].verdict}" if read.damaged else ""
-            proven = sum(cell.is_proven for cell in read.damaged)
+            worst = f"{read.damaged_cells[0].plan}: {read.damaged_cells[0].verdict}" if read.damaged_cells else ""
+            proven = sum(cell.is_proven for cell in read.damaged_cells)
             gave_up = sum(cell.verdict == "gave_up" for cell in read.cells.values())
-            counts = len(read.cells), len(read.planned.cells), len(read.damaged), proven, gave_up
+            counts = len(read.cells), len(read.planned.cells), len(read.damaged_cells), proven, gave_up
             yield Pair(agent, server, *counts, worst)
 
 

@@ -226,7 +226,7 @@ def _blamed(folder: Path) -> str:
         return "no verdict"
     if not probe.with_verdict:
         return "no verdict"
-    return _written(each for cell in probe.damaged if cell.blame for each in cell.blame.minimal)
+    return _written(each for cell in probe.damaged_cells if cell.blame for each in cell.blame.minimal)
 
 
 def _written(sets: Iterable[Iterable[str]]) -> str:

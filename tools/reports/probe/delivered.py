@@ -22,7 +22,7 @@ from reliability.kept import read, write
 
 from bench.common.errors import ConfigError
 from bench.probe.run.gateway.subject import OthersStep, ProbedAgent, Service, Subject
-from bench.probe.run.probe import Probe
+from bench.probe.run.probe import Asked, Probe
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.witness.kinds import StoreSettings
@@ -122,9 +122,9 @@ async def first_cell(folder: Path, subject: Subject, point: str) -> CellRun | No
         return Worker(subject, stores, Place(private, "agent"), Secrets(()))
 
     try:
-        async with aclosing(Probe(subject, worker, only=(f"#1.{point}",)).runs()) as runs:
+        async with aclosing(Probe(subject, worker, Asked(only=(f"#1.{point}",))).runs()) as runs:
             async for run in runs:
-                if run.judged and run.judged.point == point:
+                if run.judgement and run.judgement.point == point:
                     return run
     except ConfigError as error:
         print(f"{point} {subject.agent.start[-1]}: {error}")
@@ -135,10 +135,10 @@ def tried(point: str, mode: str) -> Delivered | None:
     with TemporaryDirectory() as made:
         folder = Path(made)
         run = asyncio.run(first_cell(folder, subject_of(folder, mode, point), point))
-        if run is None or run.judged is None:
+        if run is None or run.judgement is None:
             return None
         states = [json.loads(line) for line in (folder / "states").read_text(encoding="utf-8").splitlines()]
-    return Delivered(point, mode, run.judged.verdict, is_harmed(states[0], states[-1], point, run.judged.said_done))
+    return Delivered(point, mode, run.judgement.verdict, is_harmed(states[0], states[-1], point, run.judgement.said_done))
 
 
 def is_harmed(clean: list[list[list[Any]]], now: list[list[list[Any]]], point: str, said_done: bool) -> bool:

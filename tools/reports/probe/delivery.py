@@ -65,7 +65,7 @@ def probe(agent: Agent, folder: Path, installed: Parts) -> Iterator[DeliveredTo]
     for manifest in path.parent.glob("results/*/manifest.json"):
         read = read_probe(manifest.parent)
         for point in STRUCK:
-            judged = [cell.judged for cell in read.with_verdict if cell.judged and cell.judged.point == point]
+            judged = [cell.judgement for cell in read.with_verdict if cell.judgement and cell.judgement.point == point]
             doubled = [each for each in judged if each.verdict == "doubled"]
             yield DeliveredTo(agent.name, point, len(judged), len(doubled), sum(each.said_done for each in doubled))
 

@@ -76,11 +76,11 @@ class Authority:
             encipher_only=False,
             decipher_only=False,
         )
-        made = self._begun(self._name, self._key)
+        made = self._builder(self._name, self._key)
         made = made.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True).add_extension(
             usage, critical=True
         )
-        self.pem = _pem_of(self._signed(made))
+        self.pem = _pem_of(self._sign(made))
         self._contexts = dict[tuple[str, str], ssl.SSLContext]()
 
     def context(self, host: str, protocol: str = HTTP) -> ssl.SSLContext:
@@ -100,11 +100,11 @@ class Authority:
             except ValueError:
                 names.append(x509.DNSName(name.encode("idna").decode()))
         key = _new_key()
-        made = self._begun(x509.Name([]), key)
+        made = self._builder(x509.Name([]), key)
         made = made.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         made = made.add_extension(x509.SubjectAlternativeName(names), critical=True)
         made = made.add_extension(x509.ExtendedKeyUsage([x509.oid.ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        text = _pem_of(self._signed(made)) + key.private_bytes(
+        text = _pem_of(self._sign(made)) + key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -115,7 +115,7 @@ class Authority:
             context.load_cert_chain(file.name)
         return context
 
-    def _begun(self, name: x509.Name, key: EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+    def _builder(self, name: x509.Name, key: EllipticCurvePrivateKey) -> x509.CertificateBuilder:
         from cryptography import x509  # noqa: PLC0415  as above
 
         now = datetime.now(UTC)
@@ -126,7 +126,7 @@ class Authority:
         theirs = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
         return made.add_extension(ours, critical=False).add_extension(theirs, critical=False)
 
-    def _signed(self, made: x509.CertificateBuilder) -> x509.Certificate:
+    def _sign(self, made: x509.CertificateBuilder) -> x509.Certificate:
         from cryptography.hazmat.primitives import hashes  # noqa: PLC0415  as above
 
         return made.sign(self._key, hashes.SHA256())
@@ -173,7 +173,7 @@ def package_folders(programs: Iterable[Path], folders: Iterable[Path]) -> Iterat
             yield from prefix.glob(pattern)
 
 
-def offered(hello: bytes) -> tuple[str, tuple[str, ...]] | None:
+def offer_in(hello: bytes) -> tuple[str, tuple[str, ...]] | None:
     """Return the host and the protocols that a client's first message of TLS names, as far as it is there; None if these bytes
     begin no such message. https://www.rfc-editor.org/rfc/rfc8446#section-4.1.2"""
     if len(hello) < 6 or hello[0] != 22 or hello[1] != 3 or hello[5] != 1:

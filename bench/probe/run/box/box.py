@@ -11,7 +11,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from os.path import normpath
 from pathlib import Path
@@ -118,27 +118,24 @@ class Box:
     def sockets(self, side: BoxSide, places: Sequence[SocketPlace]) -> list[socket.socket]:
         """Return sockets in one of the box's networks. Raises ConfigError."""
         made = list[int]()
-        try:
-            with self._sockets_lock:
-                for some in (places[at : at + MOST_AT_ONCE] for at in range(0, len(places), MOST_AT_ONCE)):
-                    self._ask("open_sockets", side, some)
-                    assert self._channel
-                    made += socket.recv_fds(self._channel, 1, len(some))[1]
-        except OSError as error:
-            raise ConfigError(f"the network of the agent's box cannot be used: {one_line(str(error), 300)}") from error
+        with _one_line("the network of the agent's box cannot be used"), self._sockets_lock:
+            for some in (places[at : at + MOST_AT_ONCE] for at in range(0, len(places), MOST_AT_ONCE)):
+                self._ask("open_sockets", side, some)
+                assert self._channel
+                made += socket.recv_fds(self._channel, 1, len(some))[1]
         return [socket.socket(fileno=number) for number in made]
 
-    def connected(self, side: BoxSide, host: str, port: int, seconds: float) -> socket.socket:
+    def connect(self, side: BoxSide, host: str, port: int, seconds: float) -> socket.socket:
         """Return a connection to a server on the loopback of one of the box's networks. Raises OSError."""
         address = host if ":" in host or host.replace(".", "").isdecimal() else "127.0.0.1"
         try:
-            return self._connected(side, address, port, seconds)
+            return self._connect_to(side, address, port, seconds)
         except ConnectionRefusedError:
             if address != "127.0.0.1":
                 raise
-            return self._connected(side, "::1", port, seconds)
+            return self._connect_to(side, "::1", port, seconds)
 
-    def _connected(self, side: BoxSide, address: str, port: int, seconds: float) -> socket.socket:
+    def _connect_to(self, side: BoxSide, address: str, port: int, seconds: float) -> socket.socket:
         with self._callers_lock:
             callers = self._callers.setdefault((side, ":" in address), [])
             if not callers:  # several at a time, since the program that holds the box can be reading a store
@@ -159,27 +156,23 @@ class Box:
     def method(self, store: int, name: str) -> Callable[..., Any]:
         """Return the function that calls a method of a store in the box."""
 
-        def called(*arguments: object) -> Any:
+        def call(*arguments: object) -> Any:
             result = self._ask("call", store, name, *arguments)
             return (lambda: self._ask("end", result)) if name == "snapshot" else result
 
-        return called
+        return call
 
     def renew(self) -> None:
         """Have all as it was at first, but for the stores. Nothing may run in the box. Raises ConfigError."""
-        try:
+        with _one_line("the agent's box cannot be made anew"):
             number = self._ask("renew")
             os.close(self._files.pop())
             self._files.append(os.open(self._name(f"fd/{number}"), os.O_RDONLY))
-        except OSError as error:
-            raise ConfigError(f"the agent's box cannot be made anew: {one_line(str(error), 300)}") from error
 
     def write(self, path: Path, content: bytes) -> None:
         """Write the agent's copy of a config, at the place of the owner's. Raises ConfigError."""
-        try:
+        with _one_line(f"{path}: its copy cannot be written in the box"):
             self._ask("write", path, content)
-        except OSError as error:
-            raise ConfigError(f"{path}: its copy cannot be written in the box: {one_line(str(error), 300)}") from error
 
     def paths_written(self) -> dict[str, str]:
         """Return the paths outside of the stores at which something was written or removed since `renew`, each with whose file
@@ -199,10 +192,8 @@ class Box:
 
     def forget(self) -> None:
         """Have the files in which an agent keeps what it knows as they were at first. Nothing may run in the box."""
-        try:
+        with _one_line("what the agent knows cannot be taken from it"):
             self._ask("forget")
-        except OSError as error:
-            raise ConfigError(f"what the agent knows cannot be taken from it: {one_line(str(error), 300)}") from error
 
     def close(self) -> None:
         """End the box. This can be called again."""
@@ -248,6 +239,15 @@ class Box:
         if not works:
             raise result
         return result
+
+
+@contextmanager
+def _one_line(what: str) -> Iterator[None]:
+    """Raise a ConfigError for what the system refuses."""
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(f"{what}: {one_line(str(error), 300)}") from error
 
 
 def box_plan(

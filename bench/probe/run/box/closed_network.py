@@ -18,7 +18,7 @@ from time import monotonic
 from typing import Self
 
 from bench.common.errors import ConfigError
-from bench.probe.run.box.authority import offered
+from bench.probe.run.box.authority import offer_in
 from bench.probe.run.box.box import Box
 from bench.probe.run.box.inside import BoxSide
 from bench.probe.run.box.loopback import SocketPlace
@@ -201,7 +201,7 @@ class ClosedNetwork:
         self, host: str, port: int, *, ssl: SSLContext | None = None
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connect to a server in this network. Raises OSError."""
-        connected = await asyncio.to_thread(self._box.connected, self._side, host, port, SECONDS_TO_CONNECT)
+        connected = await asyncio.to_thread(self._box.connect, self._side, host, port, SECONDS_TO_CONNECT)
         return await asyncio.open_connection(sock=connected, ssl=ssl, server_hostname=host if ssl else None)
 
     def look(self) -> None:
@@ -294,7 +294,7 @@ class ClosedNetwork:
             accepted.setblocking(False)
             async with asyncio.timeout(SECONDS_TO_CONNECT):
                 hello = await _first_bytes(accepted)
-                if (offer := offered(hello)) and offer[1] and "http/1.1" not in offer[1]:
+                if (offer := offer_in(hello)) and offer[1] and "http/1.1" not in offer[1]:
                     self._note(replace(place, why=f"its client speaks {' and '.join(offer[1])} alone, as gRPC does"))
                     accepted.close()
                     return
@@ -349,7 +349,7 @@ def _other_host(place: ReachedPlace, hello: bytes) -> ReachedPlace | None:
         ip_address(place.name)
     except ValueError:
         is_whole = len(hello) > 9 and len(hello) == 5 + int.from_bytes(hello[3:5]) == 9 + int.from_bytes(hello[6:9])
-        if not is_whole or (offer := offered(hello)) is None:
+        if not is_whole or (offer := offer_in(hello)) is None:
             return replace(place, why=IN_PIECES)
         asked = offer[0].rstrip(".").lower()
         if asked in ("", place.name.rstrip(".").lower()):

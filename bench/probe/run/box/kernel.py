@@ -17,19 +17,19 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 def unshare(kinds: int) -> None:
     """Leave namespaces of these kinds for new ones. Raises OSError."""
-    _checked(_libc.unshare(kinds), "unshare")
+    _check(_libc.unshare(kinds), "unshare")
 
 
 def enter(namespace: int) -> None:
     """Enter a namespace by an open file of it. Raises OSError."""
-    _checked(_libc.setns(namespace, 0), "setns")
+    _check(_libc.setns(namespace, 0), "setns")
 
 
 def mount(source: str, target: Path | str, kind: str = "", flags: int = 0, options: str = "") -> None:
     """Mount a file system. Raises OSError, which names the target."""
     words = [os.fsencode(word) or None for word in (source, str(target), kind)]
     done = _libc.mount(*words, ctypes.c_ulong(flags), os.fsencode(options) or None)
-    _checked(done, f"mount of {kind or 'a folder'} at {target}")
+    _check(done, f"mount of {kind or 'a folder'} at {target}")
 
 
 def bind(source: Path | str, target: Path | str) -> None:
@@ -39,7 +39,7 @@ def bind(source: Path | str, target: Path | str) -> None:
 
 def unmount(path: Path | str) -> None:
     """Take away what is mounted at a place. Raises OSError."""
-    _checked(_libc.umount2(os.fsencode(str(path)), _DETACH), f"umount of {path}")
+    _check(_libc.umount2(os.fsencode(str(path)), _DETACH), f"umount of {path}")
 
 
 def set_read_only(path: Path | str, *, wanted: bool, recursive: bool = False) -> None:
@@ -47,10 +47,10 @@ def set_read_only(path: Path | str, *, wanted: bool, recursive: bool = False) ->
     attributes = _Attributes(READ_ONLY if wanted else 0, 0 if wanted else READ_ONLY, 0, 0)
     flags, place = _AT_RECURSIVE if recursive else 0, os.fsencode(str(path))
     done = _libc.syscall(_MOUNT_SETATTR, _AT_FDCWD, place, flags, ctypes.byref(attributes), ctypes.sizeof(attributes))
-    _checked(done, f"mount_setattr at {path}")
+    _check(done, f"mount_setattr at {path}")
 
 
-def _checked(done: int, what: str) -> None:
+def _check(done: int, what: str) -> None:
     if done < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{os.strerror(number)} ({what})")

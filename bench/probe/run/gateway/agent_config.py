@@ -54,7 +54,7 @@ def read_config(path: Path, variable: str = "") -> McpConfig:
     return McpConfig(path, tuple(document.server(name, span) for name, span in document.servers().items()), variable)
 
 
-def rewritten(config: McpConfig, words: Callable[[McpServer], CommandWords], urls: Mapping[str, str]) -> bytes:
+def rewrite(config: McpConfig, words: Callable[[McpServer], CommandWords], urls: Mapping[str, str]) -> bytes:
     """Return the agent's copy of a config. `words` starts a server in place of its command; `urls` has the new URLs by name.
 
     Raises:
@@ -81,7 +81,7 @@ def rewritten(config: McpConfig, words: Callable[[McpServer], CommandWords], url
     return (tomli_w.dumps(json.loads(text)) if document.is_toml else text).encode()
 
 
-def expanded(text: str, environment: Mapping[str, str]) -> str:
+def expand(text: str, environment: Mapping[str, str]) -> str:
     """Return a text with `${NAME}`, `${env:NAME}` and `${NAME:-default}` replaced, as agents do. Unknown names stay."""
     return _VARIABLE.sub(lambda match: environment.get(match[1], match[0] if match[2] is None else match[2]), text)
 

@@ -109,7 +109,7 @@ class Unpacking:
         return self.is_readable and (self._unpacking is None or self._unpacking.eof)
 
 
-def parsed(body: Body, content_type: str, encoding: str) -> JsonValue:
+def value_of(body: Body, content_type: str, encoding: str) -> JsonValue:
     """Return the content of a body: JSON, the fields of a form, or a text. If it is none of these, return its length and
     digest. An empty body is None."""
     if not body.length:

@@ -17,14 +17,14 @@ LARGE = 2**21
 """Bytes, about, of an answer that is too large: half a million tokens."""
 
 
-def emptied(value: JsonValue) -> JsonValue:
+def empty(value: JsonValue) -> JsonValue:
     """Return a value of the same kind without content."""
     if isinstance(value, str | list | dict):
         return type(value)()
     return None
 
 
-def enlarged(value: JsonValue) -> JsonValue:
+def enlarge(value: JsonValue) -> JsonValue:
     """Return a far larger value of the same kind. A list or a text is repeated. In an object the longest of these inside it is
     repeated."""
     if isinstance(value, str):
@@ -36,21 +36,21 @@ def enlarged(value: JsonValue) -> JsonValue:
         inner = {name: each for name, each in value.items() if isinstance(each, str | list | dict) and each}
         if inner:
             longest = max(inner, key=lambda name: len(str(inner[name])))
-            return {**value, longest: enlarged(inner[longest])}
+            return {**value, longest: enlarge(inner[longest])}
         return {**value, "more": "x" * LARGE}
     return [value] * (1 + LARGE // 4)
 
 
-def garbled(data: bytes) -> bytes:
+def garble(data: bytes) -> bytes:
     """Return the first half of an answer and bytes that are neither JSON nor text in UTF-8."""
     return data[: len(data) // 2] + b"\x00\xff\xfe"
 
 
-def damaged(value: Any, after: AnswerFate) -> Any:
+def damage(value: Any, after: AnswerFate) -> Any:
     """Return what is given in place of a function's value: of the same type if it holds texts, names or items."""
     if isinstance(value, dict) and TAG in value:
-        return {**value, "value": damaged(value.get("value"), after)} if value[TAG] in LISTS else value
-    return emptied(value) if after == "empty" else enlarged(value) if after == "too_large" else with_garbage(value)
+        return {**value, "value": damage(value.get("value"), after)} if value[TAG] in LISTS else value
+    return empty(value) if after == "empty" else enlarge(value) if after == "too_large" else with_garbage(value)
 
 
 def with_garbage(value: Any) -> Any:
@@ -58,5 +58,5 @@ def with_garbage(value: Any) -> Any:
     if isinstance(value, list):
         return [with_garbage(item) for item in value]
     if isinstance(value, dict):
-        return damaged(value, "garbled") if TAG in value else {name: with_garbage(item) for name, item in value.items()}
+        return damage(value, "garbled") if TAG in value else {name: with_garbage(item) for name, item in value.items()}
     return value[: len(value) // 2] + GARBAGE if isinstance(value, str) else value

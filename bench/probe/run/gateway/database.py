@@ -18,11 +18,11 @@ from ssl import SSLContext
 from bench.common.errors import ConfigError
 from bench.probe.run.box.authority import POSTGRESQL, Authority
 from bench.probe.run.gateway.database_session import DatabaseSession
-from bench.probe.run.gateway.database_way import connected, offers_tls
+from bench.probe.run.gateway.database_way import connect, offers_tls
 from bench.probe.run.gateway.door_kinds import DoorKind
-from bench.probe.run.gateway.gate import LiveCall, WaitEnd
-from bench.probe.run.gateway.http import Desk
-from bench.probe.run.witness.store import DatabaseServer, OnServer
+from bench.probe.run.gateway.gate import Desk, HeldAnswers
+from bench.probe.run.witness.postgres import PostgresStore
+from bench.probe.run.witness.store import DatabaseServer
 from bench.wire.access_guard import MOST_CONNECTIONS
 from bench.wire.postgres import MalformedMessage, StartPacket, made_start
 
@@ -53,7 +53,7 @@ class DatabaseDoor:
     def __init__(
         self,
         server: DatabaseServer,
-        stores: Sequence[OnServer],
+        stores: Sequence[PostgresStore],
         desk: Desk,
         hide: frozenset[str] = frozenset(),
         authority: Callable[[], Authority | None] = lambda: None,
@@ -62,7 +62,7 @@ class DatabaseDoor:
         self._offers_tls: bool | None = None
         self.counts, self._failed = False, None
         self._sessions = dict[asyncio.Task[None], DatabaseSession]()
-        self.silent = dict[LiveCall, asyncio.Future[WaitEnd]]()
+        self.silent = HeldAnswers(desk.gate)
         self.path: Path | None = None
         self._place = "", 0
 
@@ -116,8 +116,8 @@ class DatabaseDoor:
         host = LOOPBACK if any(store.replaces for store in self.stores) else self.server.host
         return authority.context(host, POSTGRESQL) if authority and self._offers_tls else None
 
-    def notice(self, what: str, store: OnServer | None = None) -> None:
-        self.desk.gate().noticed((store or self.stores[0]).name, what)
+    def notice(self, what: str, store: PostgresStore | None = None) -> None:
+        self.desk.gate().notice((store or self.stores[0]).name, what)
 
     async def end(self, *, busy: bool = True) -> None:
         """End all connections, as they end with the agent; the `busy` ones too, whose call is held. Raises what a gate has
@@ -168,16 +168,12 @@ class DatabaseDoor:
         session = next((each for each in self._sessions.values() if packet.key and each.key == packet.key), None)
         if session is None:
             return
-        for call in [call for call in self.silent if call in session.calls]:
-            self.end_wait(call, "cancelled")
-        _, writer = await connected(self.server)
+        for call in session.calls:
+            self.silent.end(call, "cancelled")
+        _, writer = await connect(self.server)
         writer.write(made_start(packet))
         await writer.drain()
         writer.close()
-
-    def end_wait(self, call: LiveCall, how: WaitEnd) -> None:
-        if not self.silent[call].done():
-            self.silent[call].set_result(how)
 
 
 KIND = DoorKind("database", can=frozenset(("hold",)))

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from bench.common.errors import whole_text
 from bench.probe.points import AnswerFate
-from bench.probe.run.gateway.damaged import LARGE, garbled
+from bench.probe.run.gateway.damaged import LARGE, garble
 from bench.probe.run.gateway.database_statements import ExecutedStatement, cell_text
 from bench.probe.run.gateway.gate import LiveCall
 from bench.wire.postgres import (
@@ -101,7 +101,7 @@ class ServerAnswer:
                 rows, named = [], columns.popleft() if columns else []
         return results
 
-    def struck(self, after: AnswerFate, former: bytes) -> list[WireMessage] | None:
+    def strike(self, after: AnswerFate, former: bytes) -> list[WireMessage] | None:
         """Return the messages of a damaged answer, or with the rows of a former one; None if there is no row to damage."""
         rows = sum(len(message.raw) for message in self.messages if message.kind == b"D")
         if after == "stale":
@@ -115,7 +115,7 @@ class ServerAnswer:
             if message.kind == b"D" and after == "too_large":
                 changed += [message] * (1 + LARGE // rows)
             elif message.kind == b"D" and after == "garbled":
-                changed.append(made_row([cell and garbled(cell) for cell in cells_of(message)]))
+                changed.append(made_row([cell and garble(cell) for cell in cells_of(message)]))
             elif message.kind == b"C" and after == "empty":
                 changed.append(made(b"C", re.sub(rb"\d+\0$", b"0\0", message.body)))
             elif message.kind != b"D":

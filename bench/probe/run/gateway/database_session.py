@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from bench.common.errors import one_line, whole_text
 from bench.probe.points import AnswerFate
 from bench.probe.run.gateway.database_answer import COPIES_IN, LARGEST, ServerAnswer, is_write, read
-from bench.probe.run.gateway.database_statements import SessionStatements, StatementRecord, recorded
+from bench.probe.run.gateway.database_statements import SessionStatements, StatementRecord, record_of
 from bench.probe.run.gateway.database_way import (
     AHEAD,
     BINDING,
@@ -21,13 +21,12 @@ from bench.probe.run.gateway.database_way import (
     SECONDS_TO_CONNECT,
     Inbox,
     Login,
-    begun,
-    connected,
+    connect,
+    start_packet,
 )
-from bench.probe.run.gateway.gate import CallGate, LiveCall, Undelivered, WaitEnd
-from bench.probe.run.gateway.http import Desk
-from bench.probe.run.gateway.mcp import asks_again
-from bench.probe.run.witness.store import DatabaseServer, OnServer
+from bench.probe.run.gateway.gate import CallGate, Desk, HeldAnswers, LiveCall, Undelivered
+from bench.probe.run.witness.postgres import PostgresStore
+from bench.probe.run.witness.store import DatabaseServer
 from bench.wire.postgres import (
     CANCEL,
     MalformedMessage,
@@ -61,18 +60,16 @@ class SessionDoor(Protocol):
     """What sessions need of the door through which they come."""
 
     server: DatabaseServer
-    stores: Sequence[OnServer]
+    stores: Sequence[PostgresStore]
     desk: Desk
     hide: frozenset[str]
-    silent: dict[LiveCall, asyncio.Future[WaitEnd]]
+    silent: HeldAnswers
 
     async def tls(self) -> SSLContext | None: ...
 
     async def cancel(self, packet: StartPacket) -> None: ...
 
-    def notice(self, what: str, store: OnServer | None = None) -> None: ...
-
-    def end_wait(self, call: LiveCall, how: WaitEnd) -> None: ...
+    def notice(self, what: str, store: PostgresStore | None = None) -> None: ...
 
 
 class DatabaseSession:
@@ -138,7 +135,7 @@ class DatabaseSession:
         """Relay until either side ends. Raises OSError, EOFError, MalformedMessage, and what a gate raises."""
         try:
             async with asyncio.timeout(SECONDS_TO_CONNECT):
-                packet = await begun(self._reader, self._writer, self._door.tls, self._notice)
+                packet = await start_packet(self._reader, self._writer, self._door.tls, self._notice)
             if packet and packet.code == CANCEL:
                 await self._door.cancel(packet)
             elif packet and await self._connect(packet):
@@ -161,7 +158,7 @@ class DatabaseSession:
         self._counts = self._counts and self._store.is_door
         packet = replace(packet, parameters={**packet.parameters, "database": self._store.server_and_names()[1][1]})
         try:
-            reader, self._server = await connected(self._door.server)
+            reader, self._server = await connect(self._door.server)
         except (OSError, TimeoutError) as error:
             return await self._refuse("08006", f"the server of the copy cannot be reached ({type(error).__name__})")
         self._login = Login()
@@ -191,7 +188,7 @@ class DatabaseSession:
                 await self._pass([*group, message])
                 return
             else:
-                group.append(self._noted(message))
+                group.append(self._passable(message))
                 if message.kind in (b"Q", b"F", _SYNC):
                     if not await self._serve(group, self._statements.take()):
                         return
@@ -223,7 +220,7 @@ class DatabaseSession:
             self._turn.clear()
             await self._turn.wait()
 
-    def _noted(self, message: WireMessage) -> WireMessage:
+    def _passable(self, message: WireMessage) -> WireMessage:
         """Return what is passed on in a message's place: itself, or what the server refuses as it would refuse any statement
         that it cannot read."""
         if message.kind not in b"QP":
@@ -278,7 +275,7 @@ class DatabaseSession:
         """Return what is passed back for a message of the server's: itself, but for what the gateway refuses, or cannot do."""
         if message.kind == b"E" and self._unreadable in message.body:
             return made_error("ERROR", "42501", f"bench probe: {NOT_FOR_AGENTS}")
-        return self._login.offered(message)
+        return self._login.without_binding(message)
 
     async def _exchange(self, group: Sequence[WireMessage], executed: StatementRecord) -> ServerAnswer:
         """Pass a group of messages on, and return the answer, which is not complete if the server ended first."""
@@ -360,23 +357,19 @@ class DatabaseSession:
             return None
         named_by, further = whole.summary()
         named = " + ".join(dict.fromkeys(each.statement.name for each in named_by))
-        call = LiveCall(
-            self._door.desk.number(),
+        return self._door.desk.call(
             self._store.name,
             "database",
             whole_text(named[:LONGEST_NAME]),
-            [*(recorded(each, self._door.hide) for each in named_by), *further],
+            [*(record_of(each, self._door.hide) for each in named_by), *further],
             reads=None if whole.writes or (executed.ends and self._status == b"T") else True,
-            life=self._door.desk.life(),
             wire=str(self._session),
+            kept={"ends": executed.ends},
         )
-        call.kept["ends"] = executed.ends
-        return call
 
     async def _pass_call(self, gate: CallGate, call: LiveCall, group: Sequence[WireMessage], executed: StatementRecord) -> bool:
-        for earlier in [each for each in self._door.silent if asks_again(call, each)]:
-            self._door.end_wait(earlier, "asked_again")
-        before = await gate.arrived(call)
+        self._door.silent.end_repeated(call)
+        before = await gate.arrive(call)
         if before == "drop":
             return False
         if before == "answer":
@@ -387,12 +380,12 @@ class DatabaseSession:
             return False
         answer = await self._exchange(group, executed)
         if not answer.is_complete:
-            await gate.ended(call)
+            await gate.note_end(call)
             self._writer.write(answer.raw)
             return False
         read(call, answer)
         raw = answer.raw if answer.is_whole else b""
-        return await self._give(gate, call, answer, await gate.answered(call, raw if len(raw) <= LARGEST else b""))
+        return await self._give(gate, call, answer, await gate.answer(call, raw if len(raw) <= LARGEST else b""))
 
     async def _give(self, gate: CallGate, call: LiveCall, answer: ServerAnswer, after: AnswerFate) -> bool:
         """Give an answer, or what stands in its place. Return whether the connection stays."""
@@ -406,7 +399,7 @@ class DatabaseSession:
             await self._writer.drain()
             return False
         if after in ("stale", "empty", "garbled", "too_large"):
-            if (changed := answer.struck(after, call.instead or b"")) is None:
+            if (changed := answer.strike(after, call.instead or b"")) is None:
                 self._notice(f"call {call.number}: its answer has no row that {after} could strike")
             messages = changed or messages
         elif after not in ("give", "silence", "late"):
@@ -417,7 +410,7 @@ class DatabaseSession:
             return False
         self._writer.write(b"".join(message.raw for message in messages))
         await self._writer.drain()
-        await gate.given(call)
+        await gate.note_given(call)
         return True
 
     async def _give_error(self, gate: CallGate, call: LiveCall) -> bool:
@@ -427,7 +420,7 @@ class DatabaseSession:
             await self._do([made_query("ROLLBACK" if call.kept["ends"] else "SELECT 1 / 0")])
         self._writer.write(REFUSED.raw + made(b"Z", self._status).raw)
         await self._writer.drain()
-        await gate.given(call)
+        await gate.note_given(call)
         return True
 
     async def _give_again(self, gate: CallGate, call: LiveCall, group: Sequence[WireMessage]) -> bool:
@@ -444,7 +437,7 @@ class DatabaseSession:
             return False
         self._writer.write(instead)
         await self._writer.drain()
-        await gate.given(call)
+        await gate.note_given(call)
         return True
 
     async def _hold(self, gate: CallGate, call: LiveCall, group: Sequence[WireMessage], executed: StatementRecord) -> bool:
@@ -480,24 +473,16 @@ class DatabaseSession:
             waits = await asyncio.to_thread(self._store.keeps_waiting, self._session)
         if waits:
             self._notice(f"call {call.number} is held no longer: another session waits for what it has locked")
-            if call in self._door.silent:
-                self._door.end_wait(call, "waits_longer")
+            self._door.silent.end(call, "waits_longer")
             gate.blocks(call)
 
     async def _wait(self, gate: CallGate, call: LiveCall, after: AnswerFate) -> bool:
         """Be silent until the agent disconnects, cancels, asks again, or `patience` ends. Return whether an answer is given
         then."""
-        waiting = self._door.silent[call] = asyncio.get_running_loop().create_future()
-        left = asyncio.create_task(self._inbox.ended.wait())
-        try:
-            await asyncio.wait({waiting, left}, timeout=gate.patience, return_when=asyncio.FIRST_COMPLETED)
-            del self._door.silent[call]
-            how: WaitEnd = waiting.result() if waiting.done() else "disconnected" if left.done() else "waits_longer"
-            gate.went(call, how)
-            if how == "waits_longer" or (after == "late" and how != "disconnected"):
-                return True
-            await asyncio.wait({left}, timeout=gate.patience)
-            self._writer.transport.abort()
-            return False
-        finally:
-            left.cancel()
+        how = await self._door.silent.wait(call, self._inbox.ended.wait())
+        if how == "waits_longer" or (after == "late" and how != "disconnected"):
+            return True
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._inbox.ended.wait(), gate.patience)
+        self._writer.transport.abort()
+        return False

@@ -16,8 +16,11 @@ from bench.wire.postgres import SqlStatement, WireMessage, bound_by, columns_of,
 
 MOST_KEPT, LARGEST_KEPT = 1_000, 2**20
 """Statements that are kept, and the characters and bytes of all of them with their values."""
-LONGEST_FIRST = 10_000
-"""Characters that are kept of the first statement that writes, whatever its length."""
+LONGEST_SHAPE = 10_000
+"""Characters that are kept of the shape of a statement."""
+_VALUE = re.compile(r"''|('|\$\w*\$|--|/\*)")
+"""An empty text, which stands in a shape for any, or where a value or a comment begins that nobody took out."""
+_NUMBER = re.compile(r"(?<![\w$.])\d[\w.]*")
 BEGINS, ENDS = frozenset(("BEGIN", "START")), frozenset(("COMMIT", "END"))
 READS = frozenset(("SELECT", "VALUES", "TABLE", "FETCH", "EXPLAIN"))
 OF_SESSION = BEGINS | frozenset(("ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE", "SET", "RESET", "SHOW", "DISCARD", "DEALLOCATE"))
@@ -69,15 +72,15 @@ class StatementRecord:
     _size: int = 0
     _digest: bytes = b""
     _first_write: ExecutedStatement | None = None
-    """Without its values: it names the call where no statement that writes is within the bound."""
+    """Its shape: it names the call where no statement that writes is within the bound."""
 
     def add(self, each: ExecutedStatement) -> None:
         acts = is_acting(each.statement)
         if not (self.kept or self.further):
             self.begins = each.statement.verb in BEGINS
         if acts and each.statement.verb not in READS and not self.writes:
-            self.writes, text, bare = True, each.statement.text, each.statement.bare
-            self._first_write = ExecutedStatement(SqlStatement(text[:LONGEST_FIRST], bare[:LONGEST_FIRST]))
+            self.writes, shape = True, shape_of(each.statement.bare)
+            self._first_write = ExecutedStatement(SqlStatement(shape, shape))
         self.acts = self.acts or acts
         self.ends = self.ends or is_end(each.statement)
         size = len(each.statement.text) + sum(len(value or b"") for value in each.values)
@@ -196,14 +199,22 @@ def is_acting(statement: SqlStatement) -> bool:
     return statement.verb not in OF_SESSION and not is_end(statement) and statement.verb != "PREPARE"
 
 
-def recorded(execution: ExecutedStatement, hide: frozenset[str]) -> JsonValue:
+def record_of(execution: ExecutedStatement, hide: frozenset[str]) -> JsonValue:
     """Return a statement with its values as it is recorded. If it names what is hidden, the values stand under that name."""
     statement, values = execution.statement, [cell_text(value) for value in execution.values]
     text = whole_text(statement.text)
     hidden = next((name for name in sorted(hide) if re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE)), "")
     if hidden:
-        return {"sql": whole_text(statement.bare), hidden: [text, *values]}
+        return {"sql": whole_text(shape_of(statement.bare)), hidden: [text, *values]}
     return {"sql": text, **({"values": values} if values else {})}
+
+
+def shape_of(bare: str) -> str:
+    """Return the beginning of a statement without any value, from the statement without its quoted texts. Of a statement that
+    is too long to be split only what stands before its first value is kept."""
+    text = bare[:LONGEST_SHAPE]
+    end = next((match.start() for match in _VALUE.finditer(text) if match[1]), len(text))
+    return _NUMBER.sub("0", text[:end])
 
 
 def cell_text(cell: bytes | None) -> JsonValue:

@@ -49,7 +49,7 @@ _OFFER = 10
 """The message in which a server offers ways to log in."""
 
 
-async def connected(server: DatabaseServer) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def connect(server: DatabaseServer) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Return a connection with a server, which is encrypted where `sslmode` demands it, and where a server that is not on this
     machine can do so, unless `sslmode` forbids it. Raises OSError."""
     async with asyncio.timeout(SECONDS_TO_CONNECT):
@@ -88,7 +88,7 @@ async def offers_tls(server: DatabaseServer) -> bool:
             writer.close()
 
 
-async def begun(
+async def start_packet(
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
     context: Callable[[], Awaitable[SSLContext | None]],
@@ -181,7 +181,7 @@ class Login:
     def __init__(self) -> None:
         self.waits, self._binds = False, False
 
-    def offered(self, message: WireMessage) -> WireMessage:
+    def without_binding(self, message: WireMessage) -> WireMessage:
         """Return a server's offer of ways to log in without those that bind to TLS; another message as it is."""
         if message.kind != b"R" or int.from_bytes(message.body[:4]) != _OFFER:
             return message

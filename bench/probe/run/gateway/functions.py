@@ -22,11 +22,10 @@ from typing import Any, Self
 from pydantic import JsonValue
 
 from bench.probe.run.box.closed_network import ClosedNetwork
-from bench.probe.run.gateway.damaged import damaged
+from bench.probe.run.gateway.damaged import damage
 from bench.probe.run.gateway.door_kinds import DoorKind
-from bench.probe.run.gateway.gate import LiveCall, WaitEnd
-from bench.probe.run.gateway.http import Desk
-from bench.probe.run.gateway.mcp import REFUSED, asks_again
+from bench.probe.run.gateway.gate import Desk, HeldAnswers, LiveCall
+from bench.probe.run.gateway.mcp import REFUSED
 from bench.wire.access_guard import MOST_CONNECTIONS
 
 LOADER = Path(__file__).with_name("loader")
@@ -85,7 +84,7 @@ class FunctionDoor:
         path = os.pathsep.join(filter(None, (str(LOADER), environment.get("PYTHONPATH", ""))))
         return {VARIABLE: json.dumps(settings), "PYTHONPATH": path}
 
-    def unentered(self) -> str:
+    def why_unentered(self) -> str:
         """Return what to do if no call came."""
         if not self._pythons:
             why = "no Python that the agent started opened it: -I, -E and -S keep it out, and so does a PYTHONPATH of its own"
@@ -116,7 +115,7 @@ class FunctionDoor:
         try:
             given = await _token(reader)
             if not hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode()):
-                self._desk.gate().noticed(FUNCTION, "a process without the door's token connected; it was refused")
+                self._desk.gate().notice(FUNCTION, "a process without the door's token connected; it was refused")
                 return
             while message := await self._next(reader):
                 if isinstance(message.get("call"), int):
@@ -135,7 +134,7 @@ class FunctionDoor:
         try:
             return await _message(reader)
         except (ValueError, RecursionError):
-            self._desk.gate().noticed(FUNCTION, NO_MESSAGE)
+            self._desk.gate().notice(FUNCTION, NO_MESSAGE)
             return {}
 
     def _keep(self, told: Mapping[str, str]) -> None:
@@ -147,7 +146,7 @@ class FunctionDoor:
         if "seen" in told and len(self.seen) < MOST_TOLD:
             self.seen[told["seen"], told.get("what", "")] = None
         if "notice" in told:
-            self._desk.gate().noticed(FUNCTION, told["notice"])
+            self._desk.gate().notice(FUNCTION, told["notice"])
 
 
 class AgentLink:
@@ -156,7 +155,7 @@ class AgentLink:
     def __init__(self, desk: Desk, writer: asyncio.StreamWriter):
         self._desk, self._writer = desk, writer
         self._calls = dict[int, LiveCall]()
-        self._silent = dict[LiveCall, asyncio.Future[WaitEnd]]()
+        self._silent = HeldAnswers(desk.gate)
         self._left = set[LiveCall]()
         """The calls whose caller waits no more."""
         self._tasks = set[asyncio.Task[None]]()
@@ -166,53 +165,48 @@ class AgentLink:
         number = message["call"]
         if "arrived" in message:
             tool, arguments = str(message["arrived"]), message.get("arguments")
-            call = LiveCall(
-                self._desk.number(), FUNCTION, "function", tool, arguments, life=self._desk.life(), wire=str(number)
-            )
-            self._calls[number] = call
+            self._calls[number] = call = self._desk.call(FUNCTION, "function", tool, arguments, wire=str(number))
             self._start(self._arrive(call))
         elif number in self._calls:
             if "answered" in message:
                 self._start(self._answer(self._calls[number], message))
             elif "left" in message:
-                self._leave(self._calls[number], "cancelled")
+                self._cancel(self._calls[number])
             elif "given" in message:
-                await self._desk.gate().given(self._calls.pop(number))
+                await self._desk.gate().note_given(self._calls.pop(number))
             else:
-                await self._desk.gate().ended(self._calls.pop(number))
+                await self._desk.gate().note_end(self._calls.pop(number))
 
     async def leave(self) -> None:
         """Note that the process has left, and wait for what a gate is at."""
-        for call in list(self._silent):
-            self._end_wait(call, "disconnected")
+        for call in self._silent:
+            self._silent.end(call, "disconnected")
         await asyncio.gather(*self._tasks)
         for call in self._calls.values():
             if call.kept.get("passed"):
-                await self._desk.gate().ended(call)
+                await self._desk.gate().note_end(call)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _leave(self, call: LiveCall, how: WaitEnd) -> None:
+    def _cancel(self, call: LiveCall) -> None:
         if call in self._silent:
-            self._end_wait(call, how)
-        elif how == "cancelled":
+            self._silent.end(call, "cancelled")
+        else:
             self._left.add(call)
-            self._desk.gate().went(call, how)
+            self._desk.gate().went(call, "cancelled")
 
     def _send(self, call: LiveCall, do: str, **more: JsonValue) -> None:
         with suppress(OSError):
             self._writer.write(json.dumps({"call": int(call.wire), "do": do, **more}).encode() + b"\n")
 
     async def _arrive(self, call: LiveCall) -> None:
-        for earlier in list(self._silent):
-            if asks_again(call, earlier):
-                self._end_wait(earlier, "asked_again")
-        before = await self._desk.gate().arrived(call)
+        self._silent.end_repeated(call)
+        before = await self._desk.gate().arrive(call)
         if before == "pass" and call in self._left:
-            await self._desk.gate().ended(call)
+            await self._desk.gate().note_end(call)
         elif before == "pass" and call.taped:
             await self._answer(call, json.loads(call.taped))
         elif before == "pass":
@@ -230,10 +224,10 @@ class AgentLink:
         call.answer, call.failed = outcome.get("answered"), bool(outcome.get("failed"))
         kept = {key: outcome.get(key) for key in ("answered", "failed")}
         raw = json.dumps(kept).encode() if call.failed or outcome.get("whole", True) else b""
-        after = await self._desk.gate().answered(call, raw if len(raw) <= LARGEST else b"")
+        after = await self._desk.gate().answer(call, raw if len(raw) <= LARGEST else b"")
         if call in self._left or after == "drop":
             return
-        if after == "silence" and not await self._is_waited_for(call):
+        if after == "silence" and await self._silent.wait(call) != "waits_longer":
             return
         if after in ("give", "silence"):
             self._give(call, outcome) if call.taped else self._send(call, "give")
@@ -242,7 +236,7 @@ class AgentLink:
         elif after in ("break", "error"):
             self._send(call, "raise", kind="TimeoutError" if after == "break" else "ConnectionError", text=LATE)
         else:
-            self._send(call, "value", value=damaged(call.answer, after))
+            self._send(call, "value", value=damage(call.answer, after))
 
     def _give(self, call: LiveCall, outcome: Mapping[str, Any]) -> None:
         """Give an outcome that was recorded."""
@@ -251,19 +245,6 @@ class AgentLink:
             self._send(call, "raise", kind=str(value.get("error")), text=value.get("text"))
         else:
             self._send(call, "value", value=value)
-
-    async def _is_waited_for(self, call: LiveCall) -> bool:
-        """Hold an answer, and return whether its caller waits longer than `patience`."""
-        waits: asyncio.Future[WaitEnd] = asyncio.get_running_loop().create_future()
-        self._silent[call] = waits
-        await asyncio.wait({waits}, timeout=self._desk.gate().patience)
-        self._end_wait(call, "waits_longer")
-        return waits.result() == "waits_longer"
-
-    def _end_wait(self, call: LiveCall, how: WaitEnd) -> None:
-        if waits := self._silent.pop(call, None):
-            self._desk.gate().went(call, how)
-            waits.set_result(how)
 
 
 def tools_of(functions: tuple[str, ...]) -> dict[str, str]:

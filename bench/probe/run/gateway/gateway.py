@@ -27,12 +27,11 @@ from bench.probe.run.box.closed_network import NOT_FOR_REAL, ClosedNetwork, with
 from bench.probe.run.box.loading import OFFLINE, loader_of
 from bench.probe.run.box.names import NameTable
 from bench.probe.run.box.refusals import advice
-from bench.probe.run.gateway.agent_config import expanded, rewritten
+from bench.probe.run.gateway.agent_config import expand, rewrite
 from bench.probe.run.gateway.copied_paths import NOT_HANDED, replacement, with_copy
 from bench.probe.run.gateway.database import DatabaseDoor
 from bench.probe.run.gateway.functions import VARIABLE, FunctionDoor
-from bench.probe.run.gateway.gate import CallGate
-from bench.probe.run.gateway.http import Desk
+from bench.probe.run.gateway.gate import CallGate, Desk
 from bench.probe.run.gateway.listener import AgentListener
 from bench.probe.run.gateway.mcp import KnownServer
 from bench.probe.run.gateway.model import OPEN
@@ -42,7 +41,8 @@ from bench.probe.run.gateway.stdio import StdioRelay
 from bench.probe.run.gateway.subject import CommandWords, McpServer, Service, Subject
 from bench.probe.run.gateway.tools_list import list_tools
 from bench.probe.run.witness.outbox import OutboxStore
-from bench.probe.run.witness.store import DatabaseServer, OnServer
+from bench.probe.run.witness.postgres import PostgresStore
+from bench.probe.run.witness.store import DatabaseServer
 from bench.record.probe_events import GatewayCall
 from bench.wire.agent_process import CANNOT_START, AgentProcess
 from bench.wire.json_rpc import Pipe
@@ -89,20 +89,19 @@ class Gateway:
         subject: Subject,
         replaces: Mapping[str, str],
         folder: Path,
-        databases: Mapping[DatabaseServer, Sequence[OnServer]] = {},
+        databases: Mapping[DatabaseServer, Sequence[PostgresStore]] = {},
     ):
         """`replaces` has what stands for the owner's stores -> what stands there for the copies. `folder` is private: sockets
         and the copies of configs lie in it, and no other user reaches them. `databases` has the servers of databases, each with
         the copies there."""
         self._subject, self._folder, self._replaces = subject, folder, replacement(replaces)
-        desk = Desk(lambda: self.gate, self.number, lambda: self.life)
+        self._desk = desk = Desk(lambda: self.gate, self.number, lambda: self.life)
         self.databases = [
             DatabaseDoor(server, copies, desk, subject.hide, self._end_of_tls) for server, copies in databases.items()
         ]
         self.life, self.calls = 1, 0
         self._doors = [{server.name: KnownServer(server.name, "mcp_stdio") for server in c.servers} for c in subject.configs]
-        self._listener = AgentListener(lambda: self.gate, self.number, lambda: self.life)
-        self._desk = desk
+        self._listener = AgentListener(desk)
         self.functions = FunctionDoor(desk, subject.functions or (), watched=subject.watched)
         self._addresses: dict[str, str] = {}
         """Variables of the agent -> addresses of the gateway."""
@@ -213,7 +212,7 @@ class Gateway:
         for network in self.networks:
             network.begin()
 
-    def refused(self) -> Iterator[tuple[str, str, float]]:
+    def refusals(self) -> Iterator[tuple[str, str, float]]:
         """Yield what was reached for in the box's networks and was refused: its host and port, the line about it, and the time
         of the monotonic clock."""
         for network, who in zip(self.networks, ("the agent", "a service or a check"), strict=bool(self.networks)):
@@ -236,7 +235,7 @@ class Gateway:
         known: dict[tuple[str, str], str] = {}
         for config, urls in zip(self._subject.configs, self._urls, strict=True):
             for server in (server for server in config.servers if server.url):
-                url = expanded(server.url, variables)
+                url = expand(server.url, variables)
                 if (server.name, url) not in known:
                     known[server.name, url] = self._listener.add_mcp(replace(server, url=url))
                 urls[server.name] = known[server.name, url]
@@ -261,7 +260,7 @@ class Gateway:
             path.unlink(missing_ok=True)
 
     @property
-    def seen(self) -> Sequence[tuple[str, str]]:
+    def facts_seen(self) -> Sequence[tuple[str, str]]:
         """What the agent's Pythons told of what they load and start, without what is the gateway's own."""
         return [(kind, what) for kind, what in self.functions.seen if str(SHIM) not in what]
 
@@ -277,8 +276,10 @@ class Gateway:
         for known, header in list(self._headers.items()):  # a server can start meanwhile
             if known.door in reached and not known.was_asked:
                 known.was_asked, asked[known.door] = True, known
-                await list_tools(partial(self._started, header), known)
-        return tuple(asked[call.door].claimed(call) if call.door in asked and call.reads is None else call for call in calls)
+                await list_tools(partial(self._start, header), known)
+        return tuple(
+            asked[call.door].with_claims(call) if call.door in asked and call.reads is None else call for call in calls
+        )
 
     def number(self) -> int:
         """Return the number of the next call."""
@@ -294,7 +295,7 @@ class Gateway:
         Raises:
             ConfigError: A config cannot be read, or nothing hands its copy over to the agent.
         """
-        replaced, variables = self.replaced(words, environment)
+        replaced, variables = self.with_copies(words, environment)
         variables = without_proxies(variables) if self.box else variables
         changed, variables = list(replaced), variables | self._addresses | dict(self.roots)
         for door in self.databases:
@@ -308,7 +309,7 @@ class Gateway:
                 for server in config.servers:
                     changed = _with_words(changed, server, self._shim(index, server))
                 continue
-            content = rewritten(config, partial(self._shim, index), self._urls[index])
+            content = rewrite(config, partial(self._shim, index), self._urls[index])
             if self.box:
                 copy = config.path.resolve()
                 self.box.write(copy, content)
@@ -324,7 +325,7 @@ class Gateway:
             changed = handed
         return tuple(changed), variables
 
-    def replaced(self, words: Sequence[str], environment: Mapping[str, str]) -> tuple[CommandWords, dict[str, str]]:
+    def with_copies(self, words: Sequence[str], environment: Mapping[str, str]) -> tuple[CommandWords, dict[str, str]]:
         """Return words and variables in which the copies replace the owner's stores."""
         return tuple(map(self._replaces, words)), {name: self._replaces(value) for name, value in environment.items()}
 
@@ -375,9 +376,9 @@ class Gateway:
                 connection = self._socket.accept()[0]
                 task = asyncio.get_running_loop().create_task(self._serve(connection))
                 self._serving.add(task)
-                task.add_done_callback(self._ended)
+                task.add_done_callback(self._note_end)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _note_end(self, task: asyncio.Task[None]) -> None:
         self._serving.discard(task)
         if not task.cancelled() and (error := task.exception()):
             self._failed = self._failed or (error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error)
@@ -389,13 +390,13 @@ class Gateway:
             connection.setblocking(False)
             try:
                 async with asyncio.timeout(HEADER_TIME):
-                    header = await _received(connection, files)
+                    header = await _receive_header(connection, files)
                 index, _, name = header["server"].partition("/")
                 door = self._doors[int(index)][name]
                 code = await self._relay(connection, files, header, door)
                 await asyncio.get_running_loop().sock_sendall(connection, str(code).encode())
             except (TimeoutError, ValueError, LookupError):
-                self.gate.noticed(
+                self.gate.notice(
                     "", "a process that is no server of the agent's config connected to the gateway; it was refused"
                 )
             except OSError:
@@ -412,7 +413,7 @@ class Gateway:
         streams = (their_input, their_output, errors.input)
         self._headers[door] = header
         try:
-            process = self._started(header, streams)
+            process = self._start(header, streams)
         except OSError as error:
             for file in (our_input, our_output):
                 os.close(file)
@@ -422,14 +423,8 @@ class Gateway:
                 os.close(file)
         agent_input, agent_output = files[:2]
         del files[:2]
-        relay = StdioRelay(
-            door,
-            (Pipe(agent_input), Pipe(agent_output)),
-            (Pipe(our_input), Pipe(our_output)),
-            lambda: self.gate,
-            self.number,
-            self.life,
-        )
+        agents, servers = (Pipe(agent_input), Pipe(agent_output)), (Pipe(our_input), Pipe(our_output))
+        relay = StdioRelay(door, agents, servers, self._desk)
         serving = asyncio.current_task()
         assert serving
         self._running[relay] = process, serving
@@ -447,9 +442,9 @@ class Gateway:
             if await _ended_by_itself(process, relay, left):
                 line = await errors.last_line()
         finally:
-            for call in relay.unanswered(self.gate.patience):
+            for call in relay.calls_unanswered(self.gate.patience):
                 what = f"it did not answer call {call.number} ({call.tool}) within {self.gate.patience:g} s, until it was ended"
-                self.gate.noticed(door.door, what)
+                self.gate.notice(door.door, what)
             left.cancel()
             relaying.cancel()
             await process.close()
@@ -460,14 +455,14 @@ class Gateway:
             return self._not_started(files[0], door, os.strerror(ended.failed))
         code = ended.code if ended.code is not None else 128 + (ended.signal or 0)
         if line is not None and (ended.code is not None or not relay.is_stopped):
-            waits = len(relay.unanswered())
+            waits = len(relay.calls_unanswered())
             left_open = f" and left {plural(waits, 'call')} unanswered" if waits else ""
-            self.gate.noticed(door.door, f"it ended with exit code {code}{left_open}: {line or 'it printed no error'}")
+            self.gate.notice(door.door, f"it ended with exit code {code}{left_open}: {line or 'it printed no error'}")
         return 1 if relay.is_stopped else code
 
-    def _started(self, header: dict[str, Any], streams: tuple[int, int, int]) -> AgentProcess:
+    def _start(self, header: dict[str, Any], streams: tuple[int, int, int]) -> AgentProcess:
         """Start a server as a shim's header says that its agent would. Raises OSError."""
-        (program, *words), environment = self._around(*self.replaced(header["words"], header["environment"]))
+        (program, *words), environment = self._around(*self.with_copies(header["words"], header["environment"]))
         environment |= {**self.roots, **(OFFLINE if self.box and loader_of([program]) else {})}
         cwd = Path(self._replaces(header["cwd"]))
         located = shutil.which(program, path=environment.get("PATH")) if os.sep not in program else str(cwd / program)
@@ -477,7 +472,7 @@ class Gateway:
 
     def _not_started(self, errors: int, door: KnownServer, why: str) -> int:
         line = f"the server '{door.door}' cannot be started ({why}); correct its command in the agent's config"
-        self.gate.noticed(door.door, line)
+        self.gate.notice(door.door, line)
         with suppress(OSError):
             os.write(errors, f"bench probe: {line}\n".encode())
         return CANNOT_START
@@ -498,7 +493,7 @@ def _with_words(words: Sequence[str], server: McpServer, new: CommandWords) -> l
     raise ConfigError(f"{what}; write it there as it stands in the probe's file: {shlex.join(server.command)}")
 
 
-async def _received(connection: socket.socket, files: list[int]) -> dict[str, Any]:
+async def _receive_header(connection: socket.socket, files: list[int]) -> dict[str, Any]:
     """Return a shim's header, and put its files into the list. Raises OSError, and ValueError if it is no header."""
     loop, text = asyncio.get_running_loop(), bytearray()
     readable = asyncio.Event()

@@ -12,20 +12,19 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from ssl import SSLContext, create_default_context
-from typing import Any, Protocol, TypeVar
+from ssl import create_default_context
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
 from bench.common.errors import ConfigError
 from bench.probe.points import AnswerFate, CallFate
-from bench.probe.run.gateway.bodies import IN_MEMORY, LARGEST_PARSED, Body, BodyTooLarge, fields_of, json_of, parsed
-from bench.probe.run.gateway.damaged import emptied, enlarged, garbled
+from bench.probe.run.gateway.bodies import IN_MEMORY, LARGEST_PARSED, Body, BodyTooLarge, fields_of, json_of, value_of
+from bench.probe.run.gateway.damaged import empty, enlarge, garble
 from bench.probe.run.gateway.door_kinds import DoorKind
-from bench.probe.run.gateway.gate import CallGate, LiveCall, Undelivered, WaitEnd
+from bench.probe.run.gateway.gate import CallGate, Desk, HeldAnswers, LiveCall, Undelivered
 from bench.probe.run.gateway.http_wire import BadMessage, Head, Wire, chunk, framing_of, head_of, made_head
-from bench.probe.run.gateway.mcp import asks_again
 from bench.probe.run.gateway.server_sent import events_of
 
 STREAMS = frozenset({"text/event-stream", "application/x-ndjson", "application/jsonl", "application/stream+json"})
@@ -38,12 +37,8 @@ READS = {"GET": True, "HEAD": True, "OPTIONS": True, "PUT": False, "PATCH": Fals
 Done = TypeVar("Done")
 
 
-class Reach(Protocol):
-    """Connects to a server."""
-
-    def __call__(
-        self, host: str, port: int, *, ssl: SSLContext | None
-    ) -> Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]: ...
+Reach = Callable[..., Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
+"""(host, port, ssl=...) -> a connection with a server."""
 
 
 class ClientGone(Exception):
@@ -52,16 +47,6 @@ class ClientGone(Exception):
 
 class Broken(Exception):
     """The server could not be reached, or its answer was not complete. The text gives the reason."""
-
-
-@dataclass(frozen=True)
-class Desk:
-    """The objects that all proxies of a gateway share: the gate of the current cell, the number of the next call, and the
-    agent's life."""
-
-    gate: Callable[[], CallGate]
-    number: Callable[[], int]
-    life: Callable[[], int]
 
 
 class Origin:
@@ -177,7 +162,7 @@ class ServiceRequest:
     @property
     def value(self) -> JsonValue:
         """The content of the body."""
-        return parsed(self.body, self.head.get("content-type"), self.head.get("content-encoding"))
+        return value_of(self.body, self.head.get("content-type"), self.head.get("content-encoding"))
 
 
 class Incoming:
@@ -222,7 +207,7 @@ class ServiceAnswer:
 
     @property
     def value(self) -> JsonValue:
-        return parsed(self.body, self.head.get("content-type"), self.head.get("content-encoding"))
+        return value_of(self.body, self.head.get("content-type"), self.head.get("content-encoding"))
 
     @property
     def plain(self) -> bytes | None:
@@ -252,7 +237,7 @@ class HttpDoor:
     def __init__(self, name: str, url: str, desk: Desk):
         self.name, self._desk = name, desk
         self.origin = Origin(url, name)
-        self._silent = dict[LiveCall, asyncio.Future[WaitEnd]]()
+        self._silent = HeldAnswers(desk.gate)
         self.root, self.prefix = "", ""
         self.places = [(self.origin.host, self.origin.port, self.origin.tls is not None)]
         """The hosts and ports at which the agent finds it in a box, and whether with TLS."""
@@ -309,15 +294,14 @@ class HttpDoor:
         return self._desk.gate()
 
     def _notice(self, what: str) -> None:
-        self._gate.noticed(self.name, what)
+        self._gate.notice(self.name, what)
 
     def call_of(self, request: ServiceRequest) -> LiveCall:
         """Return the call that a request is: its tool, its arguments, and whether it reads. A kind of door for a protocol over
         HTTP names its calls here."""
         method = request.head.method
         arguments: JsonValue = {"query": fields_of(request.query), "body": request.value}
-        return LiveCall(
-            self._desk.number(),
+        return self._desk.call(
             self.name,
             self.kind,
             f"{method} {request.path}",
@@ -325,13 +309,12 @@ class HttpDoor:
             reads=READS.get(method),
             idempotent=method in ("PUT", "DELETE"),
             key=request.head.get("idempotency-key"),
-            life=self._desk.life(),
         )
 
     async def _serve(self, request: ServiceRequest) -> bool:
         gate, call = self._gate, self.call_of(request)
-        self._end_waits(call)
-        before = await gate.arrived(call)
+        self._silent.end_repeated(call)
+        before = await gate.arrive(call)
         if before == "drop":
             return _hang_up(request)
         if before not in ("pass", "twice", "again", "hold"):
@@ -354,26 +337,33 @@ class HttpDoor:
         pieces = list(request.body.pieces())  # the body is closed when the agent leaves
 
         async def deliver() -> bytes:
-            sent, body = Body(self.longest), Body(self.longest)
+            sent = Body(self.longest)
             for piece in pieces:
                 sent.add(piece, b"")
-            try:
-                async with self._passed_on(replace(request, client=LeftWire(), body=sent), True) as incoming:
-                    answer = await incoming.whole(body)
+            async with self._delivered_late(replace(request, body=sent)) as (incoming, body):
+                answer = await incoming.whole(body)
                 if not call.over.is_set():
                     self._read(call, request, answer)
                 return answer.raw
-            except (Broken, BodyTooLarge, OSError) as error:
-                raise Undelivered(str(error)) from None
-            finally:
-                sent.close()
-                body.close()
 
         return deliver
 
+    @asynccontextmanager
+    async def _delivered_late(self, request: ServiceRequest) -> AsyncIterator[tuple[Incoming, Body]]:
+        """Pass a request on without its client, and close its body. Opens with its answer. Raises Undelivered."""
+        body = Body(self.longest)
+        try:
+            async with self._passed_on(replace(request, client=LeftWire()), True) as incoming:
+                yield incoming, body
+        except (Broken, BodyTooLarge, OSError) as error:
+            raise Undelivered(str(error)) from None
+        finally:
+            body.close()
+            request.body.close()
+
     async def _hold(self, gate: CallGate, call: LiveCall, request: ServiceRequest) -> bool:
         """Keep a call from the service while its agent waits. Return whether the agent waits longer than `patience`."""
-        if not await self._wait(gate, call, request, "silence"):
+        if not await self._wait(call, request, "silence"):
             return False
         await gate.passes(call)
         return True
@@ -392,17 +382,17 @@ class HttpDoor:
             await self._ask_again(request, call)
         self._read(call, request, answer)
         call.kept["answered"] = True
-        after = await gate.answered(call, answer.raw)
-        if after in ("silence", "late") and not await self._wait(gate, call, request, after):
+        after = await gate.answer(call, answer.raw)
+        if after in ("silence", "late") and not await self._wait(call, request, after):
             return False
         if after in ("break", "half"):
             return await self._break_off(call, request, answer, after)
         if after == "drop":
             return _hang_up(request)
-        if after not in ("give", "silence", "late") and (changed := self._changed(after, call, request, answer)) is not None:
+        if after not in ("give", "silence", "late") and (changed := self._damage(after, call, request, answer)) is not None:
             return await self._give(gate, call, request, changed)
         await self._send(request, answer.head, answer.body)
-        await gate.given(call)
+        await gate.note_given(call)
         return answer.stays
 
     @asynccontextmanager
@@ -468,7 +458,7 @@ class HttpDoor:
     async def _pass_stream(
         self, gate: CallGate, call: LiveCall, request: ServiceRequest, incoming: Incoming, body: Body
     ) -> bool:
-        """Pass a stream on as it comes. `answered` is awaited before its last piece, or before the event that ends it."""
+        """Pass a stream on as it comes. `answer` is awaited before its last piece, or before the event that ends it."""
         client = request.client
         await client.send(self._given_head(incoming.head).raw)
         answer = ServiceAnswer(incoming.head, body, incoming.head.stays and not incoming.framing.ends_with_connection)
@@ -481,18 +471,18 @@ class HttpDoor:
             await client.send(raw)
             if "answered" in call.kept and "given" not in call.kept:
                 call.kept["given"] = True
-                await gate.given(call)
+                await gate.note_given(call)
         if "answered" not in call.kept:
             self._read(call, request, answer)
             if not await self._lets_end(gate, call, answer):
                 return _hang_up(request)
-            await gate.given(call)
+            await gate.note_given(call)
         return answer.stays
 
     async def _lets_end(self, gate: CallGate, call: LiveCall, answer: ServiceAnswer) -> bool:
         call.kept["answered"] = True
         plain = answer.plain if answer.body.length <= IN_MEMORY else None
-        return await gate.answered(call, answer.with_content(plain) if plain else b"") != "drop"
+        return await gate.answer(call, answer.with_content(plain) if plain else b"") != "drop"
 
     def _is_end(self, call: LiveCall, body: Body, data: bytes) -> bool:
         """Return whether the last bytes of a stream hold the event that ends its answer."""
@@ -505,31 +495,14 @@ class HttpDoor:
         call.answer = {"status": answer.head.status, "body": answer.value}
         call.failed = answer.head.status >= 400
 
-    async def _wait(self, gate: CallGate, call: LiveCall, request: ServiceRequest, after: AnswerFate) -> bool:
+    async def _wait(self, call: LiveCall, request: ServiceRequest, after: AnswerFate) -> bool:
         """Be silent until the agent disconnects (which ends this), asks again, cancels, or `patience` ends. Return whether the
         answer is given then."""
-        waiting = self._silent[call] = asyncio.get_running_loop().create_future()
-        try:
-            await request.client.unless_gone(asyncio.wait({waiting}, timeout=gate.patience))
-        finally:
-            del self._silent[call]
-        how: WaitEnd = waiting.result() if waiting.done() else "waits_longer"
-        call.kept["went"] = how
-        gate.went(call, how)
-        if how == "waits_longer" or after == "late":
+        if await request.client.unless_gone(self._silent.wait(call)) == "waits_longer" or after == "late":
             return True
         with suppress(TimeoutError):
-            await request.client.unless_gone(asyncio.wait_for(asyncio.Event().wait(), gate.patience))
+            await request.client.unless_gone(asyncio.wait_for(asyncio.Event().wait(), self._gate.patience))
         return _hang_up(request)
-
-    def _end_waits(self, call: LiveCall) -> None:
-        """End the silence before calls that this one repeats."""
-        for earlier in [each for each in self._silent if asks_again(call, each)]:
-            self._end_wait(earlier, "asked_again")
-
-    def _end_wait(self, call: LiveCall, how: WaitEnd) -> None:
-        if not self._silent[call].done():
-            self._silent[call].set_result(how)
 
     def _refusal(self, call: LiveCall, before: CallFate) -> bytes:
         """Return the answer to a call that is not passed on."""
@@ -552,7 +525,7 @@ class HttpDoor:
         request.client.reset()
         return False
 
-    def _changed(self, after: AnswerFate, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer) -> bytes | None:
+    def _damage(self, after: AnswerFate, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer) -> bytes | None:
         """Return the bytes that replace an answer; None if the answer has nothing to change."""
         if after == "stale" and call.instead:
             return call.instead
@@ -564,17 +537,17 @@ class HttpDoor:
         value = json_of(plain)
         match after:
             case "empty":
-                return answer.with_content(b"" if value is None else as_json(emptied(value)))
+                return answer.with_content(b"" if value is None else as_json(empty(value)))
             case "too_large":
-                return answer.with_content(plain * (1 + 2**21 // len(plain)) if value is None else as_json(enlarged(value)))
+                return answer.with_content(plain * (1 + 2**21 // len(plain)) if value is None else as_json(enlarge(value)))
             case _:
-                return answer.with_content(garbled(plain))
+                return answer.with_content(garble(plain))
 
     async def _give(self, gate: CallGate, call: LiveCall, request: ServiceRequest, raw: bytes) -> bool:
         """Send these bytes to the agent as the answer."""
         head = head_of(raw[: raw.index(b"\r\n\r\n") + 4])
         await request.client.send(raw)
-        await gate.given(call)
+        await gate.note_given(call)
         return head.stays and not framing_of(head, request.head.method).ends_with_connection
 
     def _given_head(self, head: Head) -> Head:
@@ -598,7 +571,7 @@ async def leave(gate: CallGate, call: LiveCall, has_left: bool) -> None:
     if has_left and call.kept.keys().isdisjoint(("went", "given")):
         gate.went(call, "disconnected")
     if "answered" not in call.kept:
-        await gate.ended(call)
+        await gate.note_end(call)
 
 
 def _hang_up(request: ServiceRequest) -> bool:

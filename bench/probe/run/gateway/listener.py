@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
@@ -17,8 +17,8 @@ from bench.common.errors import ConfigError
 from bench.probe.run.box.authority import Authority
 from bench.probe.run.box.closed_network import ClosedNetwork
 from bench.probe.run.gateway.door_kinds import DOOR_KINDS
-from bench.probe.run.gateway.gate import CallGate
-from bench.probe.run.gateway.http import AgentWire, Desk, HttpDoor
+from bench.probe.run.gateway.gate import Desk
+from bench.probe.run.gateway.http import AgentWire, HttpDoor
 from bench.probe.run.gateway.http_wire import BadMessage, Head, made_head
 from bench.probe.run.gateway.mcp_http import McpDoor
 from bench.probe.run.gateway.model import ModelDoor
@@ -34,15 +34,12 @@ MODEL = "model"
 class AgentListener:
     """Listens while its context lasts, and ends every connection with it.
 
-    gate     returns the gate of the current cell
-    number   returns the number of the next call
-    life     returns in which life the agent is
+    desk     the objects that all doors share
     token    the first part of every door's path; by default each door has its own
     """
 
-    def __init__(self, gate: Callable[[], CallGate], number: Callable[[], int], life: Callable[[], int], token: str = ""):
-        self._desk = Desk(gate, number, life)
-        self._token = token
+    def __init__(self, desk: Desk, token: str = ""):
+        self._desk, self._token = desk, token
         self._doors = dict[str, tuple[str, HttpDoor]]()
         self._started = list[HttpDoor]()
         """Before servers that the probe starts."""
@@ -146,7 +143,7 @@ class AgentListener:
             while head and await (self._answer(client, head) if doors is None else _door_of(head, doors).serve(client, head)):
                 head = await client.head()
         except BadMessage as bad:
-            self._desk.gate().noticed("", f"a request is no HTTP/1.1: {bad}")
+            self._desk.gate().notice("", f"a request is no HTTP/1.1: {bad}")
             await _refuse(client, 400, str(bad))
         except (OSError, TimeoutError):
             pass
@@ -165,7 +162,7 @@ class AgentListener:
         return await door.serve(client, head)
 
     async def _turn_away(self, client: AgentWire, status: int, why: str) -> bool:
-        self._desk.gate().noticed("", f"a request was refused: {why}")
+        self._desk.gate().notice("", f"a request was refused: {why}")
         await _refuse(client, status, why)
         return False
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.probe.points import JSON_RPC, AnswerFate
 from bench.probe.run.gateway.damaged import GARBAGE
-from bench.probe.run.gateway.gate import LiveCall
+from bench.probe.run.gateway.gate import Desk, LiveCall
 from bench.record.probe_events import GatewayCall
 from bench.wire.json_rpc import Object, RpcMessage, key_of, messages_of, object_in, text_of
 
@@ -38,9 +38,9 @@ class KnownServer:
         """The last answer to each method that is no call, which a tape keeps."""
         self._continued: dict[str, int] = {}
 
-    def call_of(self, message: RpcMessage, number: Callable[[], int], life: int) -> LiveCall | None:
-        """Return the call that a request is, or None. `number` is asked only for a call. A request that polls a task, or that
-        brings the input that a server asked for, continues an earlier call."""
+    def call_of(self, message: RpcMessage, desk: Desk) -> LiveCall | None:
+        """Return the call that a request is, or None. A request that polls a task, or that brings the input that a server asked
+        for, continues an earlier call."""
         if not is_call(message):
             return None
         params = message.params
@@ -53,21 +53,19 @@ class KnownServer:
         else:
             tool, arguments, reads = message.method, params, message.method != "tasks/cancel"
             continues = self._continued.get(_task(params))
-        return LiveCall(
-            number=number(),
-            door=self.door,
-            kind=self.kind,
-            tool=tool,
-            arguments=arguments,
+        return desk.call(
+            self.door,
+            self.kind,
+            tool,
+            arguments,
             reads=reads,
             idempotent=message.method == "tools/call" and self._tools.get(tool, _NO_TOOL)[2],
-            life=life,
             wire=message.key,
             continues=continues,
             kept={"request": message},
         )
 
-    def claimed(self, call: GatewayCall) -> GatewayCall:
+    def with_claims(self, call: GatewayCall) -> GatewayCall:
         """Return a call with what its tool claims."""
         _, reads, idempotent = self._tools.get(call.tool, _NO_TOOL)
         return replace(call, reads=reads, idempotent=idempotent)
@@ -117,11 +115,6 @@ def is_call(message: RpcMessage) -> bool:
     return message.kind == "request" and (message.method == "tools/call" or polls)
 
 
-def asks_again(call: LiveCall, earlier: LiveCall) -> bool:
-    """Return whether a call is the same request as an earlier one."""
-    return (call.tool, key_of(call.arguments)) == (earlier.tool, key_of(earlier.arguments))
-
-
 def error_answer(call: LiveCall) -> bytes:
     """Return the answer to a call that is not passed on: a prepared answer, or an error in the wire form that `call.form`
     names."""
@@ -164,7 +157,7 @@ def second_delivery(call: LiveCall, key: str) -> bytes:
     return text_of({**body, "id": key, "params": params})
 
 
-def joined(bodies: Sequence[bytes], batch: bool) -> bytes:
+def join_messages(bodies: Sequence[bytes], batch: bool) -> bytes:
     """Return messages as one text again."""
     return b"[" + b",".join(bodies) + b"]" if batch else b"".join(bodies)
 

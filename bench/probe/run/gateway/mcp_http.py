@@ -17,20 +17,18 @@ from typing import Literal
 from bench.probe.run.gateway.agent_config import SSE
 from bench.probe.run.gateway.bodies import Body, BodyTooLarge, Unpacking
 from bench.probe.run.gateway.door_kinds import DoorKind
-from bench.probe.run.gateway.gate import CallGate, LiveCall, Undelivered
+from bench.probe.run.gateway.gate import CallGate, Desk, LiveCall, Undelivered
 from bench.probe.run.gateway.http import (
     Broken,
     ClientGone,
-    Desk,
     HttpDoor,
     Incoming,
-    LeftWire,
     ServiceAnswer,
     ServiceRequest,
     leave,
 )
 from bench.probe.run.gateway.http_wire import LAST_CHUNK, chunk, made_head
-from bench.probe.run.gateway.mcp import KnownServer, changed_answer, error_answer, joined, second_delivery
+from bench.probe.run.gateway.mcp import KnownServer, changed_answer, error_answer, join_messages, second_delivery
 from bench.probe.run.gateway.server_sent import EventCutter, data_of, with_data
 from bench.wire.json_rpc import LONGEST, RpcMessage, is_batch, key_of, known_key, messages_of, text_of
 
@@ -87,10 +85,10 @@ class McpDoor(HttpDoor):
                 case "pass":
                     left.append(message)
         if made and not left:
-            return await self._answer(exchange, made, joined(list(made.values()), is_batch(text)))
+            return await self._answer(exchange, made, join_messages(list(made.values()), is_batch(text)))
         body = Body(LONGEST)
         if made:
-            exchange.request = _with_body(request, joined([text_of(message.body) for message in left], is_batch(text)))
+            exchange.request = _with_body(request, join_messages([text_of(message.body) for message in left], is_batch(text)))
         try:
             return await self._pass(exchange, body, made)
         except (ClientGone, Broken, BodyTooLarge, OSError) as error:
@@ -105,12 +103,12 @@ class McpDoor(HttpDoor):
         self, exchange: _ToolExchange, message: RpcMessage, made: dict[LiveCall, bytes]
     ) -> Literal["pass", "drop", "made"]:
         """Show a message to the gate if it is a call. Answers that the gateway gives itself are added to `made`."""
-        call = self._server.call_of(message, self._desk.number, self._desk.life())
+        call = self._server.call_of(message, self._desk)
         if call is None:
             self._watch(exchange, message)
             return "pass"
-        self._end_waits(call)
-        before = await exchange.gate.arrived(call)
+        self._silent.end_repeated(call)
+        before = await exchange.gate.arrive(call)
         if before in ("again", "hold"):
             call.deliver = self._late_call(exchange, call)
         if before == "drop" or (before == "hold" and not await self._holds_out(exchange, call)):
@@ -146,13 +144,13 @@ class McpDoor(HttpDoor):
             exchange.listings[message.key] = message
         if message.method == "notifications/cancelled":
             call = self._open.get((exchange.session, key_of(message.params.get("requestId"))))
-            if call and call in self._silent:
-                self._end_wait(call, "cancelled")
+            if call:
+                self._silent.end(call, "cancelled")
 
     async def _pass(self, exchange: _ToolExchange, body: Body, made: Mapping[LiveCall, bytes]) -> bool:
         """Pass a request on, and its answer back. `made` are answers that the gateway gives itself."""
         request = exchange.request
-        struck = any(call.struck for call in self._awaited(exchange))
+        struck = any(call.struck for call in self._calls_awaited(exchange))
         async with self._passed_on(request, struck) as incoming:
             if incoming.head.status == UNAUTHORIZED:
                 self._tell_login(incoming.head.get("www-authenticate"))
@@ -175,10 +173,10 @@ class McpDoor(HttpDoor):
                 return False
         if changed or made:
             bodies = [changed.get(message.key) or text_of(message.body) for message in messages]
-            await request.client.send(answer.with_content(joined([*bodies, *made.values()], is_batch(text))))
+            await request.client.send(answer.with_content(join_messages([*bodies, *made.values()], is_batch(text))))
         else:
             await self._send(request, answer.head, answer.body)
-        await self._given(exchange, *exchange.calls.values(), *made)
+        await self._note_given(exchange, *exchange.calls.values(), *made)
         return answer.stays
 
     def _tell_login(self, asks: str) -> None:
@@ -189,7 +187,7 @@ class McpDoor(HttpDoor):
             self._notice(f"it answered 401 and {where}: {LOGIN}")
         self._told_login = True
 
-    def _awaited(self, exchange: _ToolExchange) -> Iterator[LiveCall]:
+    def _calls_awaited(self, exchange: _ToolExchange) -> Iterator[LiveCall]:
         """Yield the calls that an answer to this request can hold: a resumed stream, those of its session."""
         yield from exchange.calls.values()
         if exchange.request.head.method == "GET":
@@ -207,7 +205,7 @@ class McpDoor(HttpDoor):
         await client.send(head.raw)
         for call, answer in made.items():
             await client.send(chunk(with_data(b"event: message\n", answer)))
-            await self._given(exchange, call)
+            await self._note_given(exchange, call)
         async for raw, data in incoming.pieces():
             held = list[LiveCall]()
             for event in events.add(unpacking.add(data)):
@@ -216,12 +214,12 @@ class McpDoor(HttpDoor):
                     return False
                 if rewrites:
                     await client.send(chunk(stands))
-                    await self._given(exchange, *calls)
+                    await self._note_given(exchange, *calls)
                 else:
                     held += calls
             if not rewrites:
                 await client.send(raw)
-                await self._given(exchange, *held)
+                await self._note_given(exchange, *held)
         if rewrites:
             await client.send(chunk(events.rest()) + LAST_CHUNK)
         return incoming.head.stays and (rewrites or not incoming.framing.ends_with_connection)
@@ -270,7 +268,7 @@ class McpDoor(HttpDoor):
             await self._deliver_again(exchange, call)
         call.kept["answered"] = True
         self._server.answer(call, message)
-        after = await exchange.gate.answered(call, raw)
+        after = await exchange.gate.answer(call, raw)
         if after in ANSWERS:
             if can_change:
                 return changed_answer(call, message, after)
@@ -280,7 +278,7 @@ class McpDoor(HttpDoor):
     async def _lets_pass(self, exchange: _ToolExchange, call: LiveCall, after: str) -> bool:
         """Do what is done to a connection. Return whether the answer is given."""
         if after in ("silence", "late"):
-            return await self._wait(exchange.gate, call, exchange.request, "late" if after == "late" else "silence")
+            return await self._wait(call, exchange.request, "late" if after == "late" else "silence")
         if after in ("break", "half", "cut_off"):
             exchange.request.client.reset()
         elif after == "drop":
@@ -291,18 +289,18 @@ class McpDoor(HttpDoor):
         """Handle an HTTP answer that contains no answer to a call. Return whether it is given to the agent."""
         call.answer, call.failed = {"status": answer.head.status, "body": answer.value}, True
         call.kept["answered"] = True
-        return await self._lets_pass(exchange, call, await exchange.gate.answered(call, b""))
+        return await self._lets_pass(exchange, call, await exchange.gate.answer(call, b""))
 
-    async def _given(self, exchange: _ToolExchange, *calls: LiveCall) -> None:
+    async def _note_given(self, exchange: _ToolExchange, *calls: LiveCall) -> None:
         for call in calls:
             call.kept["given"] = True
-            await exchange.gate.given(call)
+            await exchange.gate.note_given(call)
 
     async def _answer(self, exchange: _ToolExchange, made: Mapping[LiveCall, bytes], text: bytes) -> bool:
         """Answer calls if none of them is passed on."""
         fields = {"Content-Type": "application/json", "Content-Length": str(len(text))}
         await exchange.request.client.send(made_head("HTTP/1.1 200 OK", fields).raw + text)
-        await self._given(exchange, *made)
+        await self._note_given(exchange, *made)
         return True
 
     async def _deliver_again(self, exchange: _ToolExchange, call: LiveCall) -> None:
@@ -318,20 +316,13 @@ class McpDoor(HttpDoor):
 
         async def deliver() -> bytes:
             token = f"again-{token_hex(8)}"
-            request = replace(_with_body(exchange.request, second_delivery(call, token)), client=LeftWire())
-            body = Body(LONGEST)
-            try:
-                async with self._passed_on(request, True) as incoming:
-                    async for message in self._messages(incoming, body):
-                        if message.kind == "answer" and message.key == key_of(token):
-                            break
-                    else:
-                        raise Undelivered("its answer is none")
-            except (Broken, BodyTooLarge, OSError) as error:
-                raise Undelivered(str(error)) from None
-            finally:
-                body.close()
-                request.body.close()
+            request = _with_body(exchange.request, second_delivery(call, token))
+            async with self._delivered_late(request) as (incoming, body):
+                async for message in self._messages(incoming, body):
+                    if message.kind == "answer" and message.key == key_of(token):
+                        break
+                else:
+                    raise Undelivered("its answer is none")
             if not call.over.is_set():
                 self._server.answer(call, message)
             return text_of({**message.body, "id": call.kept["request"].body["id"]})

@@ -61,15 +61,15 @@ class Mends:
         if "memory" in self._parts:
             former = [call for call in done if call.call.life < entry.call.life]
             nth = -(-sum(call.call.life == entry.call.life for call in same) // self.together)
-            if nth <= len(former) and self._held(former[nth - 1]):
+            if nth <= len(former) and self._kept_answer(former[nth - 1]):
                 return former[nth - 1].raw
         if entry.call.kind == "model":
             return self._reply(entry) if "reply" in self._parts else b""
         if "key" in self._parts and self._is_effect(entry) and len(done) >= self._counts.get(entry.identity, 1):
-            return self._held(done[0])
+            return self._kept_answer(done[0])
         return b""
 
-    def _held(self, entry: JournaledCall) -> bytes:
+    def _kept_answer(self, entry: JournaledCall) -> bytes:
         """Return an answer as it was kept; b"" if it was not."""
         if not entry.raw and entry.call.kind == "function":
             self.lacks = entry.call.tool

@@ -3,8 +3,7 @@
 It speaks Chat Completions, Responses and Anthropic's Messages. The key is the one that the agent sends; a request without any
 gets the owner's from `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`. A value of the owner's environment goes as a key to no address
 that only the probe's file names. The key is blotted out of all that is kept.
-Tokens are counted by `bench.common.tokens`: `LiveCall.kept` has `tokens_in` and `tokens_out`, and as `usage` the provider's own
-count of both, if it sent one.
+Tokens are counted by `bench.common.tokens`: `LiveCall.kept` has `tokens_in` and `tokens_out`.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from bench.common.tokens import count_tokens
 from bench.probe.points import AnswerFate, CallFate
 from bench.probe.run.gateway.bodies import Body, json_of
 from bench.probe.run.gateway.door_kinds import DoorKind
-from bench.probe.run.gateway.gate import CallGate, LiveCall, WaitEnd
-from bench.probe.run.gateway.http import Desk, HttpDoor, ServiceAnswer, ServiceRequest, as_json
+from bench.probe.run.gateway.gate import CallGate, Desk, LiveCall
+from bench.probe.run.gateway.http import HttpDoor, ServiceAnswer, ServiceRequest, as_json
 from bench.probe.run.gateway.http_wire import made_head
 from bench.probe.run.gateway.replies import ModelApi, ModelReply, api_of, cut_stream, fields_in, texts_in
 from bench.probe.run.gateway.server_sent import events_of, with_data
@@ -90,7 +89,7 @@ class ModelDoor(HttpDoor):
         text = request.body.plain(request.head.get("content-encoding"))
         asked = json_of(blotted(text.decode(errors="replace"), _key(request))) if text else None
         arguments = request.body.digest if asked is None else asked
-        return LiveCall(self._desk.number(), self.name, self.kind, request.path, arguments, reads=True, life=self._desk.life())
+        return self._desk.call(self.name, self.kind, request.path, arguments, reads=True)
 
     def _is_end(self, call: LiveCall, body: Body, data: bytes) -> bool:
         api = api_of(call.tool)
@@ -107,7 +106,6 @@ class ModelDoor(HttpDoor):
         asked = call.arguments if isinstance(call.arguments, dict) else {}
         call.kept["tokens_in"] = sum(count_tokens(part) for name in api.asked for part in texts_in(asked.get(name)))
         call.kept["tokens_out"] = sum(map(count_tokens, reply.texts))
-        call.kept["usage"] = reply.usage
 
     def _refusal(self, call: LiveCall, before: CallFate) -> bytes:
         api, fields = _api(call), {"Content-Type": "application/json"}
@@ -124,9 +122,9 @@ class ModelDoor(HttpDoor):
             first = "HTTP/1.1 503 Service Unavailable"
         return made_head(first, {**fields, "Content-Length": str(len(text))}).raw + text
 
-    def _changed(self, after: AnswerFate, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer) -> bytes | None:
+    def _damage(self, after: AnswerFate, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer) -> bytes | None:
         if after != "cut_off" or answer.head.status != 200 or (plain := answer.plain) is None:
-            return super()._changed(after, call, request, answer)
+            return super()._damage(after, call, request, answer)
         api = _api(call)
         if answer.is_stream:
             cut = cut_stream(api, events_of(plain))
@@ -136,33 +134,8 @@ class ModelDoor(HttpDoor):
         return answer.with_content(as_json(api.cut(reply))) if isinstance(reply, dict) else None
 
 
-class _Open:
-    """A gate that lets every request pass. It serves requests that are no calls."""
-
-    patience = 0.0
-
-    async def arrived(self, call: LiveCall) -> CallFate:
-        del call
-        return "pass"
-
-    async def passes(self, call: LiveCall) -> None: ...
-
-    async def answered(self, call: LiveCall, answer: bytes) -> AnswerFate:
-        del call, answer
-        return "give"
-
-    async def given(self, call: LiveCall) -> None: ...
-
-    async def ended(self, call: LiveCall) -> None: ...
-
-    def went(self, call: LiveCall, how: WaitEnd) -> None: ...
-
-    def blocks(self, call: LiveCall) -> None: ...
-
-    def noticed(self, door: str, what: str) -> None: ...
-
-
-OPEN: CallGate = _Open()
+OPEN = CallGate()
+"""Serves requests that are no calls."""
 
 
 def _api(call: LiveCall) -> ModelApi:

@@ -14,12 +14,12 @@ from ssl import SSLContext
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from bench.common.digests import digest_of
-from bench.probe.run.gateway.bodies import LARGEST_PARSED, Body, BodyTooLarge, parsed
+from bench.probe.run.gateway.bodies import LARGEST_PARSED, Body, BodyTooLarge, value_of
 from bench.probe.run.gateway.door_kinds import DoorKind
-from bench.probe.run.gateway.gate import LiveCall, WaitEnd
-from bench.probe.run.gateway.http import Desk, HttpDoor, Origin, ServiceRequest
+from bench.probe.run.gateway.gate import Desk, HeldAnswers, LiveCall
+from bench.probe.run.gateway.http import HttpDoor, Origin, ServiceRequest
 from bench.probe.run.gateway.http_wire import BadMessage, Head, Wire, framing_of, made_head
-from bench.probe.run.witness.outbox import OutboxMessage, OutboxStore, mail_of, posted
+from bench.probe.run.witness.outbox import OutboxMessage, OutboxStore, mail_of, message_of
 
 LARGEST_MAIL, LONGEST_LINE, MOST_RECIPIENTS = 2**24, 2**16, 1000
 OK, FAILED = b"250 2.0.0 kept by the probe\r\n", b"451 4.3.0 the service is not available\r\n"
@@ -48,13 +48,14 @@ class WebhookDoor(HttpDoor):
     ) -> Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
         del host, port, ssl
         ours, theirs = socket.socketpair()
-        task = asyncio.get_running_loop().create_task(self._take_from(theirs))
+
+        async def take() -> None:
+            await self.take(*await asyncio.open_connection(sock=theirs))
+
+        task = asyncio.get_running_loop().create_task(take())
         self._taking.add(task)
         task.add_done_callback(self._taking.discard)
         return asyncio.open_connection(sock=ours)
-
-    async def _take_from(self, connection: socket.socket) -> None:
-        await self.take(*await asyncio.open_connection(sock=connection))
 
     async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Keep what comes on a connection, and answer each message."""
@@ -76,8 +77,8 @@ async def _message_in(wire: Wire, head: Head, webhook: Origin) -> OutboxMessage:
         while piece := await wire.piece(framing):
             body.add(*piece)
         path, query = shown_target(head.target.decode("latin-1"), webhook)
-        value = parsed(body, head.get("content-type"), head.get("content-encoding"))
-        return posted(head.method, f"{path}?{query}" if query else path, value)
+        value = value_of(body, head.get("content-type"), head.get("content-encoding"))
+        return message_of(head.method, f"{path}?{query}" if query else path, value)
     finally:
         body.close()
 
@@ -112,6 +113,7 @@ class MailDoor:
     def __init__(self, store: OutboxStore, desk: Desk, tls: SSLContext | None) -> None:
         self.store, self._desk, self._tls = store, desk, tls
         self._sessions = dict[asyncio.Task[None], asyncio.StreamWriter]()
+        self._silent = HeldAnswers(desk.gate)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, has_tls: bool = False) -> None:
         """Serve a connection to its end."""
@@ -139,41 +141,32 @@ class MailDoor:
     async def deliver(self, wire: MailSession, message: bytes) -> bool:
         """Show a mail to the gate, keep it, and answer. Return whether the session goes on."""
         gate, resets, columns = self._desk.gate(), self.store.resets, mail_of(wire.sender, wire.recipients, message)
-        call = LiveCall(self._desk.number(), self.store.name, self.kind, "send", dict(columns), life=self._desk.life())
-        before = await gate.arrived(call)
+        call = self._desk.call(self.store.name, self.kind, "send", dict(columns))
+        before = await gate.arrive(call)
         if before == "drop":
             return False
         answer = call.instead or call.taped or OK
         if before != "pass":
             call.failed = before != "answer"
             await wire.send(FAILED if call.failed else answer)
-            await gate.given(call)
+            await gate.note_given(call)
             return True
         if self.store.resets != resets:  # it is another run's by now
             return False
         if not call.taped and not self.store.add(columns):
-            gate.noticed(self.store.name, NO_MORE)
+            gate.notice(self.store.name, NO_MORE)
             answer, call.failed = FULL, True
         call.answer = {"code": int(answer[:3])}
-        match await gate.answered(call, answer):
+        match await gate.answer(call, answer):
             case "drop" | "break":
                 return False
             case "error":
                 answer = FAILED
-            case "silence" if not await self._waits_longer(wire, call):
+            case "silence" if await self._silent.wait(call, wire.gone()) != "waits_longer":
                 return False
         await wire.send(answer)
-        await gate.given(call)
+        await gate.note_given(call)
         return True
-
-    async def _waits_longer(self, wire: MailSession, call: LiveCall) -> bool:
-        """Be silent until the agent leaves, or `patience` ends. Return whether it waits longer."""
-        gone = asyncio.ensure_future(wire.gone())
-        done, _ = await asyncio.wait({gone}, timeout=self._desk.gate().patience)
-        gone.cancel()
-        how: WaitEnd = "disconnected" if done else "waits_longer"
-        self._desk.gate().went(call, how)
-        return not done
 
 
 class MailSession:

@@ -27,13 +27,11 @@ TEXTS = frozenset(("content", "text", "delta", "arguments", "partial_json"))
 
 @dataclass
 class ModelReply:
-    """A reply. `usage` is the provider's own count of tokens in and out, and `is_whole` whether the reply came to its end."""
+    """A reply: its text, the tools that it calls with their arguments, and why it ended."""
 
     text: str = ""
     calls: tuple[tuple[str, str], ...] = ()
     finish: str = ""
-    usage: tuple[int, int] | None = None
-    is_whole: bool = False
 
     @property
     def value(self) -> JsonValue:
@@ -107,20 +105,20 @@ def cut_stream(api: ModelApi, events: Sequence[bytes]) -> list[tuple[bytes, Fiel
             cut.append((event, None))
             before += [data] if data else []
         elif at == middle and pieces:
-            cut.append((event, _halved(data)))
+            cut.append((event, _halve(data)))
         elif at not in later and (changed := api.cut_event(data, before)) is not None:
             cut.append((event, changed))
     return cut
 
 
-def _halved(value: Any) -> Any:
+def _halve(value: Any) -> Any:
     """Return a piece of a reply with half of its text."""
     if isinstance(value, list):
-        return [_halved(item) for item in value]
+        return [_halve(item) for item in value]
     if not isinstance(value, dict):
         return value
     is_text = {name: name in TEXTS and isinstance(item, str) for name, item in value.items()}
-    return {name: item[: len(item) // 2] if is_text[name] else _halved(item) for name, item in value.items()}
+    return {name: item[: len(item) // 2] if is_text[name] else _halve(item) for name, item in value.items()}
 
 
 def _read(arguments: str) -> JsonValue:
@@ -140,11 +138,6 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _usage(value: Any, asked: str, told: str) -> tuple[int, int] | None:
-    counts = tuple(count for name in (asked, told) if isinstance(count := _object(value).get(name), int))
-    return counts if len(counts) == 2 else None
-
-
 def _openai_error(kind: str, text: str) -> Fields:
     return {"error": {"message": text, "type": kind, "param": None, "code": None}}
 
@@ -161,15 +154,12 @@ def _read_chat(reply: Fields) -> ModelReply:
         "".join(_text(message.get("content")) for message in messages),
         tuple((_text(function.get("name")), _text(function.get("arguments"))) for function in functions),
         finish,
-        _usage(reply.get("usage"), "prompt_tokens", "completion_tokens"),
-        bool(finish),
     )
 
 
 def _joined_chat(events: Iterable[Fields]) -> Fields:
-    choices, usage = dict[Any, Fields](), None
+    choices = dict[Any, Fields]()
     for event in events:
-        usage = event.get("usage") or usage
         for choice in _list(event.get("choices")):
             whole = choices.setdefault(str(choice.get("index")), {"texts": [], "calls": {}, "finish": None})
             delta = _object(choice.get("delta"))
@@ -179,7 +169,7 @@ def _joined_chat(events: Iterable[Fields]) -> Fields:
                 name, arguments = whole["calls"].setdefault(str(call.get("index")), ([], []))
                 name.append(_text(_object(call.get("function")).get("name")))
                 arguments.append(_text(_object(call.get("function")).get("arguments")))
-    return {"usage": usage, "choices": [_joined_choice(choice) for choice in choices.values()]}
+    return {"choices": [_joined_choice(choice) for choice in choices.values()]}
 
 
 def _joined_choice(choice: Fields) -> Fields:
@@ -188,7 +178,7 @@ def _joined_choice(choice: Fields) -> Fields:
 
 
 def _cut_chat(reply: Fields) -> Fields:
-    return {**reply, "choices": [{**_halved(choice), "finish_reason": "length"} for choice in _list(reply.get("choices"))]}
+    return {**reply, "choices": [{**_halve(choice), "finish_reason": "length"} for choice in _list(reply.get("choices"))]}
 
 
 def _is_chat_piece(event: Fields) -> bool:
@@ -215,8 +205,6 @@ def _read_response(reply: Fields) -> ModelReply:
         "".join(_text(part.get("text")) for part in parts if part.get("type") == "output_text"),
         tuple((_text(call.get("name")), _text(call.get("arguments"))) for call in calls),
         _text(reply.get("status")),
-        _usage(reply.get("usage"), "input_tokens", "output_tokens"),
-        reply.get("status") in ("completed", "incomplete"),
     )
 
 
@@ -235,7 +223,7 @@ ENDS_OF_RESPONSE = ("response.completed", "response.incomplete", "response.faile
 
 def _cut_response(reply: Fields) -> Fields:
     output = _list(reply.get("output"))
-    output[-1:] = [{**_halved(item), "status": "incomplete"} for item in output[-1:]]
+    output[-1:] = [{**_halve(item), "status": "incomplete"} for item in output[-1:]]
     return {**reply, "output": output, "status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
 
 
@@ -255,13 +243,10 @@ def _is_response_piece(event: Fields) -> bool:
 def _read_message(reply: Fields) -> ModelReply:
     blocks = _list(reply.get("content"))
     uses = [block for block in blocks if block.get("type") == "tool_use"]
-    finish = _text(reply.get("stop_reason"))
     return ModelReply(
         "".join(_text(block.get("text")) for block in blocks if block.get("type") == "text"),
         tuple((_text(block.get("name")), _arguments(block)) for block in uses),
-        finish,
-        _usage(reply.get("usage"), "input_tokens", "output_tokens"),
-        bool(finish),
+        _text(reply.get("stop_reason")),
     )
 
 
@@ -283,7 +268,6 @@ def _joined_message(events: Iterable[Fields]) -> Fields:
                 pieces.append(_text(delta.get("text")) + _text(delta.get("partial_json")))
             case "message_delta":
                 message |= _object(event.get("delta"))
-                message["usage"] = _object(message.get("usage")) | _object(event.get("usage"))
     return {**message, "content": [_joined_block(block, "".join(pieces)) for block, pieces in blocks.values()]}
 
 
@@ -293,7 +277,7 @@ def _joined_block(block: Fields, text: str) -> Fields:
 
 def _cut_message(reply: Fields) -> Fields:
     blocks = _list(reply.get("content"))
-    blocks[-1:] = [{**_halved(block), "input": {}} if "input" in block else _halved(block) for block in blocks[-1:]]
+    blocks[-1:] = [{**_halve(block), "input": {}} if "input" in block else _halve(block) for block in blocks[-1:]]
     return {**reply, "content": blocks, "stop_reason": "max_tokens"}
 
 

@@ -7,7 +7,7 @@ is done. Memory is bounded: who writes faster than the other side reads has to w
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from contextlib import suppress
 from functools import partial
 from secrets import token_hex
@@ -15,8 +15,8 @@ from time import monotonic
 from typing import Any
 
 from bench.probe.run.gateway.door_kinds import DoorKind
-from bench.probe.run.gateway.gate import CallGate, LiveCall, Undelivered, WaitEnd
-from bench.probe.run.gateway.mcp import KnownServer, asks_again, changed_answer, error_answer, is_call, joined, second_delivery
+from bench.probe.run.gateway.gate import Desk, HeldAnswers, LiveCall, Undelivered, WaitEnd
+from bench.probe.run.gateway.mcp import KnownServer, changed_answer, error_answer, is_call, join_messages, second_delivery
 from bench.wire.json_rpc import Pipe, PipeClosed, RpcMessage, is_batch, key_of, known_key, messages_of, text_of
 
 FRAME = b"content-length:"
@@ -33,24 +33,15 @@ class StdioRelay:
     agent, server   for each side the pipe that is read and the pipe that is written; the relay owns them
     """
 
-    def __init__(
-        self,
-        known: KnownServer,
-        agent: tuple[Pipe, Pipe],
-        server: tuple[Pipe, Pipe],
-        gate: Callable[[], CallGate],
-        number: Callable[[], int],
-        life: int,
-    ):
-        self._known, self._gate, self._number, self._life = known, gate, number, life
+    def __init__(self, known: KnownServer, agent: tuple[Pipe, Pipe], server: tuple[Pipe, Pipe], desk: Desk):
+        self._known, self._desk, self._gate = known, desk, desk.gate
         self._from_agent, self._to_agent = agent
         self._from_server, self._to_server = server
         self._calls: dict[str, LiveCall] = {}
         """Calls that the server has not answered."""
         self._asked: dict[str, RpcMessage] = {}
         """Requests that are no calls and that the server has not answered."""
-        self._silent: dict[str, tuple[LiveCall, asyncio.Future[WaitEnd]]] = {}
-        """Calls whose answer is held."""
+        self._silent = HeldAnswers(desk.gate)
         self._at_gate: dict[str, LiveCall] = {}
         """Calls that wait for what the gate decides."""
         self._again: dict[str, asyncio.Future[RpcMessage | None]] = {}
@@ -102,7 +93,7 @@ class StdioRelay:
         self._disconnect()
         await asyncio.gather(*(call.over.wait() for call in self._late))
 
-    def unanswered(self, longer: float = 0.0) -> list[LiveCall]:
+    def calls_unanswered(self, longer: float = 0.0) -> list[LiveCall]:
         """Return the calls that the server left unanswered for at least so many seconds."""
         until = monotonic() - longer
         return [call for key, call in self._calls.items() if self._began[key] <= until]
@@ -158,7 +149,7 @@ class StdioRelay:
         """Tell the gate, once for each line that is told."""
         if what not in self._noticed and len(self._noticed) < MOST_WAITING:
             self._noticed.add(what)
-            self._gate().noticed(self._known.door, what)
+            self._gate().notice(self._known.door, what)
 
     async def _in_order(self, work: Coroutine[Any, Any, None]) -> None:
         await asyncio.wait({self._start(work)}, timeout=ORDERLY)
@@ -182,8 +173,8 @@ class StdioRelay:
             self._asked[message.key] = message
         if message.method == "notifications/cancelled":
             key = key_of(message.params.get("requestId"))
-            if key in self._silent:
-                self._end_wait(key, "cancelled")
+            if held := next((call for call in self._silent if call.wire == key), None):
+                self._silent.end(held, "cancelled")
                 return
             if key in self._at_gate:
                 self._gate().went(self._at_gate[key], "cancelled")
@@ -194,7 +185,7 @@ class StdioRelay:
         """Show the calls in a line to the gate, and pass on what is left of the line."""
         passed = []
         for message in messages:
-            call = self._known.call_of(message, self._number, self._life)
+            call = self._known.call_of(message, self._desk)
             if call is None:
                 self._watch_agent(message)
                 passed.append(message)
@@ -208,12 +199,10 @@ class StdioRelay:
 
     async def _arrive(self, call: LiveCall) -> bool:
         """Return whether the gate lets a call pass. If it does not, answer the call as the gate says."""
-        for key, (earlier, _) in list(self._silent.items()):
-            if asks_again(call, earlier):
-                self._end_wait(key, "asked_again")
+        self._silent.end_repeated(call)
         self._at_gate[call.wire] = call
         try:
-            before = await self._gate().arrived(call)
+            before = await self._gate().arrive(call)
         finally:
             del self._at_gate[call.wire]
         if before == "hold" and not await self._holds_out(call):
@@ -225,7 +214,7 @@ class StdioRelay:
         if before != "drop":
             call.failed = before != "answer"
             await self._to_agent.write(error_answer(call) + b"\n")
-            await self._gate().given(call)
+            await self._gate().note_given(call)
         return False
 
     async def _holds_out(self, call: LiveCall) -> bool:
@@ -245,7 +234,7 @@ class StdioRelay:
     async def _deliver_late(self, call: LiveCall) -> bytes:
         """Deliver a call that the agent does not wait for any more, and return its answer. Raises Undelivered."""
         try:
-            message = await self._delivered(call)
+            message = await self._deliver(call)
         except PipeClosed:
             message = None
         if message is None:
@@ -253,7 +242,7 @@ class StdioRelay:
         self._known.answer(call, message)
         return text_of({**message.body, "id": call.kept["request"].body["id"]})
 
-    async def _delivered(self, call: LiveCall) -> RpcMessage | None:
+    async def _deliver(self, call: LiveCall) -> RpcMessage | None:
         """Deliver a call under another id. Return the answer; None if the server ended without one. Raises PipeClosed."""
         key = key_of(token := f"again-{token_hex(8)}")
         answered: asyncio.Future[RpcMessage | None] = asyncio.get_running_loop().create_future()
@@ -295,7 +284,7 @@ class StdioRelay:
                 left.append(message)
         await _write_left(self._to_agent, piece, messages, left, changed)
         for call in given:
-            await self._gate().given(call)
+            await self._gate().note_given(call)
 
     async def _answer(self, call: LiveCall, message: RpcMessage, raw: bytes) -> bytes | None:
         """Return the message to give for an answer now, or None."""
@@ -304,7 +293,7 @@ class StdioRelay:
         self._known.answer(call, message)
         self._at_gate[call.wire] = call
         try:
-            after = await self._gate().answered(call, raw)
+            after = await self._gate().answer(call, raw)
         finally:
             del self._at_gate[call.wire]
         match after:
@@ -321,7 +310,7 @@ class StdioRelay:
     async def _deliver_again(self, call: LiveCall) -> None:
         """Deliver a call a second time after its first answer, and wait for the server's second answer."""
         try:
-            await asyncio.wait_for(self._delivered(call), self._gate().patience)
+            await asyncio.wait_for(self._deliver(call), self._gate().patience)
         except TimeoutError:
             self._notice(f"it did not answer the second delivery of call {call.number} within {self._gate().patience:g} s")
 
@@ -330,30 +319,17 @@ class StdioRelay:
         how = await self._silence(call)
         if how == "waits_longer" or (gives_late and how != "disconnected"):
             await self._to_agent.write(answer + b"\n")
-            await self._gate().given(call)
+            await self._gate().note_given(call)
 
     async def _silence(self, call: LiveCall) -> WaitEnd:
         """Give no answer to a call until its agent's wait ends, or `patience` does."""
-        waits: asyncio.Future[WaitEnd] = asyncio.get_running_loop().create_future()
-        self._silent[call.wire] = call, waits
-        if self._has_ended:
-            self._end_wait(call.wire, "disconnected")
-        elif call.wire in self._cancelled:
-            self._end_wait(call.wire, "cancelled")
-        await asyncio.wait({waits}, timeout=self._gate().patience)
-        self._end_wait(call.wire, "waits_longer")
-        return waits.result()
-
-    def _end_wait(self, key: str, how: WaitEnd) -> None:
-        if held := self._silent.pop(key, None):
-            call, waits = held
-            self._gate().went(call, how)
-            waits.set_result(how)
+        ended: WaitEnd | None = "disconnected" if self._has_ended else "cancelled" if call.wire in self._cancelled else None
+        return await self._silent.wait(call, ended=ended)
 
     def _disconnect(self) -> None:
         self._has_ended = True
-        for key in list(self._silent):
-            self._end_wait(key, "disconnected")
+        for call in self._silent:
+            self._silent.end(call, "disconnected")
 
 
 async def _unbroken(work: Coroutine[Any, Any, None]) -> None:
@@ -374,7 +350,7 @@ async def _write_left(
         await pipe.write(piece)
     elif left:
         bodies = [(changed or {}).get(message.key) or text_of(message.body) for message in left]
-        await pipe.write(joined(bodies, is_batch(piece)) + b"\n")
+        await pipe.write(join_messages(bodies, is_batch(piece)) + b"\n")
 
 
 KIND = DoorKind("mcp_stdio", can=frozenset(("hold", "mcp_error")))

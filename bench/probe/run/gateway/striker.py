@@ -6,12 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
 
 from bench.common.errors import ConfigError
 from bench.probe.points import POINTS, AgentDeath, AnswerFate, CallFate, StrikePoint
-from bench.probe.run.gateway.damaged import DAMAGES, damaged
-from bench.probe.run.gateway.gate import LiveCall, Undelivered
+from bench.probe.run.gateway.damaged import DAMAGES, damage
+from bench.probe.run.gateway.gate import CallGate, LiveCall, Undelivered, WaitEnd
 from bench.probe.run.gateway.journal import Journal, JournaledCall
 from bench.probe.run.gateway.mends import Mends
 from bench.probe.run.gateway.subject import OthersStep
@@ -41,7 +40,7 @@ class CellStrike:
     early: bool = False
 
 
-class Striker:
+class Striker(CallGate):
     """Decides what happens to each call of one course, as `Gate` describes.
 
     Args:
@@ -100,7 +99,7 @@ class Striker:
         if self._strike and self._strike.early and self._strike.step:
             await self._step_in(self._strike.step)
 
-    async def arrived(self, call: LiveCall) -> CallFate:
+    async def arrive(self, call: LiveCall) -> CallFate:
         if call.continues is None and call.kind not in ("function", "model"):
             functions = [each for each in self._flying if each.kind == "function" and each.life == call.life]
             call.continues = functions[-1].number if functions else None  # a function that calls a service is one call
@@ -119,7 +118,7 @@ class Striker:
         if self._at_next_request and not self.dead:
             await self._die()
         if self.dead:
-            return self._dropped(entry)
+            return self._drop(entry)
         await self._note_look(entry)
         await self._follow_held(entry)
         if self._mends and await self._mend(self._mends, entry):
@@ -134,7 +133,7 @@ class Striker:
         if at and self._death == "arrived":
             await self._die()
         if self.dead:
-            return self._dropped(entry)
+            return self._drop(entry)
         if at and at.others and self._strike and self._strike.step and not self._strike.early:
             await self._step_in(self._strike.step)
         before = self._fate(entry)
@@ -150,7 +149,7 @@ class Striker:
         try:
             self.delivered = len(self._flying) <= 1 and await self.journal.step_in(step.store, step.sql)
         except ConfigError as error:
-            self.noticed("", f"another writer could not change store {step.store}: {error}")
+            self.notice("", f"another writer could not change store {step.store}: {error}")
 
     async def _note_look(self, entry: JournaledCall) -> None:
         """Note that an agent looks, if this call arrives after it gave up the call that is held."""
@@ -175,11 +174,11 @@ class Striker:
         return before
 
     @staticmethod
-    def _dropped(entry: JournaledCall) -> CallFate:
+    def _drop(entry: JournaledCall) -> CallFate:
         entry.given_otherwise = True
         return "drop"
 
-    async def answered(self, call: LiveCall, answer: bytes) -> AnswerFate:
+    async def answer(self, call: LiveCall, answer: bytes) -> AnswerFate:
         entry = self._calls[call]
         if entry.passed_on is not None:
             self.journal.answer(entry)
@@ -204,7 +203,7 @@ class Striker:
         entry.given_otherwise = entry.given_otherwise or after not in ("give", "late")
         return after
 
-    async def given(self, call: LiveCall) -> None:
+    async def note_given(self, call: LiveCall) -> None:
         entry = self._calls[call]
         self._held.pop(entry, None)
         entry.given = self.journal.now()
@@ -217,14 +216,14 @@ class Striker:
                 await self._die()
             self._at_next_request = bool(self._point and self._point.death == "next")
 
-    async def ended(self, call: LiveCall) -> None:
+    async def note_end(self, call: LiveCall) -> None:
         """The call has ended without an answer. A call that is delivered late goes on: its client left long ago."""
         self._calls[call].given_otherwise = True
         if not (self._delivering and self.struck is self._calls[call]):
             call.over.set()
             await self._land(call)
 
-    def went(self, call: LiveCall, how: Literal["disconnected", "cancelled", "asked_again", "waits_longer"]) -> None:
+    def went(self, call: LiveCall, how: WaitEnd) -> None:
         entry = self._calls[call]
         entry.went = how
         if entry in self._held:
@@ -327,7 +326,7 @@ class Striker:
         try:
             return await asyncio.wait_for(call.deliver(), self.patience) if call.deliver else None
         except (Undelivered, TimeoutError) as error:
-            self.noticed(call.door, f"call {call.number} was delivered late and not answered: {error or 'silence'}")
+            self.notice(call.door, f"call {call.number} was delivered late and not answered: {error or 'silence'}")
             return None
 
     def _note_abandoned(self, entry: JournaledCall) -> None:
@@ -344,7 +343,7 @@ class Striker:
             f"for {seconds:.1f} s to read the stores"
         )
 
-    def noticed(self, door: str, what: str) -> None:
+    def notice(self, door: str, what: str) -> None:
         self.journal.notice(door, what)
 
     async def _meet(self, entry: JournaledCall) -> None:
@@ -422,7 +421,7 @@ class Striker:
             await self._die()
             return "drop"
         after = point.forms.get(call.form, point.after)
-        if call.kind == "function" and after in DAMAGES and (not entry.raw or damaged(call.answer, after) == call.answer):
+        if call.kind == "function" and after in DAMAGES and (not entry.raw or damage(call.answer, after) == call.answer):
             return "give"  # an object that only its own process can make, or nothing in it can be damaged
         if after == "stale":
             call.instead = self._earlier

@@ -67,7 +67,7 @@ class PlayedTape:
         for row in call.rows if call else ():
             place = (row.store, row.table, row.key)
             first, now = self._rows[place]
-            self._rows[place] = (first, self._moved(now, row))
+            self._rows[place] = (first, self._move(now, row))
 
     def step_in(self) -> None:
         """Change the rows as another writer did."""
@@ -77,7 +77,7 @@ class PlayedTape:
         rows = [RowDifference(*place, first, now) for place, (first, now) in self._rows.items() if first != now]
         return StoreReading(digest_of(text_of([[row.store, row.table, row.key, row.after] for row in rows])), tuple(rows))
 
-    def _moved(self, now: Columns, row: RowDifference) -> Columns:
+    def _move(self, now: Columns, row: RowDifference) -> Columns:
         """Return a row after a recorded change. If earlier calls were left out, a number changes by the recorded amount."""
         before, after = row.before, row.after
         if before is None or after is None or now == before or (now is None and row.table == SEQUENCES):

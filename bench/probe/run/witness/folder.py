@@ -119,7 +119,7 @@ class FolderStore(PathStore):
         """Return how often the kernel said that something changed; None if nobody watches."""
         with self._one_line("cannot be read"):
             if self._watch:
-                touched = self._watch.changed()
+                touched = self._watch.changed_paths()
                 if touched is None:
                     self._end_watch()
                     return None
@@ -197,7 +197,7 @@ class FolderStore(PathStore):
     def _content_of(self, path: Path) -> tuple[int, str]:
         """Return size and digest of a file: of its objects, if it holds JSON. A file that has not changed is not read again."""
         begun = time.time_ns()
-        with _opened(path) as file:
+        with _open(path) as file:
             item = os.fstat(file)
             stamp = _stamp_of(item)
             if stamp in self._known:
@@ -208,7 +208,7 @@ class FolderStore(PathStore):
         return content
 
     def _content_of_bytes(self, file: int) -> tuple[int, str]:
-        size, digest = 0, self._encoding.hashed()
+        size, digest = 0, self._encoding.new_hash()
         while piece := os.read(file, _PIECE):
             size += len(piece)
             digest.update(piece)
@@ -253,7 +253,7 @@ class FolderStore(PathStore):
         before = self._row(self._first / path, old)
         after = self._row(self._root / path, new)
         if old and new and before and after and old.kind == new.kind == "file" and new.size > old.size >= 0:
-            after |= self._appended(self._root / path, old)
+            after |= self._appended_cell(self._root / path, old)
         return RowDifference(self.name, "", printable(path), before, after)
 
     def _row(self, path: Path, entry: _Entry | None) -> dict[str, Cell] | None:
@@ -267,14 +267,14 @@ class FolderStore(PathStore):
             if entry.size == _AS_OBJECTS:
                 row["size"] = path.stat().st_size
             if path.stat().st_size <= LONGEST:
-                with _opened(path) as file:
+                with _open(path) as file:
                     row["text"] = self._text(os.read(file, LONGEST))
         return row
 
-    def _appended(self, path: Path, old: _Entry) -> dict[str, Cell]:
+    def _appended_cell(self, path: Path, old: _Entry) -> dict[str, Cell]:
         """Return what follows the former content, if the file still begins with that."""
-        digest, left = self._encoding.hashed(), old.size
-        with _opened(path) as file:
+        digest, left = self._encoding.new_hash(), old.size
+        with _open(path) as file:
             while left and (piece := os.read(file, min(left, _PIECE))):
                 digest.update(piece)
                 left -= len(piece)
@@ -283,7 +283,7 @@ class FolderStore(PathStore):
             tail = os.read(file, LONGEST + 1)
             if len(tail) <= LONGEST:
                 return {"appended": self._text(tail)}
-            rest, size = self._encoding.hashed(tail), len(tail)
+            rest, size = self._encoding.new_hash(tail), len(tail)
             while piece := os.read(file, _PIECE):
                 rest.update(piece)
                 size += len(piece)
@@ -381,7 +381,7 @@ def _write(source: Path, target: Path, item: os.stat_result) -> None:
 
 def _same(source: Path, target: Path) -> bool:
     try:
-        with _opened(source) as file, _opened(target) as other:
+        with _open(source) as file, _open(target) as other:
             if os.fstat(file).st_size != os.fstat(other).st_size:
                 return False
             while piece := os.read(file, _PIECE):
@@ -427,7 +427,7 @@ def items_in(
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[int]:
+def _open(path: Path) -> Iterator[int]:
     """Open a file for reading, but no link, pipe or device."""
     file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:

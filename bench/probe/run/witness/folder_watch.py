@@ -28,14 +28,14 @@ class FolderWatch:
             raise OSError("only Linux has inotify")
         self._root, self._folders = root, dict[int, str]()
         self._libc = ctypes.CDLL(None, use_errno=True)
-        self._file = self._checked(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
+        self._file = self._check(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
         try:
             self._add("")
         except OSError:
             self.close()
             raise
 
-    def changed(self) -> set[str] | None:
+    def changed_paths(self) -> set[str] | None:
         """Return the relative paths at which something changed since the last time; None if they are not known, and the watch
         is at its end."""
         paths = set[str]()
@@ -72,7 +72,7 @@ class FolderWatch:
             parent = parents.pop()
             path = os.fsencode(self._root / parent)
             try:
-                number = self._checked(self._libc.inotify_add_watch(self._file, path, _CHANGED | _NO_LINK_ONLY_FOLDERS))
+                number = self._check(self._libc.inotify_add_watch(self._file, path, _CHANGED | _NO_LINK_ONLY_FOLDERS))
                 with os.scandir(self._root / parent) as items:
                     parents += [f"{parent}{item.name}/" for item in items if item.is_dir(follow_symlinks=False)]
             except FileNotFoundError:
@@ -80,7 +80,7 @@ class FolderWatch:
             self._folders[number] = parent
 
     @staticmethod
-    def _checked(number: int) -> int:
+    def _check(number: int) -> int:
         if number < 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
         return number

@@ -61,8 +61,7 @@ class OutboxStore(StoreWithoutOriginal):
 
     def __init__(self, name: str, kind: str, place: OutboxPlace, encoding: Encoding, variables: Mapping[str, str]) -> None:
         self.name, self.kind, self.place, self._encoding = name, kind, place, encoding
-        self.environment = {each: text.replace("{store}", place.url or place.host) for each, text in variables.items()}
-        self.replaces: Mapping[str, str] = {}
+        self._variables = variables
         self._sent, self._size, self.resets = list[OutboxMessage](), 0, 0
 
     def add(self, message: OutboxMessage) -> bool:
@@ -74,8 +73,9 @@ class OutboxStore(StoreWithoutOriginal):
         self._size += size
         return True
 
-    def make(self) -> None:
-        """Make nothing."""
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return {name: text.replace("{store}", self.place.url or self.place.host) for name, text in self._variables.items()}
 
     def reset(self) -> None:
         """Forget what was sent."""
@@ -121,7 +121,7 @@ def mail_of(sender: str, recipients: list[str], raw: bytes) -> OutboxMessage:
     return columns
 
 
-def posted(method: str, path: str, body: JsonValue) -> OutboxMessage:
+def message_of(method: str, path: str, body: JsonValue) -> OutboxMessage:
     """Return a message to a webhook in columns: the members of an object in JSON, or the body as a text. `path` is "" for that
     of the webhook."""
     columns: dict[str, JsonValue] = {"path": path} if path else {}

@@ -4,17 +4,17 @@ removed."""
 from __future__ import annotations
 
 import sqlite3
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from bench.common.errors import ConfigError, one_line
 from bench.probe.run.witness.originals import OwnersStore
-from bench.probe.run.witness.place import Place, PlaceNote, remove_tree, unrestored
+from bench.probe.run.witness.place import Place, PlaceNote, backup_left, remove_tree
 from bench.probe.run.witness.rows import printable
-from bench.record.probe_rows import StoreReading
+from bench.probe.run.witness.store import StoreCopy
 
 
 class StoresBox(Protocol):
@@ -33,7 +33,7 @@ class StoresBox(Protocol):
         """Have the files in which an agent keeps what it knows as they were at first."""
 
 
-class PathStore(ABC):
+class PathStore(StoreCopy):
     """A file or a folder that the owner named.
 
     Args:
@@ -76,9 +76,9 @@ class PathStore(ABC):
         return self._path if self._box else self._copy
 
     @property
-    def kept(self) -> Path:
+    def first_folder(self) -> Path:
         """The folder with its first state."""
-        return self._made.folder
+        return self._own_place.folder
 
     @property
     def replaces(self) -> Mapping[str, str]:
@@ -96,7 +96,7 @@ class PathStore(ABC):
             path = self._path.resolve()
             self._check(path)
             self._original = OwnersStore(self.kind, path)
-            if place := unrestored(str(path), self._original.content):
+            if place := backup_left(str(path), self._original.content):
                 raise ConfigError(
                     f"store {self.name!r}: {self._path} has changed since a probe copied it; restore it by "
                     f"`bench probe --clean`, or remove the backup, {printable(place)}"
@@ -112,28 +112,12 @@ class PathStore(ABC):
                 self._place = None
                 raise
 
-    def stamp(self) -> Hashable:
-        """Return None: nobody can tell whether something was written."""
-        return None
-
-    def recheck(self) -> None:  # noqa: B027  most kinds need not
-        """Read all of it at the next reading, whatever the system says that was written."""
-
-    @abstractmethod
-    def read(self, most: int) -> StoreReading:
-        """Return the digest of its content, and what differs from the first state, at most `most` rows."""
-
-    def snapshot(self, most: int) -> Callable[[], StoreReading]:
-        """Return the function that returns what was read now."""
-        reading = self.read(most)
-        return lambda: reading
-
     def remove(self) -> None:
         """Remove the copy. This can be called again."""
         if self._place is None:
             return
         if self._is_kept:
-            remove_tree(self._made.folder / "copy")
+            remove_tree(self._own_place.folder / "copy")
             self._place.leave()
         else:
             self._place.remove()
@@ -166,14 +150,14 @@ class PathStore(ABC):
             raise RuntimeError("the copy is in the box")
         if self._box:
             return self._path
-        return self._made.folder / "copy" / self._path.resolve().name
+        return self._own_place.folder / "copy" / self._path.resolve().name
 
     @property
     def _first(self) -> Path:
-        return self._made.folder / "first"
+        return self._own_place.folder / "first"
 
     @property
-    def _made(self) -> Place:
+    def _own_place(self) -> Place:
         if self._place is None:
             raise RuntimeError("the store has no copy: make() comes first")
         return self._place

@@ -145,7 +145,7 @@ def remove_noted(note: PlaceNote) -> None:
     forget(note.place)
 
 
-def unrestored(store: str, content: str) -> str:
+def backup_left(store: str, content: str) -> str:
     """Return the folder that a probe left, with a backup of a store that held something else then; "" if there is none."""
     for note in notes():
         differs = note.store == store and note.content not in ("", content)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import getpass
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -19,9 +19,9 @@ from bench.common.errors import ConfigError, one_line
 from bench.probe.run.witness.ignored import NOTHING, Ignored
 from bench.probe.run.witness.kinds import Leftovers, StoreKind, StoreSettings
 from bench.probe.run.witness.place import PlaceNote, forget, lives, maker_of, new_name, remember
-from bench.probe.run.witness.postgres_tables import DatabaseState, compared, quoted, state_of
-from bench.probe.run.witness.rows import Encoding
-from bench.probe.run.witness.store import DatabaseServer
+from bench.probe.run.witness.postgres_tables import DatabaseState, compare, state_of
+from bench.probe.run.witness.rows import Encoding, sql_name
+from bench.probe.run.witness.store import DatabaseServer, StoreCopy
 from bench.record.probe_rows import RowDifference, StoreReading
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ OF_PLACE = frozenset(("host", "hostaddr", "port", "service", "sslmode", "ssl", "
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
-class PostgresStore:
+class PostgresStore(StoreCopy):
     """A PostgreSQL database that the owner named. Large objects, materialized rows and foreign tables are not read.
 
     Args:
@@ -94,8 +94,8 @@ class PostgresStore:
         return self._dsn if self._is_boxed else dsn_of(self._dsn, self._copy)
 
     def server_and_names(self) -> tuple[DatabaseServer, tuple[str, str]]:
-        """Return where the server listens, and the names that the owner's database and the copy have there. Raises ConfigError
-        if the gateway cannot check the server as libpq would."""
+        """Return where the server listens, and the names that the owner's database and the copy have there, after `make`.
+        Raises ConfigError if the gateway cannot check the server as libpq would."""
         assert self._session
         info, words = self._session.info, self._session.info.get_parameters()
         address = info.hostaddr if words.get("hostaddr") else ""
@@ -151,7 +151,7 @@ class PostgresStore:
                 self._create(copy + _FIRST, source)
                 self._take_over(source, copy + _FIRST)
                 self._create(copy, copy + _FIRST)
-                with _connected(self._dsn, copy + _FIRST) as first:
+                with _connect(self._dsn, copy + _FIRST) as first:
                     self._state = state_of(first, self._ignores)
                 self._take_over(copy + _FIRST, copy)
             except BaseException:
@@ -168,9 +168,9 @@ class PostgresStore:
 
     def read(self, most: int) -> StoreReading:
         """Return the digest of its content, and the rows that differ from the first state, at most `most`."""
-        with self._one_line("cannot be read"), _connected(self._dsn, self._copy) as now:
+        with self._one_line("cannot be read"), _connect(self._dsn, self._copy) as now:
             now.execute(_BEGIN)
-            with _connected(self._dsn, self._copy + _FIRST) as first:
+            with _connect(self._dsn, self._copy + _FIRST) as first:
                 first.execute(_BEGIN)
                 return self._reading(first, now, most)
 
@@ -181,23 +181,15 @@ class PostgresStore:
             written: str = _only(self._session, "SELECT pg_current_wal_insert_lsn()::text")
             return written
 
-    def recheck(self) -> None:
-        """Do nothing: the server's journal knows of all that is written."""
-
-    def snapshot(self, most: int) -> Callable[[], StoreReading]:
-        """Return the function that returns what was read now."""
-        reading = self.read(most)
-        return lambda: reading
-
     def query(self, sql: str) -> list[tuple[object, ...]]:
         """Return the rows that a query of the owner's answers on the copy, which it cannot change."""
-        with self._one_line("did not answer the query of a check"), _connected(self._dsn, self._copy, _OWNERS) as session:
+        with self._one_line("did not answer the query of a check"), _connect(self._dsn, self._copy, _OWNERS) as session:
             session.execute("SET default_transaction_read_only = on")
             return session.execute(sql.encode(), prepare=True).fetchall()  # one statement, and no further ones behind it
 
     def change(self, sql: str) -> None:
         """Change the copy by one statement, as another writer does."""
-        with self._one_line("could not be changed meanwhile"), _connected(self._dsn, self._copy, _OWNERS) as session:
+        with self._one_line("could not be changed meanwhile"), _connect(self._dsn, self._copy, _OWNERS) as session:
             session.execute(sql.encode(), prepare=True)
 
     def has_changed(self, *, surely: bool = False) -> bool:
@@ -213,7 +205,7 @@ class PostgresStore:
             rows = self._session.execute(_WRITTEN, (_database_of(self._dsn),)).fetchall()
             if rows == self._written and not surely:
                 return False
-            with _connected(self._dsn, _database_of(self._dsn)) as owner, _connected(self._dsn, self._copy + _FIRST) as first:
+            with _connect(self._dsn, _database_of(self._dsn)) as owner, _connect(self._dsn, self._copy + _FIRST) as first:
                 for session in (owner, first):
                     session.execute(_BEGIN)
                 if state_of(owner, NOTHING).content != state_of(first, NOTHING).content:
@@ -226,7 +218,7 @@ class PostgresStore:
     def keep_backup(self) -> str:
         """Leave the template on the server when the copy is dropped. Return its name, and how it is restored."""
         self._is_kept = True
-        first, owners = self._copy + _FIRST, quoted(_database_of(self._dsn))
+        first, owners = self._copy + _FIRST, sql_name(_database_of(self._dsn))
         return (
             f"the database {first} on its server; pg_dump --clean --if-exists {first} | psql {owners}, both with your server's "
             f"options, restores it, and bench probe --clean drops the backup after a question"
@@ -256,7 +248,7 @@ class PostgresStore:
             count, applications = self._session.execute(_CONNECTED, (template,)).fetchall()[0]
             with suppress(psycopg.errors.ObjectInUse):  # a session began meanwhile
                 if not count:
-                    self._session.execute(f"CREATE DATABASE {quoted(database)} TEMPLATE {quoted(template)}".encode())
+                    self._session.execute(f"CREATE DATABASE {sql_name(database)} TEMPLATE {sql_name(template)}".encode())
                     return
             if time.monotonic() >= end:
                 of = f" (of {one_line(applications, 100)})" if applications else ""
@@ -268,14 +260,14 @@ class PostgresStore:
 
     def _take_over(self, source: str, database: str) -> None:
         """Give a copy the settings that belong to the database it was made of."""
-        with _connected(self._dsn, source, settings="") as session:
+        with _connect(self._dsn, source, settings="") as session:
             settings = _only(
                 session,
                 "SELECT array_agg(split_part(s, '=', 1)) FROM pg_db_role_setting r JOIN pg_database d ON d.oid = r.setdatabase "
                 "CROSS JOIN unnest(r.setconfig) AS s WHERE d.datname = current_database() AND r.setrole = 0",
             )
             for setting in settings or ():
-                session.execute(f"ALTER DATABASE {quoted(database)} SET {setting} FROM CURRENT".encode())
+                session.execute(f"ALTER DATABASE {sql_name(database)} SET {setting} FROM CURRENT".encode())
 
     def _reading(self, first: Session, now: Session, most: int) -> StoreReading:
         assert self._state
@@ -300,7 +292,7 @@ class PostgresStore:
         for name in sorted({*before.tables, *state.tables}):
             buckets = before.buckets.get(name, {}), state.buckets.get(name, {})
             if before.tables.get(name) != state.tables.get(name) or buckets[0] != buckets[1]:
-                table, alike = compared(before.tables.get(name), state.tables.get(name)), Counter[str]()
+                table, alike = compare(before.tables.get(name), state.tables.get(name)), Counter[str]()
                 for pair in table.pairs(first, now, *buckets):
                     yield self._encoding.difference(self.name, name, table.key, table.columns, pair, alike)
 
@@ -326,12 +318,12 @@ def connected_to_server(dsn: str) -> Session:
     import psycopg  # noqa: PLC0415  an extra
 
     try:
-        return _connected(dsn, "postgres")
+        return _connect(dsn, "postgres")
     except psycopg.OperationalError:
-        return _connected(dsn, "template1")
+        return _connect(dsn, "template1")
 
 
-def _connected(dsn: str, database: str, settings: str = _SETTINGS) -> Session:
+def _connect(dsn: str, database: str, settings: str = _SETTINGS) -> Session:
     import psycopg  # noqa: PLC0415  an extra
 
     session = psycopg.connect(
@@ -351,7 +343,7 @@ def drop(server: Session, database: str) -> None:
     """Drop a database that a probe made, and close its sessions."""
     if maker_of(database.removesuffix(_FIRST)) is None:
         raise RuntimeError(f"{database} was not made by a probe")
-    server.execute(f"DROP DATABASE IF EXISTS {quoted(database)} WITH (FORCE)".encode())
+    server.execute(f"DROP DATABASE IF EXISTS {sql_name(database)} WITH (FORCE)".encode())
 
 
 def left_databases(dsn: str) -> list[tuple[str, str]]:

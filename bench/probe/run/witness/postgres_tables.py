@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from bench.common.values import dataclass
-from bench.probe.run.witness.rows import SCHEMA, RowPair, StoredRow
+from bench.probe.run.witness.rows import SCHEMA, RowPair, StoredRow, sql_name
 from bench.record.probe_rows import SEQUENCES
 
 if TYPE_CHECKING:
@@ -79,18 +79,18 @@ class PostgresTable:
 
     def text_of(self, columns: Sequence[str]) -> str:
         """Return SQL for one text that holds these columns of a row. A column that the table lacks is NULL."""
-        return f"ROW({', '.join(quoted(column) if column in self.columns else 'NULL' for column in columns)})::text"
+        return f"ROW({', '.join(sql_name(column) if column in self.columns else 'NULL' for column in columns)})::text"
 
-    def shown(self, column: str) -> str:
+    def expression(self, column: str) -> str:
         """Return SQL for a column as it is shown: a number, a truth value, or else its text."""
         if column not in self.columns:
             return "NULL"
-        return quoted(column) + ("" if self.kinds[self.columns.index(column)] in _NATIVE else "::text")
+        return sql_name(column) + ("" if self.kinds[self.columns.index(column)] in _NATIVE else "::text")
 
     @property
     def source(self) -> str:
         """What stands for it behind FROM."""
-        return f"{'ONLY ' if self.only else ''}{quoted(self.schema)}.{quoted(self.name)}"
+        return f"{'ONLY ' if self.only else ''}{sql_name(self.schema)}.{sql_name(self.name)}"
 
 
 _Sorted = tuple[tuple[int, str], str, StoredRow]
@@ -136,7 +136,7 @@ def state_of(session: Session, ignores: Callable[[str], bool]) -> DatabaseState:
 
 def _sequences(session: Session) -> Iterator[tuple[tuple[str, ...], Mapping[str, object]]]:
     for schema, name in session.execute(_SEQUENCES.encode()).fetchall():
-        query = f"SELECT last_value, is_called FROM {quoted(schema)}.{quoted(name)}"
+        query = f"SELECT last_value, is_called FROM {sql_name(schema)}.{sql_name(name)}"
         value, is_called = session.execute(query.encode()).fetchall()[0]
         yield (name if schema == "public" else f"{schema}.{name}",), {"value": value, "is_called": is_called}
 
@@ -178,7 +178,7 @@ class ComparedTable:
         if table is None:
             return
         bucket = _bucket(table, self.columns, self.key)
-        shown = "".join(f", {table.shown(column)}" for column in self.columns)
+        shown = "".join(f", {table.expression(column)}" for column in self.columns)
         content, identity = table.text_of(self.columns), table.text_of(self.key or self.columns)
         within = "" if buckets is None else f"WHERE {bucket} = ANY(ARRAY[{', '.join(map(str, buckets))}]::int[])"
         query = f'SELECT {bucket}, ({identity}) COLLATE "C", {content}{shown} FROM {table.source} {within} ORDER BY 1, 2'
@@ -187,7 +187,7 @@ class ComparedTable:
                 yield (row[0], row[1]), row[2], row[3:]
 
 
-def compared(before: PostgresTable | None, now: PostgresTable | None) -> ComparedTable:
+def compare(before: PostgresTable | None, now: PostgresTable | None) -> ComparedTable:
     """Return a table beside the first state."""
     tables = [table for table in (before, now) if table]
     columns = tuple(dict.fromkeys(column for table in tables for column in table.columns))
@@ -217,8 +217,3 @@ def _left(rows: list[tuple[str, StoredRow]], common: Counter[str]) -> Iterator[S
             common[content] -= 1
         else:
             yield values
-
-
-def quoted(name: str) -> str:
-    """Return a name as SQL takes it."""
-    return '"' + name.replace('"', '""') + '"'

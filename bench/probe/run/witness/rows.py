@@ -38,15 +38,15 @@ class Encoding:
 
     def digest(self, content: bytes) -> str:
         """Return 32 hex digits that name the content within one run."""
-        return self.hashed(content).hexdigest()
+        return self.new_hash(content).hexdigest()
 
-    def hashed(self, content: bytes = b"") -> hashlib.blake2b:
+    def new_hash(self, content: bytes = b"") -> hashlib.blake2b:
         """Return a keyed hash that goes on from this content."""
         return hashlib.blake2b(content, digest_size=16, key=self._secret)
 
     def weight(self, row: object) -> int:
         """Return a number for a row of built-in values. The sum of the numbers of rows, modulo 2**128, is the digest of all."""
-        return int.from_bytes(self.hashed(repr(row).encode("utf-8", "surrogatepass")).digest(), "big")
+        return int.from_bytes(self.new_hash(repr(row).encode("utf-8", "surrogatepass")).digest(), "big")
 
     def cell(self, column: str, value: object) -> Cell:
         """Return a value as it is shown. Two values of one column look alike only if they are equal.
@@ -54,9 +54,9 @@ class Encoding:
         A value that JSON lacks begins with its kind in brackets, and so does a text that looks like such a value.
         """
         if value is None or isinstance(value, bool):
-            return value if not self._hides(column) else self._hidden(value)
+            return value if not self._hides(column) else self._hide_value(value)
         if self._hides(column):
-            return self._hidden(value)
+            return self._hide_value(value)
         if isinstance(value, int | float | Decimal):
             return _number(value)
         if isinstance(value, bytes):
@@ -102,7 +102,7 @@ class Encoding:
     def _hides(self, column: str) -> bool:
         return column.casefold() in self._hide
 
-    def _hidden(self, value: object) -> str:
+    def _hide_value(self, value: object) -> str:
         return f"(hidden) {self.digest(repr(value).encode('utf-8', 'surrogatepass'))}"
 
     def _long(self, content: bytes, kind: str) -> str:
@@ -117,13 +117,18 @@ class Encoding:
         except ValueError:
             lines = text.splitlines(keepends=True)
             return "".join(map(self._without_hidden_members, lines)) if len(lines) > 1 else text
-        shown = self._masked(value)
+        shown = self._mask(value)
         return text if shown == value else json.dumps(shown, ensure_ascii=False) + text[len(text.rstrip()) :]
 
-    def _masked(self, value: object) -> object:
+    def _mask(self, value: object) -> object:
         if isinstance(value, dict):
-            return {name: self._hidden(held) if self._hides(name) else self._masked(held) for name, held in value.items()}
-        return [self._masked(held) for held in value] if isinstance(value, list) else value
+            return {name: self._hide_value(held) if self._hides(name) else self._mask(held) for name, held in value.items()}
+        return [self._mask(held) for held in value] if isinstance(value, list) else value
+
+
+def sql_name(name: str) -> str:
+    """Return the name of a table or a column as SQL takes it."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def printable(text: str) -> str:

@@ -17,9 +17,9 @@ from bench.common.paths import expanded_path
 from bench.probe.run.witness.ignored import NOTHING, Ignored
 from bench.probe.run.witness.kinds import StoreKind, StoreSettings
 from bench.probe.run.witness.path_store import PathStore
-from bench.probe.run.witness.rows import Encoding, RowPair, StoredRow
+from bench.probe.run.witness.rows import Encoding, RowPair, StoredRow, sql_name
 from bench.probe.run.witness.sqlite_pages import pages_of, touched_rows
-from bench.probe.run.witness.sqlite_tables import SqliteComparison, quoted, tables_of
+from bench.probe.run.witness.sqlite_tables import SqliteComparison, tables_of
 from bench.record.probe_rows import RowDifference, StoreReading
 
 PATIENCE = 10.0
@@ -116,7 +116,7 @@ class SqliteStore(PathStore):
         totals = {}
         with closing(opened_database(path, "ro", immutable=True)) as database:
             for table in tables_of(database, "main", self._ignores).values():
-                columns = ", ".join(map(quoted, table.columns))
+                columns = ", ".join(map(sql_name, table.columns))
                 rows = database.execute(f"SELECT {columns} FROM {table.within('main')}")
                 totals[table.name] = sum(self._encoding.weight((table.name, row)) for row in rows) % _ALL
         return totals

@@ -41,7 +41,7 @@ def touched_rows(database: sqlite3.Connection, path: Path, first: Path, pages: d
     if not pages or size != former:
         return {}
     now, before = (set(database.execute(_ROOTS.format(schema=schema)).fetchall()) for schema in ("main", "first"))
-    changed, touched = set(_changed(path, first, size)), dict[str, set[int]]()
+    changed, touched = set(_changed_pages(path, first, size)), dict[str, set[int]]()
     of_tables = {pages.get(page) for page in changed}
     journal = path.with_name(f"{path.name}-wal")
     is_whole = not (journal.exists() and journal.stat().st_size)
@@ -125,7 +125,7 @@ def _varint(content: bytes, at: int) -> tuple[int, int]:
     return number << 8 | content[at + 8], at + 9
 
 
-def _changed(path: Path, first: Path, size: int) -> Iterator[int]:
+def _changed_pages(path: Path, first: Path, size: int) -> Iterator[int]:
     """Yield the pages that have other bytes than in the first state, or that a journal holds."""
     with path.open("rb") as file, first.open("rb") as other:
         step, start = max(_PIECE, size), 0

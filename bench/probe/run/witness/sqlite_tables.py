@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from itertools import chain
 
 from bench.common.values import dataclass
-from bench.probe.run.witness.rows import SCHEMA, RowPair, StoredRow
+from bench.probe.run.witness.rows import SCHEMA, RowPair, StoredRow, sql_name
 from bench.record.probe_rows import SEQUENCES
 
 _MOST_TOUCHED = 10_000
@@ -55,22 +55,22 @@ def tables_of(database: sqlite3.Connection, schema: str, ignores: Callable[[str]
         if name == "sqlite_sequence":
             tables[SEQUENCES] = SqliteTable(SEQUENCES, "{schema}.sqlite_sequence", ("name", "seq"), ("name",))
         elif kind in ("table", "virtual") and not name.startswith("sqlite_"):
-            table = _described(database, schema, name, ignores)
+            table = _describe(database, schema, name, ignores)
             if kind == "table" or _can_read(database, f"SELECT * FROM {table.within(schema)} LIMIT 0"):
                 tables[name] = table
     return tables
 
 
-def _described(database: sqlite3.Connection, schema: str, name: str, ignores: Callable[[str], bool]) -> SqliteTable:
+def _describe(database: sqlite3.Connection, schema: str, name: str, ignores: Callable[[str], bool]) -> SqliteTable:
     described = database.execute("SELECT name, pk FROM pragma_table_info(?, ?)", (name, schema)).fetchall()
     columns = tuple(column for column, place in described if place or not ignores(f"{name}.{column}"))
     if not columns:
-        return SqliteTable(name, f"(SELECT 0 AS {quoted(ROW)} FROM {{schema}}.{quoted(name)})", (ROW,))
+        return SqliteTable(name, f"(SELECT 0 AS {sql_name(ROW)} FROM {{schema}}.{sql_name(name)})", (ROW,))
     key = tuple(column for column, place in sorted(described, key=lambda column: column[1]) if place)
-    source = f"{{schema}}.{quoted(name)}"
+    source = f"{{schema}}.{sql_name(name)}"
     free = (number for number in ("rowid", "_rowid_", "oid") if number not in map(str.lower, columns))
     number = next(
-        (number for number in free if _can_read(database, f"SELECT {number} FROM {schema}.{quoted(name)} LIMIT 0")), ""
+        (number for number in free if _can_read(database, f"SELECT {number} FROM {schema}.{sql_name(name)} LIMIT 0")), ""
     )
     return SqliteTable(name, source, columns, key, number)
 
@@ -120,7 +120,7 @@ class SqliteComparison:
             yield from ((None, row) for row in self._rows("main", now))
             return
         first, main, came = before.within("first"), now.within("main"), 0
-        absent = f"f.{quoted(self.key[0]) if self.key else before.number} IS NULL"
+        absent = f"f.{sql_name(self.key[0]) if self.key else before.number} IS NULL"
         old, new = self._list("f", before), self._list("n", now)
         same = " AND ".join(f"{b} IS {a} COLLATE BINARY AND typeof({b}) = typeof({a})" for a, b in zip(old, new, strict=True))
         changed = f"FROM {main} AS n LEFT JOIN {first} AS f ON {self._joined} WHERE ({absent} OR NOT ({same}))"
@@ -140,7 +140,7 @@ class SqliteComparison:
             yield from self._database.execute(f"SELECT {', '.join(self._list('t', table))} FROM {table.within(schema)} AS t")
 
     def _list(self, alias: str, table: SqliteTable) -> list[str]:
-        return [f"{alias}.{quoted(column)}" if column in table.columns else "NULL" for column in self.columns]
+        return [f"{alias}.{sql_name(column)}" if column in table.columns else "NULL" for column in self.columns]
 
     def _count(self, source: str) -> int:
         count: int = self._database.execute(f"SELECT count(*) FROM {source}").fetchone()[0]
@@ -151,16 +151,11 @@ class SqliteComparison:
         if not (key and self._before and self._now):
             return False
         first, main = self._before.within("first"), self._now.within("main")
-        null = " OR ".join(f"t.{quoted(column)} IS NULL" for column in key)
+        null = " OR ".join(f"t.{sql_name(column)} IS NULL" for column in key)
         has_null = f"SELECT EXISTS (SELECT 1 FROM {first} AS t WHERE {null}) OR EXISTS (SELECT 1 FROM {main} AS t WHERE {null})"
         joined = f"EXPLAIN SELECT 1 FROM {main} AS n LEFT JOIN {first} AS f ON {_equal(key)}"
         return _can_read(self._database, joined) and not self._database.execute(has_null).fetchone()[0]
 
 
 def _equal(key: tuple[str, ...]) -> str:
-    return " AND ".join(f"n.{quoted(column)} = f.{quoted(column)}" for column in key)
-
-
-def quoted(name: str) -> str:
-    """Return a name as SQL takes it."""
-    return '"' + name.replace('"', '""') + '"'
+    return " AND ".join(f"n.{sql_name(column)} = f.{sql_name(column)}" for column in key)

@@ -43,7 +43,7 @@ class DatabaseServer:
         return str(Path(self.host).resolve() / f".s.PGSQL.{self.port}") if self.host.startswith("/") else ""
 
 
-class StoreCopy(Protocol):
+class StoreCopy(ABC):
     """One worker's copy of a store that the owner named. A copy is made by the probe, has a name that says so, and is removed.
 
     name         the owner's name for it
@@ -55,58 +55,60 @@ class StoreCopy(Protocol):
     name: str
 
     @property
-    def replaces(self) -> Mapping[str, str]: ...
+    def replaces(self) -> Mapping[str, str]:
+        return {}
 
     @property
-    def environment(self) -> Mapping[str, str]: ...
+    def environment(self) -> Mapping[str, str]:
+        return {}
 
+    @abstractmethod
     def make(self) -> None:
         """Make the copy, and the state to which it is reset. Raises ConfigError in one line; leaves nothing behind then."""
 
+    @abstractmethod
     def reset(self) -> None:
         """Bring the copy back to its first state. Nothing may have it open."""
 
+    @abstractmethod
     def read(self, most: int) -> StoreReading:
         """Return the digest of its content, and the rows that differ from the first state, at most `most`.
 
         Equal content has one digest, whatever bytes lie on disk. Raises ConfigError if it cannot be read.
         """
 
+    @abstractmethod
     def has_changed(self, *, surely: bool = False) -> bool:
         """Return whether the owner's store holds something else than when it was copied, or cannot be read any more. If there
         is no copy, the answer is False. `surely`: even if that takes long."""
 
+    @abstractmethod
     def keep_backup(self) -> str:
         """Leave the first state where it is when the copy is removed. Return where that is, and how it is restored."""
+
+    @abstractmethod
+    def remove(self) -> None:
+        """Remove the copy. This can be called again."""
 
     def stamp(self) -> Hashable:
         """Return what is equal to an earlier stamp only if nothing was written since then; None if nobody can tell. This takes
         no more than a moment."""
+        return None
 
-    def recheck(self) -> None:
+    def recheck(self) -> None:  # noqa: B027  most kinds need not
         """Read all of it at the next reading, whatever the system says that was written."""
 
     def snapshot(self, most: int) -> Callable[[], StoreReading]:
         """Begin a reading, and return the function that ends it. What is written between both is not in it."""
-
-    def remove(self) -> None:
-        """Remove the copy. This can be called again."""
-
-
-class StoreWithoutOriginal(ABC):
-    """What stands for no store of the owner's: nothing of it is copied, and there is nothing to restore."""
-
-    @abstractmethod
-    def read(self, most: int) -> StoreReading:
-        """Return its content, as `StoreCopy.read` does."""
-
-    def snapshot(self, most: int) -> Callable[[], StoreReading]:
-        """Return the function that returns what was read now."""
         reading = self.read(most)
         return lambda: reading
 
-    def recheck(self) -> None:  # noqa: B027  there is nothing to do
-        """All of it is read each time."""
+
+class StoreWithoutOriginal(StoreCopy):
+    """What stands for no store of the owner's: nothing of it is copied, and there is nothing to restore."""
+
+    def make(self) -> None:
+        """Make nothing."""
 
     def has_changed(self, *, surely: bool = False) -> bool:
         """Return False: it has no original."""
@@ -127,40 +129,3 @@ class TakesQueries(Protocol):
 
     def change(self, sql: str) -> None:
         """Change the copy by one statement. Raises ConfigError."""
-
-
-@runtime_checkable
-class OnServer(Protocol):
-    """A copy on a server of databases, to which a door of the gateway can lead.
-
-    is_door  whether the agent's own transactions are calls
-    address  the DSN at which the copy is found without the door
-    """
-
-    name: str
-    is_door: bool
-
-    @property
-    def address(self) -> str: ...
-
-    @property
-    def replaces(self) -> Mapping[str, str]: ...
-
-    def server_and_names(self) -> tuple[DatabaseServer, tuple[str, str]]:
-        """Return where the server listens, and the names that the owner's database and the copy have there. Call it after
-        `make`."""
-
-    def addresses(self) -> tuple[str, str]:
-        """Return the owner's address, and that of the copy on the server itself. Call it after `make`."""
-
-    def use_box(self) -> None:
-        """Have a door lead to the copy at the server's own socket, in a box. Call it before `make`."""
-
-    def dsn_at(self, host: str, port: int) -> str:
-        """Return the DSN of the copy as if it were at this place, which is on this machine: without TLS."""
-
-    def has_written(self, session: int) -> bool:
-        """Return whether the transaction of a session has an id, as one has that has written."""
-
-    def keeps_waiting(self, session: int) -> bool:
-        """Return whether another session waits for a lock of this one."""

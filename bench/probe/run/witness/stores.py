@@ -21,8 +21,9 @@ from bench.probe.run.witness.originals import content_of
 from bench.probe.run.witness.outbox import OutboxStore
 from bench.probe.run.witness.path_store import PathStore, StoresBox
 from bench.probe.run.witness.place import PlaceNote, forget, is_orphan, notes, remove_noted
+from bench.probe.run.witness.postgres import PostgresStore
 from bench.probe.run.witness.rows import Encoding, printable
-from bench.probe.run.witness.store import DatabaseServer, OnServer, StoreCopy, TakesQueries
+from bench.probe.run.witness.store import DatabaseServer, StoreCopy, TakesQueries
 from bench.record.probe_rows import StoreReading
 
 Result = TypeVar("Result")
@@ -46,7 +47,6 @@ class Stores:
     """
 
     def __init__(self, stores: Sequence[StoreCopy], settle: float, encoding: Encoding, most: int = MOST) -> None:
-        self._stores, self._settle, self._encoding, self._most = tuple(stores), settle, encoding, most
         self._changed = set[str]()
         """The stores that were found changed."""
         self._stores, self.settle, self._encoding, self._most = tuple(stores), settle, encoding, most
@@ -80,7 +80,7 @@ class Stores:
         encoding = Encoding(hide, secret)
         stores = [STORE_KINDS[store.kind].make(store, folder, encoding) for store in settings]
         for store in stores:
-            if boxed and isinstance(store, PathStore | OnServer):
+            if boxed and isinstance(store, PathStore | PostgresStore):
                 store.use_box()
         made = cls(stores, settle, encoding)
         made.is_boxed = boxed
@@ -112,14 +112,14 @@ class Stores:
     @property
     def places(self) -> Sequence[tuple[Path, Path]]:
         """For each store that is a file or a folder: where the agent finds it, and the folder with its first state."""
-        return [(store.place, store.kept) for store in self._stores if isinstance(store, PathStore)]
+        return [(store.place, store.first_folder) for store in self._stores if isinstance(store, PathStore)]
 
     @property
-    def databases(self) -> Mapping[DatabaseServer, Sequence[OnServer]]:
+    def databases(self) -> Mapping[DatabaseServer, Sequence[PostgresStore]]:
         """Each server that has copies, with these."""
-        servers = dict[DatabaseServer, list[OnServer]]()
+        servers = dict[DatabaseServer, list[PostgresStore]]()
         for store in self._stores:
-            if isinstance(store, OnServer):
+            if isinstance(store, PostgresStore):
                 servers.setdefault(store.server_and_names()[0], []).append(store)
         return servers
 
@@ -131,7 +131,7 @@ class Stores:
     @property
     def addresses(self) -> Mapping[str, str]:
         """The addresses of the owner's databases -> those of their copies on the servers themselves."""
-        return dict(store.addresses() for store in self._stores if isinstance(store, OnServer))
+        return dict(store.addresses() for store in self._stores if isinstance(store, PostgresStore))
 
     def enter(self, box: StoresBox) -> None:
         """Have the copies, which are made for a box, in this one.

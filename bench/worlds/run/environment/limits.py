@@ -9,6 +9,9 @@ from contextlib import contextmanager
 from time import monotonic
 from types import FrameType
 
+AGAIN = 0.2
+"""Seconds between the alarms: Python swallows what one raises within a finalizer, such as a callback of a weak reference."""
+
 
 class NoEnd(BaseException):
     """Raised when the time is up. A pack's `except Exception` does not catch it."""
@@ -32,10 +35,10 @@ class TimeLimit:
         statements, but nothing ends a Python loop."""
         self._ends = monotonic() + self.seconds
         alarmed = threading.current_thread() is threading.main_thread()
-        before = signal.signal(signal.SIGALRM, _ring) if alarmed else None
+        before = signal.signal(signal.SIGALRM, self._ring) if alarmed else None
         try:
             if alarmed:
-                signal.setitimer(signal.ITIMER_REAL, self.seconds)
+                signal.setitimer(signal.ITIMER_REAL, self.seconds, AGAIN)
             yield
         finally:
             self._ends = float("inf")
@@ -43,6 +46,6 @@ class TimeLimit:
                 signal.setitimer(signal.ITIMER_REAL, 0)
                 signal.signal(signal.SIGALRM, before)
 
-
-def _ring(_: int, __: FrameType | None) -> None:
-    raise NoEnd
+    def _ring(self, _: int, __: FrameType | None) -> None:
+        if self.overdue():
+            raise NoEnd

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("cryptography", reason="cryptography is not installed: pip install 'recovery-bench[probe]'")
 
-from bench.probe.run.box.authority import Authority, offered, package_folders
+from bench.probe.run.box.authority import Authority, offer_in, package_folders
 
 AUTHORITY = Authority()
 STRICT = 0x20
@@ -82,15 +82,15 @@ def test_bundles_of_packages_are_found_in_environments_and_have_one_certificate_
 
 @pytest.mark.parametrize("protocols", [[], ["h2"], ["h2", "http/1.1"]])
 def test_a_first_message_tells_the_host_and_the_protocols(protocols: list[str]) -> None:
-    assert offered(first_message("api.example.com", protocols)) == ("api.example.com", tuple(protocols))
+    assert offer_in(first_message("api.example.com", protocols)) == ("api.example.com", tuple(protocols))
 
 
 @given(st.one_of(st.binary(max_size=300), st.tuples(st.integers(0, 600), st.binary(max_size=9))))
 def test_no_bytes_break_the_reader_of_first_messages(given_bytes: bytes | tuple[int, bytes]) -> None:
     if isinstance(given_bytes, bytes):
-        offered(given_bytes)
-        offered(b"\x16\x03\x01\0\0\x01" + given_bytes)
+        offer_in(given_bytes)
+        offer_in(b"\x16\x03\x01\0\0\x01" + given_bytes)
     else:
         at, more = given_bytes
         whole = first_message("api.example.com", ["h2"])
-        offered(whole[:at] + more + whole[at + len(more) :])
+        offer_in(whole[:at] + more + whole[at + len(more) :])

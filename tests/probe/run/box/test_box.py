@@ -207,7 +207,7 @@ class SlowlyCounted(list[socket.socket]):
 def test_two_threads_that_connect_at_a_time_take_one_socket_each(boxed: Boxed) -> None:
     boxed.box._callers["agent", False] = SlowlyCounted(boxed.box.sockets("agent", [("caller", "127.0.0.1", 0)]))
     with ThreadPoolExecutor(2) as threads:
-        tries = [threads.submit(boxed.box.connected, "agent", "127.0.0.1", 1, 5.0) for _ in range(2)]
+        tries = [threads.submit(boxed.box.connect, "agent", "127.0.0.1", 1, 5.0) for _ in range(2)]
         errors = [type(each.exception()) for each in tries]
     for unused in boxed.box._callers.pop(("agent", False)):
         unused.close()

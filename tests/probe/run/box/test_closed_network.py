@@ -25,7 +25,7 @@ from bench.common.errors import ConfigError
 from bench.probe.run.box.closed_network import IN_PIECES, TOO_MANY, TOO_MANY_NAMES, ClosedNetwork, ReachedPlace
 from bench.probe.run.box.names import NameTable
 from bench.probe.run.gateway.database import DatabaseDoor
-from bench.probe.run.gateway.http import Desk
+from bench.probe.run.gateway.gate import Desk
 from bench.probe.run.witness.postgres import PostgresStore
 from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.store import DatabaseServer

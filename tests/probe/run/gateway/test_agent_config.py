@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.common.errors import ConfigError
-from bench.probe.run.gateway.agent_config import expanded, read_config, rewritten
+from bench.probe.run.gateway.agent_config import expand, read_config, rewrite
 from bench.probe.run.gateway.subject import CommandWords, McpServer
 
 SHOP = McpServer("shop", ("npx", "-y", "server", "${workspaceFolder}/a b"), {"KEY": "${SECRET}"})
@@ -38,7 +38,7 @@ def test_comments_commas_and_other_alphabets_are_read(tmp_path: Path) -> None:
 
 def test_a_copy_differs_in_what_starts_or_addresses_a_server_and_nowhere_else(tmp_path: Path) -> None:
     config = read_config(written(tmp_path, COMMENTED))
-    copy = rewritten(config, shim, {"магазин": "http://127.0.0.1:5/x"}).decode()
+    copy = rewrite(config, shim, {"магазин": "http://127.0.0.1:5/x"}).decode()
     expected = COMMENTED.replace('"command":"npx"', '"command":"shim"').replace(
         "http://127.0.0.1:9/mcp?a=//b", "http://127.0.0.1:5/x"
     )
@@ -55,7 +55,7 @@ def test_servers_are_found_where_agents_and_editors_have_them(tmp_path: Path, ta
     content = {"mcp": {"servers": entry}} if table == "mcp.servers" else {"other": [1], table: entry}
     config = read_config(written(tmp_path, json.dumps(content)))
     assert config.servers == (SHOP,)
-    again = read_config(written(tmp_path, rewritten(config, shim, {}).decode()))
+    again = read_config(written(tmp_path, rewrite(config, shim, {}).decode()))
     assert again.servers[0].command == shim(SHOP)
 
 
@@ -63,14 +63,14 @@ def test_zeds_command_can_be_an_object(tmp_path: Path) -> None:
     entry = {"command": {"path": "npx", "args": list(SHOP.command[1:]), "env": dict(SHOP.environment)}, "settings": {}}
     config = read_config(written(tmp_path, json.dumps({"context_servers": {"shop": entry}})))
     assert config.servers == (SHOP,)
-    copy = json.loads(rewritten(config, shim, {}))["context_servers"]["shop"]
+    copy = json.loads(rewrite(config, shim, {}))["context_servers"]["shop"]
     assert (copy["command"]["path"], *copy["command"]["args"]) == shim(SHOP)
     assert copy["command"]["env"] == dict(SHOP.environment)
 
 
 def test_a_server_without_arguments_gets_those_of_the_shim(tmp_path: Path) -> None:
     config = read_config(written(tmp_path, '{"mcpServers": {"shop": {"command": "run it"}}}'))
-    copy = json.loads(rewritten(config, shim, {}))["mcpServers"]["shop"]
+    copy = json.loads(rewrite(config, shim, {}))["mcpServers"]["shop"]
     assert copy == {"command": "shim", "args": ["shop", "run it"]}
 
 
@@ -118,7 +118,7 @@ def test_configs_of_other_agents_are_read_and_rewritten_in_their_own_form(tmp_pa
     config = read_config(path)
     assert config.servers == (McpServer("shop", ("npx", "-y", "server", "a b"), {"PORT": "8080", "DEBUG": "true", "KEY": "k"}),)
     copy = tmp_path / f"copy{path.suffix}"
-    copy.write_bytes(rewritten(config, shim, {}))
+    copy.write_bytes(rewrite(config, shim, {}))
     [server] = read_config(copy).servers
     assert server.command == ("shim", "shop", "npx", "-y", "server", "a b")
     before, after = (loaded(each) for each in (path, copy))
@@ -181,7 +181,7 @@ def test_any_words_come_back_as_they_stood(
     content = {"mcpServers": {name: {"command": "run", "args": words} for name, words in servers.items()}}
     config = read_config(written(folder, json.dumps(content, indent=indent)))
     assert {server.name: list(server.command[1:]) for server in config.servers} == servers
-    copy = json.loads(rewritten(config, shim, {}))["mcpServers"]
+    copy = json.loads(rewrite(config, shim, {}))["mcpServers"]
     assert {name: entry["args"] for name, entry in copy.items()} == {
         name: [name, "run", *words] for name, words in servers.items()
     }
@@ -189,7 +189,7 @@ def test_any_words_come_back_as_they_stood(
 
 def test_variables_are_replaced_as_agents_do() -> None:
     assert (
-        expanded("${HOST}:${PORT:-80}/${env:PATH_}/${workspaceFolder}", {"HOST": "h", "PATH_": "p"})
+        expand("${HOST}:${PORT:-80}/${env:PATH_}/${workspaceFolder}", {"HOST": "h", "PATH_": "p"})
         == "h:80/p/${workspaceFolder}"
     )
 

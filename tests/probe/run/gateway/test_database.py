@@ -27,8 +27,8 @@ from bench.probe.run.gateway.database import DatabaseDoor
 from bench.probe.run.gateway.database_answer import ServerAnswer
 from bench.probe.run.gateway.database_session import DatabaseSession
 from bench.probe.run.gateway.database_statements import ExecutedStatement, SessionStatements, StatementRecord
-from bench.probe.run.gateway.database_way import connected
-from bench.probe.run.gateway.http import Desk
+from bench.probe.run.gateway.database_way import connect
+from bench.probe.run.gateway.gate import Desk
 from bench.probe.run.witness.postgres import PostgresStore, unread_of
 from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.store import DatabaseServer
@@ -538,7 +538,7 @@ def test_the_way_to_the_server_takes_the_roots_of_the_address(made: Shop, tmp_pa
         server = shop.store.server_and_names()[0]
 
     async def peer(server: DatabaseServer) -> str:
-        _, writer = await connected(server)
+        _, writer = await connect(server)
         cipher = str(writer.get_extra_info("cipher")[1])
         writer.close()
         await writer.wait_closed()
@@ -781,7 +781,7 @@ def test_the_way_to_a_far_server_is_encrypted_if_it_can_be(host: str, mode: str,
 
         async def tried(server: DatabaseServer) -> str:
             try:
-                _, writer = await connected(server)
+                _, writer = await connect(server)
             except OSError as error:
                 return type(error).__name__
             writer.close()
@@ -830,7 +830,7 @@ def test_an_address_with_words_of_tls_that_are_ignored_is_refused(made: Shop) ->
 
 
 async def peer_of(server: DatabaseServer) -> Any:
-    _, writer = await connected(server)
+    _, writer = await connect(server)
     peer = writer.get_extra_info("peername")
     writer.close()
     await writer.wait_closed()

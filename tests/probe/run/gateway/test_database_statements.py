@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from bench.probe.run.gateway.database_statements import LARGEST_KEPT, LONGEST_FIRST, ExecutedStatement, StatementRecord
-from bench.wire.postgres import statements_of
+import json
+
+import pytest
+
+from bench.probe.run.gateway.database_statements import (
+    LARGEST_KEPT,
+    LONGEST_SHAPE,
+    ExecutedStatement,
+    StatementRecord,
+    record_of,
+    shape_of,
+)
+from bench.wire.postgres import LONGEST_SPLIT, statements_of
 
 
 def executed(sql: str, *values: bytes) -> ExecutedStatement:
@@ -28,4 +39,36 @@ def test_a_record_whose_only_statement_is_beyond_the_bound_can_still_be_asked_ho
     assert (record.kept, record.begins, whole.begins) == ([], False, True)
     for each in (record, whole):
         [first], _ = each.summary()
-        assert first.statement.name == "INSERT payments" and len(first.statement.text) == LONGEST_FIRST
+        assert (first.statement.name, first.statement.text) == ("INSERT payments", "INSERT INTO payments VALUES ('')")
+
+
+PADDING = "x" * (LONGEST_SPLIT + 1)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        f"('c4n4ry', '{PADDING}')",
+        f"(4711, '{PADDING}')",
+        f"('{PADDING}', 'c4n4ry', 4711)",
+        f"('{PADDING}', $$c4n4ry$$, $tag$c4n4ry$tag$)",
+        f"('{PADDING}' /* c4n4ry */)",
+        f"('{PADDING}', '''c4n4ry''')",
+        f"('', E'c4n4ry', -4.711e9, '{PADDING}')",
+    ],
+)
+def test_of_a_statement_beyond_the_bound_only_the_shape_is_recorded(values: str) -> None:
+    record = StatementRecord()
+    record.add(executed(f"INSERT INTO cards VALUES {values} RETURNING {'id, ' * LONGEST_SHAPE} pin"))
+    [first], _ = record.summary()
+    text = json.dumps(record_of(first, frozenset({"pin"})))
+    assert "INSERT INTO cards VALUES" in text and len(text) < LONGEST_SHAPE + 50
+    assert not any(secret in text for secret in ("c4n4ry", "4711", "4.711", PADDING[:100]))
+
+
+def test_a_hidden_number_stands_under_its_own_name_alone() -> None:
+    assert record_of(executed("UPDATE cards SET pin = 4711, t1 = $2"), frozenset({"pin"})) == {
+        "sql": "UPDATE cards SET pin = 0, t1 = $2",
+        "pin": ["UPDATE cards SET pin = 4711, t1 = $2"],
+    }
+    assert shape_of("SELECT '', a.b2 FROM t3 LIMIT 10") == "SELECT '', a.b2 FROM t3 LIMIT 0"

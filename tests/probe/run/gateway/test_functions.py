@@ -17,10 +17,10 @@ import pytest
 from gates import ScriptedGate
 
 from bench.probe.points import AnswerFate, CallFate
-from bench.probe.run.gateway.damaged import damaged
+from bench.probe.run.gateway.damaged import damage
 from bench.probe.run.gateway.functions import NO_MESSAGE, FunctionDoor, tools_of
-from bench.probe.run.gateway.http import Desk
-from bench.probe.run.gateway.loader.agent_door.values import decoded, encoded
+from bench.probe.run.gateway.gate import Desk
+from bench.probe.run.gateway.loader.agent_door.values import from_json, to_json
 
 TOOLS = '''
 import asyncio, contextvars, threading, os
@@ -278,7 +278,7 @@ def test_another_sitecustomize_still_runs(tmp_path: Path) -> None:
     (tmp_path / "site" / "sitecustomize.py").write_text("import builtins; builtins.FOUND = __file__", encoding="utf-8")
     printed, door = ran(tmp_path, "print(FOUND)", ScriptedGate(), (), variables={"PYTHONPATH": str(tmp_path / "site")})
     assert printed.strip() == str(tmp_path / "site" / "sitecustomize.py")
-    assert "opened it, and executed no tool" in door.unentered()
+    assert "opened it, and executed no tool" in door.why_unentered()
 
 
 def test_what_cannot_be_wrapped_is_named(tmp_path: Path) -> None:
@@ -300,7 +300,7 @@ def test_a_function_without_source_is_wrapped_in_its_module(tmp_path: Path) -> N
 
 def test_a_door_that_no_python_opened_says_so(tmp_path: Path) -> None:
     _, door = ran(tmp_path, "", ScriptedGate(), (), ("-I", "script.py"))
-    assert "no Python that the agent started opened it" in door.unentered()
+    assert "no Python that the agent started opened it" in door.why_unentered()
 
 
 def test_who_lacks_the_token_is_refused() -> None:
@@ -359,7 +359,7 @@ def test_what_a_process_tells_is_kept_within_bounds() -> None:
     kept = [*door.refused, *(kind for kind, _ in door.seen), *(text for _, text in gate.notes)]
     assert (len(door.refused), len(door.seen), len(gate.notes)) == (1000, 1000, 1)
     assert {len(text) for text in kept} == {10_000}
-    assert len(door.unentered()) < 1000 * 10_100
+    assert len(door.why_unentered()) < 1000 * 10_100
 
 
 def test_a_first_line_without_an_end_is_refused_once_it_is_too_long_for_a_token() -> None:
@@ -389,24 +389,24 @@ def test_values_come_back_equal_or_are_known_not_to() -> None:
         "inf": float("inf"),
         "$type": "a name",
     }
-    text, is_whole = encoded(whole)
+    text, is_whole = to_json(whole)
     assert is_whole
-    assert decoded(json.loads(json.dumps(text))) == whole
-    assert encoded(object()) == ({"$type": "builtins.object"}, False)
+    assert from_json(json.loads(json.dumps(text))) == whole
+    assert to_json(object()) == ({"$type": "builtins.object"}, False)
     nested: list[Any] = []
     for _ in range(10_000):
         nested = [nested]
-    assert encoded(nested)[1] is False
-    assert encoded("\ud800") == ("\\ud800", False)
+    assert to_json(nested)[1] is False
+    assert to_json("\ud800") == ("\\ud800", False)
 
 
 def test_a_damaged_value_keeps_its_type() -> None:
-    value, _ = encoded({"names": ("ada", "bob"), "cents": 3})
-    assert decoded(damaged(value, "garbled")) == {"names": ("a\ufffd\x1a\ufffd", "b\ufffd\x1a\ufffd"), "cents": 3}
-    assert damaged(value, "empty") == {}
-    assert decoded(damaged(encoded(("ada",))[0], "empty")) == ()
-    assert len(json.dumps(damaged(value, "too_large"))) > 2**20
-    assert damaged(7, "garbled") == 7
+    value, _ = to_json({"names": ("ada", "bob"), "cents": 3})
+    assert from_json(damage(value, "garbled")) == {"names": ("a\ufffd\x1a\ufffd", "b\ufffd\x1a\ufffd"), "cents": 3}
+    assert damage(value, "empty") == {}
+    assert from_json(damage(to_json(("ada",))[0], "empty")) == ()
+    assert len(json.dumps(damage(value, "too_large"))) > 2**20
+    assert damage(7, "garbled") == 7
 
 
 def test_a_tool_has_the_name_of_its_function_unless_two_are_called_so() -> None:

@@ -194,8 +194,8 @@ def test_a_command_that_hands_no_config_over_is_refused(tmp_path: Path) -> None:
 
 def test_a_gate_that_kills_at_a_call_ends_the_servers_and_the_call_is_not_given(tmp_path: Path) -> None:
     class Killing(ScriptedGate):
-        async def answered(self, call: LiveCall, answer: bytes) -> AnswerFate:
-            await super().answered(call, answer)
+        async def answer(self, call: LiveCall, answer: bytes) -> AnswerFate:
+            await super().answer(call, answer)
             await self.gateway.end_servers()
             assert not alive(tmp_path)
             self.course.append(("killed", call.number))
@@ -226,7 +226,7 @@ def test_a_gate_that_kills_at_a_call_ends_the_servers_and_the_call_is_not_given(
 @pytest.mark.parametrize("error", [ZeroDivisionError, OSError])
 def test_what_the_gate_raises_comes_to_who_ends_the_servers(tmp_path: Path, error: type[Exception]) -> None:
     class Failing(ScriptedGate):
-        async def given(self, call: LiveCall) -> None:
+        async def note_given(self, call: LiveCall) -> None:
             raise error(call.number)
 
     async def work() -> None:
@@ -409,5 +409,5 @@ def mode_of(path: Path) -> int:
 def test_a_stores_name_at_the_end_of_a_sentence_is_replaced_and_a_longer_name_is_not(tmp_path: Path) -> None:
     subject = Subject("bank", ProbedAgent(("agent",), ("agent",), tmp_path))
     gateway = Gateway(subject, {"/data/bank.db": "/copy/bank.db"}, tmp_path / "gateway")
-    words, _ = gateway.replaced(["Pay by /data/bank.db.", "/data/bank.db.old", "/data/bank.db-wal", "/data/bank.db"], {})
+    words, _ = gateway.with_copies(["Pay by /data/bank.db.", "/data/bank.db.old", "/data/bank.db-wal", "/data/bank.db"], {})
     assert words == ("Pay by /copy/bank.db.", "/data/bank.db.old", "/data/bank.db-wal", "/copy/bank.db")

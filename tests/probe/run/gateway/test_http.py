@@ -325,10 +325,10 @@ def test_an_agent_that_leaves_ends_the_wait_for_its_answer() -> None:
 
 def test_a_gate_that_kills_the_agent_is_not_ended_by_the_end_of_its_connection() -> None:
     class Killing(ScriptedGate):
-        async def answered(self, call: LiveCall, answer: bytes) -> AnswerFate:
+        async def answer(self, call: LiveCall, answer: bytes) -> AnswerFate:
             agent[0].cancel()
             await asyncio.sleep(0.2)
-            await super().answered(call, answer)
+            await super().answer(call, answer)
             return "drop"
 
     gate, agent = Killing(), list[asyncio.Task[bytes]]()

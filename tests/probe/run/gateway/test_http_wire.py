@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.probe.run.gateway.bodies import Body, Unpacking, json_of, parsed
+from bench.probe.run.gateway.bodies import Body, Unpacking, json_of, value_of
 from bench.probe.run.gateway.http_wire import BadMessage, Framing, Head, chunk, framing_of, head_of, made_head
 from bench.probe.run.gateway.server_sent import EventCutter, data_of, events_of, with_data
 
@@ -162,5 +162,5 @@ def test_a_body_of_many_values_is_known_by_its_digest() -> None:
     body = Body()
     body.add(b"", many := b"[" + b"1," * 200_000 + b"1]")
     assert json_of(many) is None
-    assert parsed(body, "application/json", "") == many.decode()
+    assert value_of(body, "application/json", "") == many.decode()
     body.close()

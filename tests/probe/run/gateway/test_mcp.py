@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.probe.points import IS_ERROR, JSON_RPC, AnswerFate
-from bench.probe.run.gateway.gate import LiveCall
+from bench.probe.run.gateway.gate import CallGate, Desk, LiveCall
 from bench.probe.run.gateway.mcp import LARGE, KnownServer, changed_answer, error_answer, second_delivery
 from bench.wire.json_rpc import LONGEST, LineCutter, RpcMessage, key_of, messages_of, text_of
 
@@ -201,7 +201,7 @@ def request(identifier: Any, tool: str = "pay", **params: Any) -> RpcMessage:
 
 
 def call_of(known: KnownServer, message: RpcMessage, number: int = 1) -> LiveCall:
-    call = known.call_of(message, lambda: number, 1)
+    call = known.call_of(message, Desk(CallGate, lambda: number, lambda: 1))
     assert call
     return call
 

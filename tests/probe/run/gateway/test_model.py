@@ -113,7 +113,6 @@ def test_tokens_are_counted_beside_the_providers_count(name: str, streams: bool)
     asked(gate, name, answer_in(name, REPLY, streams), streams)
     kept = gate.calls[0].kept
     assert kept["tokens_in"] == count_tokens(f"Pay ann. {KEY}") and kept["tokens_out"] == count_tokens(WORDS)
-    assert kept["usage"] == (12, 80)
 
 
 @each_dialect

@@ -15,12 +15,11 @@ from gates import ScriptedGate
 
 from bench.common.errors import ConfigError
 from bench.probe.points import CallFate
-from bench.probe.run.gateway.gate import LiveCall
-from bench.probe.run.gateway.http import Desk
+from bench.probe.run.gateway.gate import Desk, LiveCall
 from bench.probe.run.gateway.listener import AgentListener
 from bench.probe.run.gateway.outbox_doors import FULL, NO_MORE, MailDoor, WebhookDoor
 from bench.probe.run.gateway.subject import ProbedAgent, Service, Subject
-from bench.probe.run.probe import Probe
+from bench.probe.run.probe import Asked, Probe
 from bench.probe.run.runner import Worker
 from bench.probe.run.secrets import Secrets
 from bench.probe.run.witness import outbox
@@ -91,7 +90,7 @@ def runs(folder: Path, subject: Subject, store: StoreSettings, *only: str, most:
 
     async def made() -> list[CellRun]:
         cells = list[CellRun]()
-        async with aclosing(Probe(subject, worker, only=only).runs()) as running:
+        async with aclosing(Probe(subject, worker, Asked(only=only)).runs()) as running:
             async for run in running:
                 cells.append(run)
                 if len(cells) >= most or run.plan == until:
@@ -138,7 +137,7 @@ def test_a_mail_is_one_row_with_what_was_sent_and_no_password(tmp_path: Path, ho
 def test_a_mail_whose_receipt_is_lost_and_that_is_sent_again_is_doubled(tmp_path: Path, point: str, verdict: str) -> None:
     plan = f"mail.send#1.{point}"
     run = runs(tmp_path, subject_of(tmp_path, MAILS.format(how=PLAIN, calls=AGAIN)), MAIL, plan, until=plan)[-1]
-    assert run.plan == plan and run.judged and run.judged.verdict == verdict
+    assert run.plan == plan and run.judgement and run.judgement.verdict == verdict
 
 
 def test_a_message_to_a_webhook_is_a_row_and_its_secret_path_is_nowhere(tmp_path: Path) -> None:
@@ -186,7 +185,7 @@ async def posted_to(settings: StoreSettings, gate: ScriptedGate, *targets: str) 
     store, answers, numbers = store_of(settings), list[bytes](), itertools.count(1)
     door = WebhookDoor(store, Desk(lambda: gate, lambda: next(numbers), lambda: 1))
     door.origin.tls = None  # the box ends it
-    async with AgentListener(lambda: gate, lambda: 0, lambda: 1) as listener:
+    async with AgentListener(Desk(lambda: gate, lambda: 0, lambda: 1)) as listener:
         listener.add_webhook(door)
         door.stands_in()
         serve = partial(listener.serve, doors=[door])
@@ -306,10 +305,10 @@ def test_a_session_that_lasts_is_cut_off_and_sends_nothing_later() -> None:
 
 def test_a_mail_that_a_gate_holds_is_done_when_its_door_has_ended() -> None:
     class HoldingGate(ScriptedGate):
-        async def arrived(self, call: LiveCall) -> CallFate:
+        async def arrive(self, call: LiveCall) -> CallFate:
             held.set()
             await asyncio.sleep(0.2)
-            return await super().arrived(call)
+            return await super().arrive(call)
 
     async def sent() -> tuple[list[str], list[dict[str, object]]]:
         async with mail_session(gate, store) as (door, _, writer):
@@ -326,9 +325,9 @@ def test_a_mail_that_a_gate_holds_is_done_when_its_door_has_ended() -> None:
 
 def test_a_mail_of_an_earlier_run_is_no_row_of_the_next() -> None:
     class ResettingGate(ScriptedGate):
-        async def arrived(self, call: LiveCall) -> CallFate:
+        async def arrive(self, call: LiveCall) -> CallFate:
             store.reset()
-            return await super().arrived(call)
+            return await super().arrive(call)
 
     async def sent() -> None:
         async with mail_session(ResettingGate(), store) as (_, reader, writer):

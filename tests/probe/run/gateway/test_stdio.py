@@ -155,9 +155,9 @@ CANCEL = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"req
 @pytest.mark.parametrize("how", ["cancelled", "asked_again", "disconnected"])
 def test_silence_lasts_until_the_agent_ends_its_wait(tmp_path: Path, after: AnswerFate, gives: bool, how: str) -> None:
     class Watched(ScriptedGate):
-        async def answered(self, call: LiveCall, answer: bytes) -> AnswerFate:
+        async def answer(self, call: LiveCall, answer: bytes) -> AnswerFate:
             came.set()
-            return await super().answered(call, answer)
+            return await super().answer(call, answer)
 
     gate, came = Watched(after={1: after}, patience=30), asyncio.Event()
 
@@ -281,8 +281,8 @@ def test_answers_out_of_order_find_their_calls(tmp_path: Path) -> None:
 
 def test_what_comes_behind_a_call_at_the_gate_passes_it_after_a_moment(tmp_path: Path) -> None:
     class Waiting(ScriptedGate):
-        async def arrived(self, call: LiveCall) -> CallFate:
-            before = await super().arrived(call)
+        async def arrive(self, call: LiveCall) -> CallFate:
+            before = await super().arrive(call)
             await released.wait()
             return before
 

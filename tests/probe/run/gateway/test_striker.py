@@ -67,17 +67,17 @@ class Counter:
     async def call(self, who: str, *, tool: str = "pay", waits: Sequence[asyncio.Event] = ()) -> tuple[str, str]:
         self.number += 1
         call = LiveCall(self.number, "shop", "http", tool, {"who": who})
-        before = await self.gate.arrived(call)
+        before = await self.gate.arrive(call)
         if before in ("pass", "twice", "again"):
             call.deliver = partial(self.deliver, who)
             for event in waits:
                 await event.wait()
             self.ledger.paid += [who] * (2 if before == "twice" else 1) if tool == "pay" else []
-            after = await self.gate.answered(call, f"answer {self.number}".encode())
+            after = await self.gate.answer(call, f"answer {self.number}".encode())
         else:
             after = "give" if before != "drop" else "drop"
         if after not in ("drop", "break", "silence"):
-            await self.gate.given(call)
+            await self.gate.note_given(call)
         return before, after
 
     def in_flight(self) -> list[tuple[int, ...]]:
@@ -303,7 +303,7 @@ def test_a_call_that_was_held_is_done_before_the_agents_next_effect() -> None:
     async def calls() -> None:
         counter.number, landing = 1, asyncio.Event()
         held = LiveCall(1, "shop", "http", "pay", {"who": "ada"})
-        assert await counter.gate.arrived(held) == "hold"
+        assert await counter.gate.arrive(held) == "hold"
 
         async def deliver() -> bytes:
             await landing.wait()

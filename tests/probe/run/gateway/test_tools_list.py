@@ -12,6 +12,7 @@ from till import till, worker_of
 
 from bench.probe.run.course import AgentCourse
 from bench.probe.run.gateway import tools_list
+from bench.probe.run.gateway.gate import CallGate, Desk
 from bench.probe.run.gateway.mcp import KnownServer
 from bench.probe.run.gateway.tools_list import list_tools
 from bench.probe.run.volatile import Masks
@@ -54,7 +55,7 @@ async def learnt(folder: Path, program: str) -> dict[str, bool | None]:
     await list_tools(start, known)
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
     messages = [messages_of(text_of({**asked, "params": {"name": tool}}))[0] for tool in ("look", "pay")]
-    calls = [known.call_of(message, lambda: 1, 1) for message in messages]
+    calls = [known.call_of(message, Desk(CallGate, lambda: 1, lambda: 1)) for message in messages]
     return {call.tool: call.reads for call in calls if call}
 
 

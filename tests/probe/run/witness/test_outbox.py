@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bench.common.errors import ConfigError
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings
-from bench.probe.run.witness.outbox import OutboxStore, mail_of, posted
+from bench.probe.run.witness.outbox import OutboxStore, mail_of, message_of
 from bench.probe.run.witness.rows import Encoding
 
 HEADERS = st.text(st.characters(codec="ascii", min_codepoint=32), max_size=40)
@@ -118,8 +118,8 @@ def test_a_store_keeps_no_more_than_there_is_room_for(monkeypatch: pytest.Monkey
 
 
 def test_a_message_to_a_webhook_has_the_members_of_its_json_as_columns() -> None:
-    assert posted("POST", "", {"text": "hi", "blocks": []}) == {"text": "hi", "blocks": []}
-    assert posted("PUT", "/other", "hi") == {"path": "/other", "method": "PUT", "body": "hi"}
+    assert message_of("POST", "", {"text": "hi", "blocks": []}) == {"text": "hi", "blocks": []}
+    assert message_of("PUT", "/other", "hi") == {"path": "/other", "method": "PUT", "body": "hi"}
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -42,6 +43,26 @@ def spins(db: Db, *_: Any) -> Nothing:
         pass
 
 
+class Held:
+    """What a weak reference can refer to."""
+
+
+def finalizes(db: Db, *_: Any) -> Nothing:
+    writes(db)
+    end = time.monotonic() + 0.1
+
+    def wait(_: object) -> None:  # Python swallows what is raised here
+        while time.monotonic() < end:
+            pass
+
+    held = Held()
+    reference = weakref.ref(held, wait)
+    del held
+    while reference() is None and time.monotonic() < end + 5:
+        pass
+    return Nothing()
+
+
 def leaves(*_: Any) -> Nothing:
     raise SystemExit
 
@@ -59,7 +80,14 @@ def asks_on(db: Db, *_: Any) -> Nothing:
 
 @pytest.mark.parametrize(
     ("run", "code"),
-    [(raises, "broke"), (leaves, "broke"), (wrong_type, "wrong_type"), (spins, "hung"), (sleeps, "hung"), (asks_on, "hung")],
+    [
+        (raises, "broke"),
+        (leaves, "broke"),
+        (wrong_type, "wrong_type"),
+        (spins, "hung"),
+        (sleeps, "hung"),
+        (asks_on, "hung"),
+    ],
 )
 def test_a_tool_that_breaks_fails_in_a_line_and_nothing_of_it_stays(run: Callable[..., Any], code: str) -> None:
     acted, shop = called(run, patience=0.05)
@@ -68,6 +96,12 @@ def test_a_tool_that_breaks_fails_in_a_line_and_nothing_of_it_stays(run: Callabl
     assert shop.environment.audit is not None
     assert shop._connection.execute("SELECT count(*) FROM messages").fetchone()[0] == 0
     assert shop.call("read_order", {"order": 1}).ok
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_tool_whose_alarm_python_swallows_in_a_finalizer_is_ended_by_a_later_one() -> None:
+    acted, _ = called(finalizes, patience=0.05)
+    assert (acted.outcome, acted.code) == ("failed", "hung")
 
 
 def test_a_tool_that_is_declared_read_and_writes_is_refused_and_its_writing_taken_back() -> None:

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from .door import Door, DoorMessage
-from .values import decoded, encoded
+from .values import from_json, to_json
 
 _within = ContextVar("bench_probe_within", default=False)
 AnyCallable = Callable[..., Any]
@@ -38,21 +38,21 @@ def around(door: Door, function: AnyCallable, named: Named) -> AnyCallable:
         try:
             given = named(args, kwargs)
         except (LookupError, AttributeError, TypeError):  # another version of a framework
-            given = getattr(function, "__name__", "function"), bound(function, args, kwargs)
+            given = getattr(function, "__name__", "function"), arguments_of(function, args, kwargs)
         return FunctionCall(door, *given) if given else None
 
     async def asynchronous_generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         made, items = call(args, kwargs), function(*args, **kwargs)
-        async for item in made.stepped(items) if made else items:
+        async for item in made.iterate_in_loop(items) if made else items:
             yield item
 
     async def coroutine(*args: Any, **kwargs: Any) -> Any:
         made = call(args, kwargs)
-        return await (made.awaited(function, args, kwargs) if made else function(*args, **kwargs))
+        return await (made.run_in_loop(function, args, kwargs) if made else function(*args, **kwargs))
 
     def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         made, items = call(args, kwargs), function(*args, **kwargs)
-        return (yield from made.iterated(items) if made else items)
+        return (yield from made.iterate(items) if made else items)
 
     def plain(*args: Any, **kwargs: Any) -> Any:
         made = call(args, kwargs)
@@ -66,7 +66,7 @@ def around(door: Door, function: AnyCallable, named: Named) -> AnyCallable:
     return functools.wraps(function)(next((wrapped for is_kind, wrapped in kinds if is_kind(function)), plain))
 
 
-def bound(function: AnyCallable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def arguments_of(function: AnyCallable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the arguments of a call by the names of its parameters, without the object whose method it is."""
     try:
         arguments = dict(inspect.signature(function).bind(*args, **kwargs).arguments)
@@ -98,55 +98,55 @@ class FunctionCall:
 
     def __init__(self, door: Door, tool: str, arguments: Any):
         self._door, self._number = door, door.number()
-        self._arrival = {"call": self._number, "arrived": tool, "arguments": encoded(arguments)[0]}
+        self._arrival = {"call": self._number, "arrived": tool, "arguments": to_json(arguments)[0]}
 
     def run(self, function: AnyCallable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a function as the gateway says, and return what it gives. If that is to be awaited
         or iterated, the call ends then."""
         before = self._ask(self._arrival)
         if before["do"] != "pass":
-            return self._given(before)
+            return self._give(before)
         try:
             with self._running():
                 value = function(*args, **kwargs)
         except Exception as error:
-            return self._given(self._ask(self._failure(error)), error=error)
+            return self._give(self._ask(self._failure(error)), error=error)
         if inspect.iscoroutine(value):
-            return self._finished(value)
+            return self._finish(value)
         if inspect.isgenerator(value):
             return self._rest(value)
         if inspect.isasyncgen(value):
             return self._rest_in_loop(value)
-        return self._given(self._ask(self._success(value)), value)
+        return self._give(self._ask(self._success(value)), value)
 
-    async def awaited(self, function: AnyCallable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    async def run_in_loop(self, function: AnyCallable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Await a coroutine as the gateway says, and return what it gives."""
         before = await self._ask_in_loop(self._arrival)
         if before["do"] != "pass":
-            return self._given(before)
-        return await self._finished(function(*args, **kwargs))
+            return self._give(before)
+        return await self._finish(function(*args, **kwargs))
 
-    async def _finished(self, coroutine: Awaitable[Any]) -> Any:
+    async def _finish(self, coroutine: Awaitable[Any]) -> Any:
         try:
             with self._running():
                 value = await coroutine
         except Exception as error:
-            return self._given(await self._ask_in_loop(self._failure(error)), error=error)
-        return self._given(await self._ask_in_loop(self._success(value)), value)
+            return self._give(await self._ask_in_loop(self._failure(error)), error=error)
+        return self._give(await self._ask_in_loop(self._success(value)), value)
 
-    def iterated(self, items: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    def iterate(self, items: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
         """Yield what a generator does. It begins when it is first asked, and the call ends with it."""
         if (before := self._ask(self._arrival))["do"] != "pass":
-            *items, last = self._given(before)
+            *items, last = self._give(before)
             yield from items
             return last
         return (yield from self._rest(items))
 
-    async def stepped(self, items: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
-        """Yield what an asynchronous generator does, as `iterated`."""
+    async def iterate_in_loop(self, items: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
+        """Yield what an asynchronous generator does, as `iterate`."""
         before = await self._ask_in_loop(self._arrival)
         if before["do"] != "pass":
-            for item in self._given(before):
+            for item in self._give(before):
                 yield item
             return
         async for item in self._rest_in_loop(items):
@@ -160,9 +160,9 @@ class FunctionCall:
                 with self._running():
                     item = step(sent)
             except StopIteration as end:
-                return self._given(self._ask(self._success([*given, end.value])), end.value)
+                return self._give(self._ask(self._success([*given, end.value])), end.value)
             except Exception as error:
-                return self._given(self._ask(self._failure(error)), error=error)
+                return self._give(self._ask(self._failure(error)), error=error)
             given.append(item)
             try:
                 step, sent = items.send, (yield item)
@@ -176,10 +176,10 @@ class FunctionCall:
                 with self._running():
                     given.append(await items.__anext__())
             except StopAsyncIteration:
-                self._given(await self._ask_in_loop(self._success(given)))
+                self._give(await self._ask_in_loop(self._success(given)))
                 return
             except Exception as error:
-                self._given(await self._ask_in_loop(self._failure(error)), error=error)
+                self._give(await self._ask_in_loop(self._failure(error)), error=error)
                 return
             try:
                 yield given[-1]
@@ -201,7 +201,7 @@ class FunctionCall:
                 raise
 
     def _success(self, value: Any) -> DoorMessage:
-        text, whole = encoded(value)
+        text, whole = to_json(value)
         return {"call": self._number, "answered": text, "whole": whole}
 
     def _failure(self, error: Exception) -> DoorMessage:
@@ -224,13 +224,13 @@ class FunctionCall:
             self._tell("left")
             raise
 
-    def _given(self, fate: DoorMessage, value: Any = None, *, error: Exception | None = None) -> Any:
+    def _give(self, fate: DoorMessage, value: Any = None, *, error: Exception | None = None) -> Any:
         """Return or raise what the gateway says; `value` is what the function gave, or `error` what it raised."""
         self._tell("given")
         if fate["do"] == "raise":
             raise _error(fate["kind"])(fate["text"]) from None
         if fate["do"] == "value":
-            return decoded(fate["value"])
+            return from_json(fate["value"])
         if error is not None:
             raise error
         return value

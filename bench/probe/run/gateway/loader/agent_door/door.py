@@ -46,7 +46,7 @@ class Door:
         """Send a message that has no answer. Return whether it was sent."""
         with self._lock:
             try:
-                self._connected().sendall(json.dumps(message).encode() + b"\n")
+                self._connect().sendall(json.dumps(message).encode() + b"\n")
             except OSError:
                 return False
         return True
@@ -93,7 +93,7 @@ class Door:
         if not self.tell(message):
             self._wake(self._waiting.pop(message["call"], None), GONE)
 
-    def _connected(self) -> socket.socket:
+    def _connect(self) -> socket.socket:
         """Return the socket of this process. The lock is held."""
         if self._socket is None:
             connection = socket.socket()  # `create_connection` would load what names of other hosts need

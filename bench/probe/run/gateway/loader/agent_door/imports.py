@@ -17,7 +17,7 @@ from importlib.util import spec_from_file_location
 from types import CodeType, ModuleType
 from typing import Any
 
-from .calls import AnyCallable, around, bound
+from .calls import AnyCallable, arguments_of, around
 from .door import Door
 from .frameworks import ToolPlace
 
@@ -57,15 +57,15 @@ class ImportHook:
         """Return the spec of a module with functions to wrap; None for others, which are left to the other finders."""
         for finder in sys.meta_path if self._concerns(name) else ():
             if finder is not self and (find := getattr(finder, "find_spec", None)) and (spec := find(name, path, target)):
-                return self._hooked(spec)
+                return self._hook(spec)
         return None
 
-    def wrapped(self, tool: str) -> Callable[[AnyCallable], AnyCallable]:
+    def decorator_of(self, tool: str) -> Callable[[AnyCallable], AnyCallable]:
         """Return the decorator of a function that is named."""
 
         def decorate(function: AnyCallable) -> AnyCallable:
             self._met.add(tool)
-            return around(self._door, function, lambda args, kwargs: (tool, bound(function, args, kwargs)))
+            return around(self._door, function, lambda args, kwargs: (tool, arguments_of(function, args, kwargs)))
 
         return decorate
 
@@ -95,7 +95,7 @@ class ImportHook:
             return ScriptFinder(path)
         raise ImportError(path)
 
-    def _hooked(self, spec: ModuleSpec) -> ModuleSpec:
+    def _hook(self, spec: ModuleSpec) -> ModuleSpec:
         """Return a spec whose module is wrapped as it is executed, and once it is."""
         loader: Any = spec.loader
         if isinstance(loader, SourceFileLoader) and self._tools(spec.name):
@@ -115,7 +115,9 @@ class ImportHook:
         file = loader.get_filename(name)
         tree = ast.parse(loader.get_data(file), file)
         tools = self._tools(name, file)
-        wrapped = {path for path in tools for node in _defined(tree.body, path.split(".")) if _decorate(node, tools[path])}
+        wrapped = {
+            path for path in tools for node in _definitions_at(tree.body, path.split(".")) if _decorate(node, tools[path])
+        }
         if name in MAIN:
             for path in tools.keys() - wrapped:
                 self._refuse(f"{os.path.basename(file)} defines no function {path}; name the module that defines it")
@@ -147,7 +149,7 @@ class ImportHook:
         if function is None:
             self._refuse(f"{module.__name__} has no {path}, which `functions` names")
         elif callable(function) and not isinstance(function, type):
-            setattr(owner, name, self.wrapped(tool)(function))
+            setattr(owner, name, self.decorator_of(tool)(function))
         else:
             self._refuse(f"{module.__name__}:{path} is no function but a {type(function).__name__}; name a function")
 
@@ -169,23 +171,23 @@ class ScriptFinder:
         return spec_from_file_location(name, self._path, loader=SourceFileLoader(name, self._path))
 
 
-def _defined(body: Sequence[ast.stmt], path: Sequence[str]) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+def _definitions_at(body: Sequence[ast.stmt], path: Sequence[str]) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
     """Return the definitions at a path of names, such as a class and its method."""
     nodes = list[ast.FunctionDef | ast.AsyncFunctionDef]()
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             if node.name == path[0] and len(path) > 1:
-                nodes += _defined(node.body, path[1:])
+                nodes += _definitions_at(node.body, path[1:])
             elif node.name == path[0] and not isinstance(node, ast.ClassDef):
                 nodes.append(node)
         else:  # such as `if` and `try`
             inner = [part for field in ("body", "orelse", "finalbody") for part in getattr(node, field, ())]
-            nodes += _defined([*inner, *(part for each in getattr(node, "handlers", ()) for part in each.body)], path)
+            nodes += _definitions_at([*inner, *(part for each in getattr(node, "handlers", ()) for part in each.body)], path)
     return nodes
 
 
 def _decorate(node: ast.FunctionDef | ast.AsyncFunctionDef, tool: str) -> bool:
-    decorator = ast.parse(f"{HOOK}.wrapped({tool!r})", mode="eval").body
+    decorator = ast.parse(f"{HOOK}.decorator_of({tool!r})", mode="eval").body
     for part in ast.walk(decorator):
         ast.copy_location(part, node)
     node.decorator_list.append(decorator)

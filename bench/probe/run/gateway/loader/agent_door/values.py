@@ -29,24 +29,24 @@ _BY_NAME: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def encoded(value: Any) -> tuple[Any, bool]:
-    """Return a value as JSON, and whether `decoded` gives an equal value again. An object of which only the fields are known
+def to_json(value: Any) -> tuple[Any, bool]:
+    """Return a value as JSON, and whether `from_json` gives an equal value again. An object of which only the fields are known
     has its class as tag."""
     encoder = _Encoder()
     text = encoder.json_of(value, 0)
     return text, encoder.is_whole
 
 
-def decoded(value: Any) -> Any:
-    """Return the value that `encoded` took."""
+def from_json(value: Any) -> Any:
+    """Return the value that `to_json` took."""
     if isinstance(value, list):
-        return [decoded(item) for item in value]
+        return [from_json(item) for item in value]
     if not isinstance(value, dict):
         return value
     if TAG not in value:
-        return {name: decoded(item) for name, item in value.items()}
+        return {name: from_json(item) for name, item in value.items()}
     make = _BY_NAME.get(value[TAG])
-    return make(decoded(value["value"])) if make else value.get("value")
+    return make(from_json(value["value"])) if make else value.get("value")
 
 
 class _Encoder:
