@@ -106,7 +106,7 @@ def test_whatever_the_rows_hold_the_reference_solves_and_wrong_answers_do_not(
 
 
 def as_csv(rows: Sequence[Mapping[str, str]]) -> str:
-    return "\n".join(["text,team", *(f"{row['text']},{row['team']}" for row in rows)])
+    return "\n".join(["text,expected_team", *(f"{row['text']},{row['expected_team']}" for row in rows)])
 
 
 def as_jsonl(rows: Sequence[Mapping[str, str]]) -> str:
