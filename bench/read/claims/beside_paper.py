@@ -222,13 +222,13 @@ def _figure(run: Run, model: str, cells: Sequence[Beside], published: Published)
         _panel(ax, cell, names[cell])
     legend_of_points(figure, SIGNS)
     last = next(name for name in reversed(names[cells[0]]) if name in published.columns)
-    title = f"{_retry_said(cells[0], last)} {bracketed(model_label(run, model))}"
+    title = f"{_retry_sentence(cells[0], last)} {bracketed(model_label(run, model))}"
     caption = "Above the line, a retry takes more tokens than the whole call. A pair is a repetition that has both retries."
     return finish(figure, slug("retry", model), title, f"{title}. {caption}")
 
 
-def _retry_said(cell: Beside, name: str) -> str:
-    """Return a sentence with the abstract's claim for this table, in our numbers and in the paper's."""
+def _retry_sentence(cell: Beside, name: str) -> str:
+    """Return a sentence on the tokens of a retry with this architecture as a share of monolithic's: ours and the paper's."""
     ratio, theirs = cell.ratio(name), cell.papers_ratio(name)
     if ratio is None or ratio.ratio is None:
         return f"On {cell.condition.scenario}, no retry with {name} can be compared with monolithic's"

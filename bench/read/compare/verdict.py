@@ -115,33 +115,33 @@ def contrast_of_rates(
     """
     known = [{pair: value for pair, value in side.items() if value is not None} for side in (before, after)]
     difference = statistics.paired_rates(known[1], known[0])
-    extremes = [(_assumed(after, best), _assumed(before, not best)) for best in (False, True)]
-    at_worst, at_best = (statistics.paired_rates(*sides) for sides in extremes)
+    extremes = [(_assumed(after, for_b), _assumed(before, not for_b)) for for_b in (False, True)]
+    low_end, high_end = (statistics.paired_rates(*sides) for sides in extremes)
     tests = [statistics.mcnemar_test(*sides) for sides in extremes]
-    rises = [statistics.differences_of(*statistics.in_common(*sides)) for sides in extremes]
+    differences = [statistics.differences_of(*statistics.in_common(*sides)) for sides in extremes]
     units = min(_units(*sides) for sides in extremes)
-    is_seen = units > 0 and (1 - margin) ** units <= LEVEL
-    loss = -(at_worst.low or 0.0) if more_is_good else at_best.high or 0.0
+    sees_margin = units > 0 and (1 - margin) ** units <= LEVEL
+    loss = -(low_end.low or 0.0) if more_is_good else high_end.high or 0.0
     first, second = statistics.in_common(*known)
-    spread = max((statistics.mean_of(each) for each in rises), key=lambda mean: mean.sd or 0.0)
-    unseen = 1 - LEVEL ** (1 / units) if units else 1.0
-    shows, needed = _plan(spread, margin, spread.sd)
+    widest = max((statistics.mean_of(each) for each in differences), key=lambda mean: mean.sd or 0.0)
+    rarest_seen = 1 - LEVEL ** (1 / units) if units else 1.0
+    shown_loss, needed_units = _plan(widest, margin, widest.sd)
     contrast = Contrast(
         before=_mean(first),
         after=_mean(second),
-        low=at_worst.low,
-        high=at_best.high,
+        low=low_end.low,
+        high=high_end.high,
         margin=margin,
         pairs=difference.pairs,
         p=max((test.p for test in tests if test.p is not None), default=None),
         is_rate=True,
         more_is_good=more_is_good,
-        within=is_seen and loss <= margin,
-        alike=bool(first) and first == second and len(first) == at_worst.pairs,
+        within=sees_margin and loss <= margin,
+        alike=bool(first) and first == second and len(first) == low_end.pairs,
         least=max((test.least for test in tests if test.least is not None), default=None),
-        shows=max(unseen, shows or 0.0),
-        needed=max(needed or 0, math.ceil(math.log(LEVEL) / math.log(1 - margin))) if 0 < margin < 1 else None,
-        why=_too_few(at_worst.pairs),
+        shows=max(rarest_seen, shown_loss or 0.0),
+        needed=max(needed_units or 0, math.ceil(math.log(LEVEL) / math.log(1 - margin))) if 0 < margin < 1 else None,
+        why=_too_few(low_end.pairs),
     )
     return contrast, difference
 
