@@ -14,11 +14,11 @@ from bench.probe.points import points_of
 from bench.probe.read.compare import compare_probes
 from bench.probe.read.page import page_of
 from bench.probe.read.run import EXIT_CODES, ProbeRead, read_probe
-from bench.probe.read.sentences import counts, lines, not_shown, row_line, sentence, share_gave_up, what
+from bench.probe.read.sentences import counts, lines, not_shown, ran, row_line, sentence, share_gave_up, what
 from bench.probe.read.steps import text_of_cell
 from bench.probe.run.writing import CellRun
 from bench.record.events import of_kind
-from bench.record.probe_events import CellFinding, CellJudged, CellsPlanned
+from bench.record.probe_events import EARLY, CellFinding, CellJudged, CellsPlanned
 from bench.record.probe_rows import RowDifference
 
 NONE = frozenset[str]()
@@ -48,6 +48,13 @@ def test_damage_that_came_again_is_the_conclusion_and_the_first_words(tmp_path: 
         "twice, in 2 of 2 runs."
     )
     assert [worst.plan for worst in read.damaged_cells] == [f"{PAY}.lost", f"{PAY}.unacknowledged"]
+
+
+def test_a_run_that_shows_what_a_call_overwrites_is_counted_and_is_no_cell(tmp_path: Path) -> None:
+    each = list(cells(frozenset()))
+    without, read = probe(tmp_path / "without", *each), probe(tmp_path, *each, cell(EARLY, 0, PLANNED[1], "meanwhile"))
+    assert list(read.cells) == list(without.cells) and read.conclusion == without.conclusion
+    assert ran(read).startswith(f"{len(each) + 1} runs of the agent") and read.seconds > without.seconds
 
 
 def test_damage_that_did_not_come_again_is_a_rate_with_its_interval(tmp_path: Path) -> None:
