@@ -9,7 +9,6 @@ ENTRIES = {
         "bench.run.frameworks.entries:ARCHITECTURES",
         "bench.worlds.run.entries:ARCHITECTURES",
     ),
-    "claims": ("bench.read.claims.entries:CLAIMS",),
     "commands": ("bench.cli.commands.entries:COMMANDS",),
     "dialects": ("bench.run.endpoint.dialect:CHAT", "bench.run.endpoint.entries:DIALECTS"),
     "doors": (

@@ -11,7 +11,7 @@ from bench.cli.command import PacksOption
 from bench.cli.completion import run_names
 from bench.cli.remembered import packs_of
 from bench.cli.terminal import Terminal
-from bench.common.errors import ConfigError, ResultsError, nearest
+from bench.common.errors import ConfigError
 from bench.common.paths import PACKS, folder_of
 from bench.record.reading import are_probes
 
@@ -39,8 +39,7 @@ def trace(
     if (claim is None) == (trial is None):
         raise ConfigError("trace what? Give the id of a claim, or --trial and the id of a trial")
     from bench.read.analysis.frames import load_run  # noqa: PLC0415
-    from bench.read.report.claims_part import CLAIMS  # noqa: PLC0415
-    from bench.read.report.results import claims_of  # noqa: PLC0415
+    from bench.read.claims.trace import traced_lines  # noqa: PLC0415
     from bench.read.report.trial_text import text_of_trial  # noqa: PLC0415
     from bench.rerun.world_views import WorldViews  # noqa: PLC0415
 
@@ -54,8 +53,5 @@ def trace(
     if trial is not None:
         out.print(text_of_trial(loaded, trial, WorldViews(packs_of(scenarios, folder, err))))
         return
-    sources = {name: source for source in map(claims_of, CLAIMS) for name in source.names()}
-    if claim is None or claim not in sources:
-        raise ResultsError(f"no claim has the id '{claim}'; {nearest(claim or '', sources)}")
-    for line in sources[claim].trace(loaded, claim):
+    for line in traced_lines(loaded, str(claim)):
         out.print(line)

@@ -20,7 +20,7 @@ from matplotlib.axes import Axes
 
 from bench.common.errors import ResultsError
 from bench.read.analysis.arms import UNUSABLE
-from bench.read.analysis.factors import ArmName, VerdictEvidence, factors_between, had_occasion, refusal, resolved
+from bench.read.analysis.factors import ArmName, VerdictEvidence, factors_between, had_occasion, refusal, settings_of
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import Ratio, holm, ratio_of_sums
 from bench.read.render.cells import AdjustedP, BoundedNumber, Number
@@ -101,7 +101,7 @@ def boundary_trials(run: Run) -> pd.DataFrame:
     cells = {name for name, entry in entries.items() if None not in (entry.strength, entry.commit, entry.signal)}
     told = run.trials[run.trials["architecture"].isin(cells) & ~run.trials["outcome"].isin(UNUSABLE)]
     arms = [ArmName(*names) for names in told[list(ArmName._fields)].astype(str).itertuples(index=False, name=None)]
-    values = {arm: resolved(run, arm).values for arm in dict.fromkeys(arms)}
+    values = {arm: settings_of(run, arm).values for arm in dict.fromkeys(arms)}
     parts = pd.DataFrame({name: [values[arm][name] for arm in arms] for name in (*LEVELS, "error_rate")}, index=told.index)
     return told.assign(
         **{str(part): parts[part] for part in LEVELS},

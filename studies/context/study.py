@@ -13,7 +13,7 @@ from bench.read.analysis.statistics import Mean, by_unit, mean_of
 from bench.read.render.cells import Estimate
 from bench.read.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
 from bench.read.render.labels import model_label, slug, trials_in
-from bench.read.render.marks import joined, signs_of
+from bench.read.render.marks import draw_line, signs_of
 from bench.read.render.table import Table, TableColumn, table_of
 
 
@@ -119,7 +119,7 @@ def _figure(run: Run, model: str, growths: Sequence[Growth]) -> Picture:
     for (pack, plan), ax in zip(places, axes, strict=True):
         panel_growths = [growth for growth in growths if (growth.pack, growth.plan) == (pack, plan)]
         for growth in panel_growths:
-            joined(ax, [(tokens, arm.mean("retry_tokens")) for tokens, arm in growth.sizes], signs[growth.architecture])
+            draw_line(ax, [(tokens, arm.mean("retry_tokens")) for tokens, arm in growth.sizes], signs[growth.architecture])
         panel_title(ax, f"{pack}, {plan}", trials_in(arm for growth in panel_growths for _, arm in growth.sizes))
         ax.set_xlabel("tokens of all documents")
         ax.set_ylabel("retry tokens a trial")

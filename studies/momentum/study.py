@@ -30,7 +30,7 @@ from bench.read.analysis.statistics import exact_share_by_instance, percentiles,
 from bench.read.render.cells import BoundedNumber, Cell, Number, Rate
 from bench.read.render.drawing import PALE, Picture, finish, legend_of_points, panels
 from bench.read.render.labels import slug
-from bench.read.render.marks import bounded, signs_of
+from bench.read.render.marks import draw_value, signs_of
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.tables.contrasts import MeanContrast, contrast_of, interaction, main_effect
 from bench.record.damage import Harm
@@ -263,7 +263,7 @@ def pictures(run: Run) -> Iterator[Picture]:
                 share = damaged_by(arm, horizon)
                 if share.value is not None:
                     at = place + 0.14 * (architectures.index(name) - (len(architectures) - 1) / 2)
-                    bounded(ax, at, (share.value, share.low, share.high), signs[name])
+                    draw_value(ax, at, (share.value, share.low, share.high), signs[name])
         ax.set_xticks(range(len(HORIZONS)), [str(horizon) for horizon in HORIZONS])
         ax.set_ylim(-0.03, 1.03)
         ax.set_title(f"error rate {rate:g}")

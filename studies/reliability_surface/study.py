@@ -23,7 +23,7 @@ from bench.read.analysis.statistics import PassHat, pass_hat
 from bench.read.render.cells import NOTHING, BoundedNumber, Cell
 from bench.read.render.drawing import PALE, Picture, finish, panels
 from bench.read.render.labels import model_label, slug
-from bench.read.render.marks import Sign, bounded, signs_of
+from bench.read.render.marks import Sign, draw_value, signs_of
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.record.config import FAULT_FREE
 from bench.record.equivalents import level_of, task_of
@@ -228,7 +228,7 @@ def _panel(ax: Axes, points: Sequence[SurfacePoint], k: int, signs: Mapping[str,
             ]
             ax.plot([x for x, _ in known], [bounds[0] for _, bounds in known], color=sign[1], lw=1, ls=LINES[epsilon])
             for x, bounds in known if epsilon == epsilons[0] else ():
-                bounded(ax, x, bounds, sign)
+                draw_value(ax, x, bounds, sign)
     ax.set_ylim(-0.04, 1.04)
     ax.set_xlabel("λ")
     ax.set_ylabel(f"pass^{k}")

@@ -17,7 +17,7 @@ from bench.read.analysis.statistics import Share, share_by_instance
 from bench.read.render.cells import Rate
 from bench.read.render.drawing import PALE, Picture, finish, panels
 from bench.read.render.labels import model_label, slug
-from bench.read.render.marks import bounded, signs_of
+from bench.read.render.marks import draw_value, signs_of
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.run.models.erring import ErringRepair, RepairSignal
 from bench.worlds.run.bank import repairs
@@ -92,7 +92,7 @@ def pictures(run: Run) -> Iterator[Picture]:
         for scenario, ax in zip(scenarios, axes, strict=True):
             for heard in rows:
                 if heard.scenario == scenario and not heard.judgment and heard.right.rate is not None:
-                    bounded(
+                    draw_value(
                         ax,
                         SIGNALS.index(heard.signal),
                         (heard.right.rate, heard.right.low, heard.right.high),

@@ -20,9 +20,9 @@ from bench.read.analysis.factors import ARCHITECTURE, ArmName, VerdictEvidence, 
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import LEAST_PRICED
 from bench.read.analysis.plans import run_again
+from bench.read.analysis.published import load_published
 from bench.read.analysis.statistics import PairedMean
 from bench.read.claims.closed_forms import NEAR, FirstPrices, first_prices, has_side
-from bench.read.claims.published import load_published
 from bench.read.render.cells import Cell, Estimate
 from bench.read.render.drawing import BLACK, GREY, PALE, Picture, finish, panels
 from bench.read.render.labels import model_label, slug

@@ -40,7 +40,6 @@ render.cells: Cell Estimate Number Rate
 render.drawing: Picture finish names_below panels
 render.labels: arm_columns each_arm model_label
 render.table: Table TableColumn table_of
-report.claims_part: ClaimsPart
 report.export_part: ExportPart
 report.figure_part: FigurePart
 report.results: Results

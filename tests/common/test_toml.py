@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bench.common.errors import ConfigError
 from bench.common.toml import LARGEST, MOST_BYTES, MOST_LEVELS, read_toml
-from bench.read.claims.published import load_published
+from bench.read.analysis.published import load_published
 from bench.run.experiment.config import load_config
 
 KEYS = st.sampled_from(["seed", "model", "model.m", "plan", "plan.p.faults", "architecture.a", "a.b", '"a b"', "models"])

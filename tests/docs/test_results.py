@@ -13,12 +13,12 @@ from scipy.stats import binomtest
 from told import told
 
 import bench
+from bench.read.analysis.claim import DirectionClaim
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import FIRST_ROUND
+from bench.read.analysis.published import load_published
 from bench.read.analysis.statistics import is_narrow, mean_of
-from bench.read.claims.claim import DirectionClaim
 from bench.read.claims.judging import of_paper, standing
-from bench.read.claims.published import load_published
 from bench.read.claims.retries import COMPARED, beside
 from bench.read.claims.verdicts import Judgement, counts, judge_all
 from bench.read.render.cells import BoundedNumber, text_of

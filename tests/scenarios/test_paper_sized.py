@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from trials import events, matrix_of, run_all
 
-from bench.read.claims.published import load_published
+from bench.read.analysis.published import load_published
 from bench.record.events import Called
 from bench.run.packs import load_pack
 from bench.run.trial.verification import Rejected

@@ -18,7 +18,6 @@ from bench.probe.run.gateway.door_kinds import DOOR_KINDS
 from bench.probe.run.witness.kinds import STORE_KINDS
 from bench.read.analysis.metrics import METRICS
 from bench.read.analysis.rows import FRAMES
-from bench.read.report.claims_part import CLAIMS
 from bench.read.report.export_part import EXPORTS
 from bench.read.report.figures import FIGURES
 from bench.read.report.studies import STUDIES
@@ -34,7 +33,6 @@ KINDS = (ARCHITECTURES, EFFECTS, MODELS, METRICS, TABLES, FIGURES, STUDIES, EXPO
 EVERY_KIND = (
     *KINDS,
     COMMANDS,
-    CLAIMS,
     DIALECTS,
     DOOR_KINDS,
     ENVIRONMENTS,

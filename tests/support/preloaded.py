@@ -12,12 +12,11 @@ import matplotlib.backends.backend_svg  # noqa: F401
 import typer.main
 
 import bench.cli.main
-import bench.read.report.report
+import bench.read.written_report
 import bench.run.openai.model
 import bench.run.serve.session
 from bench.common.tokens import count_tokens
 from bench.read.render.drawing import blank, finish, style
-from bench.read.report.claims_part import CLAIMS
 from bench.read.report.figures import FIGURES
 from bench.read.report.tables import TABLES
 from bench.run.architectures.registry import ARCHITECTURES
@@ -36,7 +35,7 @@ for part in (*ARCHITECTURES, *EFFECTS, *MODELS):
     our_codebase().of_part(part)
 provenance._git = functools.cache(provenance._git)  # no test changes the checkout
 provenance.code_version(), provenance.package_versions()
-names = [kind.names for kind in (TABLES, FIGURES, CLAIMS)]  # their entries lead to what makes them, which is imported for it
+names = [kind.names for kind in (TABLES, FIGURES)]  # their entries lead to what makes them, which is imported for it
 typer.main.get_command = functools.cache(typer.main.get_command)
 typer.main.get_command(bench.cli.main.app)
 gc.freeze()

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from bench.cli.completion import run_names
-from bench.cli.probed import show_probe
 from bench.cli.remembered import packs_of
 from bench.cli.terminal import Terminal, tell_left_out
 from bench.common.paths import PACKS, REPORTS, folder_of, name_of, named
@@ -41,6 +40,8 @@ def report(
     """
     folders = [folder_of(run) for run in runs]
     if are_probes(*folders):
+        from bench.cli.probed import show_probe  # noqa: PLC0415
+
         for folder in folders:
             show_probe(out, folder, to or named(REPORTS, name_of(folder)))
         return
@@ -63,8 +64,8 @@ def write_report(folders: list[Path], target: Path, verbose: bool = False, pdf: 
     from bench.read.analysis.merge import merge  # noqa: PLC0415
     from bench.read.analysis.metrics import METRICS  # noqa: PLC0415
     from bench.read.report.figures import FIGURES  # noqa: PLC0415
-    from bench.read.report.report import report_of  # noqa: PLC0415
     from bench.read.report.tables import TABLES  # noqa: PLC0415
+    from bench.read.written_report import report_of  # noqa: PLC0415
     from bench.record.files import write_files  # noqa: PLC0415
     from bench.rerun.world_views import WorldViews  # noqa: PLC0415
 

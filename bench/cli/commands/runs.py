@@ -61,14 +61,14 @@ def runs(
 def _read(results: Path, tags: Sequence[str], tracked: frozenset[str]) -> RunsShown:
     """Read the runs, write the page, and return what is printed."""
     # Here, because these import pandas, and no other command should wait for that.
-    from bench.read.overview.runs import index_of, index_page, spent  # noqa: PLC0415
+    from bench.read.overview.runs import index_of, index_page, sum_spent  # noqa: PLC0415
     from bench.record.files import write_files  # noqa: PLC0415
 
     with err.showing_progress() as show:
         index = index_of(results, REPORTS, cache_folder("runs"), tracked, show).tagged(tags)
     tables = []
     for whose, listed in index.groups.items():
-        total = spent(listed)
+        total = sum_spent(listed)
         line = f"{whose}: {len(listed)} run{'' if len(listed) == 1 else 's'}, {total.text}"
         tables.append(_table(listed, total, line))
     [page] = write_files(REPORTS, {"index.html": index_page(index).encode()})

@@ -11,7 +11,7 @@ from bench.probe.points import points_of
 from bench.probe.read import sentences
 from bench.probe.read.run import CellRead, ProbeRead
 from bench.probe.read.steps import MOST_ROWS, TimelineStep, last_words, printed_end, steps_of
-from bench.read.report.html import rendered, source
+from bench.read.report.html import render, source
 from bench.record.events import of_kind
 from bench.record.probe_events import DAMAGE, CallClass, CellVerdict, GatewayCall, PlannedCall, plan_of
 from bench.record.probe_rows import Row, RowDifference
@@ -72,7 +72,7 @@ class ShownCell:
 def page_of(probe: ProbeRead) -> str:
     """Return the page as a single file that needs no other file."""
     style = source("page.css") + source("probe.css", FOLDER)
-    return rendered(
+    return render(
         "probe.html.j2",
         style,
         folder=FOLDER,

@@ -68,9 +68,9 @@ class Arm:
     def by_pair(self, column: str) -> Mapping[Pair, float]:
         """Return pair -> value. A pair without a value is left out: a trial without an effective fault has no price, for
         instance."""
-        if column not in self._paired:
-            self._paired[column] = {pair: value for _, pair, value in self.values(column)}
-        return self._paired[column]
+        if column not in self._values_by_pair:
+            self._values_by_pair[column] = {pair: value for _, pair, value in self.values(column)}
+        return self._values_by_pair[column]
 
     def values(self, column: str) -> Iterator[tuple[str, Pair, float]]:
         """Yield each value with its trial and its pair."""
@@ -83,7 +83,7 @@ class Arm:
         return {}
 
     @cached_property
-    def _paired(self) -> dict[str, Mapping[Pair, float]]:
+    def _values_by_pair(self) -> dict[str, Mapping[Pair, float]]:
         """The columns that were read so far. Tables, claims and figures ask for the same columns again."""
         return {}
 
@@ -102,10 +102,10 @@ class Arm:
 
     def solved(self) -> Share:
         """Return the share of usable trials that are solved. An instrument, which has no task, has no share."""
-        return self._solved
+        return self._share_solved
 
     @cached_property
-    def _solved(self) -> Share:
+    def _share_solved(self) -> Share:
         tried = self.usable[:0] if self.is_instrument else self.usable
         return share_in(tried, tried["outcome"].eq("solved"))
 
@@ -125,10 +125,6 @@ class Arm:
 
     def solved_by_pair(self) -> Mapping[Pair, bool]:
         """Return whether each pair was solved. Trials that ended in an error are left out."""
-        return self._solved_by_pair
-
-    @cached_property
-    def _solved_by_pair(self) -> Mapping[Pair, bool]:
         return {pair: bool(solved) for pair, solved in self.by_pair("correct").items()}
 
 

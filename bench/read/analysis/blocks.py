@@ -83,7 +83,7 @@ class TrialBlocks:
         """
         self._close()
         order = self._order(config)
-        columns = {column.name: _taken(self._trials, column.name, order) for column in (*PLACE, *METRICS)}
+        columns = {column.name: _take(self._trials, column.name, order) for column in (*PLACE, *METRICS)}
         place = {column.name: columns[column.name] for column in PLACE}
         made = {part.name: self._frame(part.name, part.rows, order, place) for part in FRAMES}
         return {"trials": pd.DataFrame(columns), **made}
@@ -121,7 +121,7 @@ class TrialBlocks:
         trial = np.repeat(np.arange(len(order)), lengths)
         rows = np.arange(len(trial)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + firsts[trial]
         begin = {column: values.take(trial) for column, values in place.items()}
-        return pd.DataFrame(begin | {column.name: _taken(self._frames[name], column.name, rows) for column in of.columns})
+        return pd.DataFrame(begin | {column.name: _take(self._frames[name], column.name, rows) for column in of.columns})
 
 
 def ranks(config: StoredConfig, column: str) -> dict[str, int]:
@@ -157,19 +157,19 @@ def _append(pieces: ColumnBlocks, columns: Mapping[str, ExtensionArray], join: b
         blocks = pieces.setdefault(name, [])
         blocks.append(values)
         if join:
-            blocks[-JOINED:] = [_joined(blocks[-JOINED:])]
+            blocks[-JOINED:] = [_join(blocks[-JOINED:])]
 
 
-def _joined(blocks: Sequence[ExtensionArray]) -> ExtensionArray:
+def _join(blocks: Sequence[ExtensionArray]) -> ExtensionArray:
     if len(blocks) == 1:
         return blocks[0]
     joined: ExtensionArray = pd.concat([pd.Series(block, copy=False) for block in blocks], ignore_index=True).array
     return joined
 
 
-def _taken(pieces: ColumnBlocks, name: str, rows: NDArray[np.int64]) -> ExtensionArray:
+def _take(pieces: ColumnBlocks, name: str, rows: NDArray[np.int64]) -> ExtensionArray:
     """Return these rows of a column. The column's blocks are not kept."""
-    taken: ExtensionArray = _joined(pieces.pop(name)).take(rows)
+    taken: ExtensionArray = _join(pieces.pop(name)).take(rows)
     return taken
 
 

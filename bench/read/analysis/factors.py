@@ -50,7 +50,7 @@ class ArmSettings:
     follows: frozenset[tuple[str, str]]
 
 
-def resolved(run: Run, arm: ArmName) -> ArmSettings:
+def settings_of(run: Run, arm: ArmName) -> ArmSettings:
     """Return what an arm was run with.
 
     A boundary that checks the policy asks people as well, unless the variant says whom it asks. That is a setting of its own,
@@ -90,7 +90,7 @@ def _of_model(run: Run, model: str) -> dict[str, object]:
 
 def factors_between(run: Run, first: ArmName, second: ArmName, other_run: Run | None = None) -> tuple[str, ...]:
     """Return the names of the settings in which two arms differ. The second arm belongs to `other_run` if that is given."""
-    arms = (resolved(run, first), resolved(other_run or run, second))
+    arms = (settings_of(run, first), settings_of(other_run or run, second))
     keys = sorted({*arms[0].values, *arms[1].values})
     differ = [key for key in keys if arms[0].values.get(key) != arms[1].values.get(key)]
     follows = {pair for arm in arms for pair in arm.follows}
@@ -137,7 +137,7 @@ STRUCK_ALIKE = 0.05
 """Arms whose faults for each trial differ by less than this share were struck alike."""
 
 
-def confounded(factors: Collection[str], named: str) -> str:
+def other_differences(factors: Collection[str], named: str) -> str:
     """Return the differences of two arms beyond the factor that a sentence names; "" if there are none."""
     if set(factors) == {named}:
         return ""
@@ -153,7 +153,7 @@ def refusal(evidence: VerdictEvidence, named: str | None) -> str:
 
 
 def _reasons(evidence: VerdictEvidence, named: str | None) -> Iterator[str]:
-    if named is not None and (reason := confounded(evidence.factors, named)):
+    if named is not None and (reason := other_differences(evidence.factors, named)):
         yield reason
     if not evidence.could_differ:
         yield f"none of {evidence.pairs} pairs could have differed"

@@ -226,7 +226,7 @@ def load_run(path: str | Path, check: bool = False) -> Run:
     manifest, kept = read_manifest(folder), KeptFrames(folder)
     loaded = kept.read()
     if loaded is None or (check and not loaded.checked):
-        loaded = _loaded(folder, manifest, check)
+        loaded = _load(folder, manifest, check)
         kept.keep(loaded)
     frames: dict[str, Any] = dict(loaded.frames)
     ours = {name: frames.pop(name) for name in ("trials", "calls", "faults", "recoveries", "replies", "waits")}
@@ -264,7 +264,7 @@ def with_controls(
             yield record, calls[control_of[record.id]]
 
 
-def _loaded(folder: Path, manifest: Manifest, check: bool) -> Loaded:
+def _load(folder: Path, manifest: Manifest, check: bool) -> Loaded:
     tariff = Tariff(manifest.models)
     tasks = {name: pack.subtasks for name, pack in manifest.scenarios.items()}
     blocks, sessions, rerun, failed, trials = TrialBlocks(), list[SessionRecord](), set[str](), FailedTrials(), 0

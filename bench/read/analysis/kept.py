@@ -153,7 +153,11 @@ def key_of(run: Path, registries: Iterable[Registry[Any]]) -> str | None:
     if any(part.package for registry in registries for part in registry):
         return None
     with suppress(OSError):
-        return _digest(_code(PACKAGE), *((path.name, _digest_of_file(path)) for path in _files(run)))
+        digests = []
+        for path in _files(run):
+            with opened(path) as file:
+                digests.append((path.name, digest_of_file(file).encode()))
+        return _digest(_code(PACKAGE), *digests)
     return None
 
 
@@ -166,11 +170,6 @@ def _code(package: Path) -> tuple[str, bytes]:
     versions = [sys.version, *(f"{name} {metadata.version(name)}" for name in COMPUTING)]
     files = sorted(path for path in package.rglob("*") if path.suffix in (".py", ".toml"))
     return " ".join(versions), _digest(*((str(path.relative_to(package)), path.read_bytes()) for path in files)).encode()
-
-
-def _digest_of_file(path: Path) -> bytes:
-    with opened(path) as file:
-        return digest_of_file(file).encode()
 
 
 def _digest(*parts: tuple[str, bytes]) -> str:

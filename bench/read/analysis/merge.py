@@ -22,7 +22,7 @@ from bench.read.analysis.pairing import (
     Shared,
     TrialPlace,
     differing_settings,
-    labelled,
+    label_runs,
     places_of,
     shared_by,
 )
@@ -55,7 +55,7 @@ def merge(runs: Sequence[Run]) -> Run:
     """
     if len(runs) == 1:
         return runs[0]
-    by_label = labelled(runs)
+    by_label = label_runs(runs)
     shared = shared_by(by_label)
     beside: list[Run] = []
     for label, run in by_label.items():
@@ -65,7 +65,7 @@ def merge(runs: Sequence[Run]) -> Run:
             raise ResultsError(f"{label} holds no trial of what it shares with {others}")
         beside.append(_apart(kept, beside, label))
     merged = _manifest(beside, shared)
-    frames = {name: _joined(merged.config, [run.frames[name] for run in beside]) for name in runs[0].frames}
+    frames = {name: _join(merged.config, [run.frames[name] for run in beside]) for name in runs[0].frames}
     return replace(
         runs[0].having(frames),
         manifest=merged,
@@ -82,7 +82,7 @@ def merge(runs: Sequence[Run]) -> Run:
 def records_of(run: Run, only: Collection[str] | None = None) -> Iterator[TrialRecord] | None:
     """Return the records of the run's trials, or of the ids in `only`, with the names that they have in this run. Superseded
     records come before their successors. None if they cannot be read again. Raises ResultsError if a folder is gone."""
-    parts = labelled(run.recorded)
+    parts = label_runs(run.recorded)
     return None if any(part.folder is None for part in parts.values()) else _records(run, parts, only)
 
 
@@ -119,7 +119,7 @@ def _manifest(runs: Sequence[Run], shared: Shared) -> Manifest:
         "models": tuple(dict.fromkeys(name for config in configs for name in config.models)),
         "scenarios": scenarios,
         "plans": tuple(name for name in runs[0].names("plan") if name in shared.plans),
-        "architecture": _united(config.architecture for config in configs),
+        "architecture": _unite(config.architecture for config in configs),
         "plan": {name: plan for name, plan in configs[0].plan.items() if name in shared.plans},
         "repetitions": max(config.repetitions for config in configs),
         "study": configs[0].study if len({config.study for config in configs}) == 1 else None,
@@ -130,25 +130,25 @@ def _manifest(runs: Sequence[Run], shared: Shared) -> Manifest:
             for name in scenarios
         },
         "models": _models(manifests),
-        "architectures": _united(manifest.architectures for manifest in manifests),
+        "architectures": _unite(manifest.architectures for manifest in manifests),
         "described": Described(
-            architectures=_united(manifest.known.architectures for manifest in manifests),
-            effects=_united(manifest.known.effects for manifest in manifests),
+            architectures=_unite(manifest.known.architectures for manifest in manifests),
+            effects=_unite(manifest.known.effects for manifest in manifests),
         ),
-        "policies": _united(manifest.policies for manifest in manifests),
+        "policies": _unite(manifest.policies for manifest in manifests),
         "name": " + ".join(run.name for run in runs),
         "config": configs[0].model_copy(update=united),
     }
     return manifests[0].model_copy(update=tables)
 
 
-def _united(tables: Iterable[Mapping[str, Entry]]) -> dict[str, Entry]:
+def _unite(tables: Iterable[Mapping[str, Entry]]) -> dict[str, Entry]:
     return {name: entry for table in tables for name, entry in table.items()}
 
 
 def _models(manifests: Sequence[Manifest]) -> dict[str, ModelParameters]:
     """Return the parameters of each model. `cache_from` joins the sources from which each run took recorded replies."""
-    models = _united(manifest.models for manifest in manifests)
+    models = _unite(manifest.models for manifest in manifests)
     for name, parameters in models.items():
         every = (manifest.models[name] for manifest in manifests if name in manifest.models)
         taken = {(run.name, run.digest): run for model in every for run in model.cache_from}
@@ -157,7 +157,7 @@ def _models(manifests: Sequence[Manifest]) -> dict[str, ModelParameters]:
     return models
 
 
-def _joined(config: StoredConfig, frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+def _join(config: StoredConfig, frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Return the rows of all runs, in the order of `load_run`."""
     rows = pd.concat([frame for frame in frames if len(frame)] or [frames[0]], ignore_index=True)
     by_name = {column: ranks(config, column) for column in NAMED}
@@ -181,14 +181,14 @@ def _apart(run: Run, earlier: Sequence[Run], label: str) -> Run:
     went differently there, or of which other code ran trials of the same arm there: they are never pooled. A record that equals
     an earlier run's record counts once.
     """
-    run = _renamed(run, "model", _other(run, earlier, "model", _settings), label)
-    known = {place: row for other in earlier for place, row in _measured(other).items()}
-    equal = {place: row == known[place] for place, row in _measured(run).items() if place in known}
+    run = _rename(run, "model", _other(run, earlier, "model", _settings), label)
+    known = {place: row for other in earlier for place, row in _measurements(other).items()}
+    equal = {place: row == known[place] for place, row in _measurements(run).items() if place in known}
     otherwise = {place.architecture for place, is_equal in equal.items() if not is_equal}
     another = {*_other(run, earlier, "architecture", _definition), *_by_other_code(run, earlier)}
     others = [name for name in run.names("architecture") if name in otherwise or name in another]
     run = _without(run, {place for place in equal if place.architecture not in others}, label)
-    return _renamed(run, "architecture", others, label)
+    return _rename(run, "architecture", others, label)
 
 
 def _recorded_id(trial: str) -> str:
@@ -196,7 +196,7 @@ def _recorded_id(trial: str) -> str:
     return trial.partition(" ")[0]
 
 
-def _measured(run: Run) -> Mapping[TrialPlace, tuple[object, ...]]:
+def _measurements(run: Run) -> Mapping[TrialPlace, tuple[object, ...]]:
     """Return the place of each trial -> its id and all that was measured in it."""
     rows = run.trials.astype(object).where(run.trials.notna(), None)
     return dict(zip(places_of(run.trials), rows.itertuples(index=False, name=None), strict=True))
@@ -236,7 +236,7 @@ def _without(run: Run, places: Set[TrialPlace], label: str) -> Run:
     return replace(kept, notes=(*run.notes, note))
 
 
-def _renamed(run: Run, column: Counterpart, names: Sequence[str], label: str) -> Run:
+def _rename(run: Run, column: Counterpart, names: Sequence[str], label: str) -> Run:
     """Rename models or architectures. Their trials get new ids too, so that no trial is mistaken for a trial of another run."""
     if not names:
         return run
@@ -245,7 +245,7 @@ def _renamed(run: Run, column: Counterpart, names: Sequence[str], label: str) ->
     ids = {trial: f"{_recorded_id(trial)} ({label})" for trial in moved}
 
     def change(rows: pd.DataFrame) -> pd.DataFrame:
-        return rows.assign(trial=_mapped(rows["trial"], ids), **{column: _mapped(rows[column], new)})
+        return rows.assign(trial=_map_names(rows["trial"], ids), **{column: _map_names(rows[column], new)})
 
     note = f"What {label} measured under the name of {_KINDS[column]} of an earlier run stands as {', '.join(new.values())}."
     rerun = frozenset(ids.get(trial, trial) for trial in run.rerun)
@@ -253,7 +253,7 @@ def _renamed(run: Run, column: Counterpart, names: Sequence[str], label: str) ->
     return replace(run.with_frames(change), manifest=manifest, rerun=rerun, notes=(*run.notes, note))
 
 
-def _mapped(names: pd.Series[str], new: Mapping[str, str]) -> pd.Series[str]:
+def _map_names(names: pd.Series[str], new: Mapping[str, str]) -> pd.Series[str]:
     return pd.Series([new.get(name, name) for name in names], index=names.index, dtype=names.dtype)
 
 

@@ -101,7 +101,7 @@ def places_of(rows: pd.DataFrame, across: Collection[str] = ()) -> list[TrialPla
     return [TrialPlace(*place) for place in zip(*(columns[name].tolist() for name in TrialPlace._fields), strict=True)]
 
 
-def labelled(runs: Sequence[Run]) -> Labelled:
+def label_runs(runs: Sequence[Run]) -> Labelled:
     """Return the runs by name. If two have the same name, the second is `NAME 2`."""
     seen: Counter[str] = Counter()
     by_label: dict[str, Run] = {}
@@ -120,7 +120,7 @@ def shared_by(runs: Labelled) -> Shared:
     ):
         if len(set(values)) > 1:
             raise ResultsError(f"{nothing} they differ in the {what} ({' | '.join(map(str, values))})")
-    cases = {label: asked(run) for label, run in runs.items()}
+    cases = {label: digests_of_tasks(run) for label, run in runs.items()}
     plans = {label: plan_texts(run) for label, run in runs.items()}
     shared = Shared(_alike(cases), _alike(plans), (*_packs_left_out(cases), *_plans_left_out(plans)))
     if not shared.cases or not shared.plans:
@@ -147,7 +147,7 @@ def _remedy(runs: Labelled) -> str:
     )
 
 
-def asked(run: Run) -> Mapping[SharedInstance, str]:
+def digests_of_tasks(run: Run) -> Mapping[SharedInstance, str]:
     """Return instance -> the digest of what the instance asks."""
     cases = dict.fromkeys(zip(run.trials["scenario"].tolist(), instances_of(run.trials), strict=True))
     return {(pack, instance): run.pack(pack).asks(instance) for pack, instance in cases}
@@ -176,7 +176,7 @@ def only(run: Run, column: Counterpart, name: str) -> Run:
 def paired_runs(first: Run, second: Run, whole: bool) -> PairedRuns:
     """Pair the trials of two runs. Raises ResultsError, naming what differs, if none can be paired, or if `whole` is true and
     some cannot."""
-    labels = labelled([first, second])
+    labels = label_runs([first, second])
     both = " and ".join(labels)
     shared = shared_by(labels)
     runs = (shared.only(first), shared.only(second))

@@ -1,62 +1,226 @@
-"""The published figures that tables and figures compare with ours. `bench.read.claims` reads them."""
+"""The paper's figures and claims, each with its place in the paper: `published.toml`."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from bench.common.errors import ConfigError
+from bench.common.toml import read_toml
+from bench.common.wording import first_violation
+from bench.read.analysis.claim import Claim, MeasureName, RateClaim, RatioClaim
+from bench.read.analysis.frames import Run
+
+SIZE = "paper_sized"
+"""The variant of the paper's packs whose monolithic call has the paper's size."""
+FILE = Path(__file__).with_name("published.toml")
 
 
-class PublishedMean(Protocol):
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class MeanAndSd(_Strict):
     """A published mean. `sd` is None if none was published."""
 
-    @property
-    def mean(self) -> float: ...
+    mean: float
+    sd: float | None = Field(None, ge=0.0)
+
+
+class Cells(BaseModel):
+    """One row of a published table: the row's name there, and a value for each architecture."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    __pydantic_extra__: dict[str, MeanAndSd] = Field(init=False)
+
+    row: str
 
     @property
-    def sd(self) -> float | None: ...
+    def values(self) -> dict[str, MeanAndSd]:
+        return self.__pydantic_extra__
 
 
-class PublishedCount(Protocol):
-    """The number of published executions that failed, and the place where the number is printed."""
+class PublishedTable(_Strict):
+    """A published table. `plan` is our fault plan for the table's failure. `instead` maps a fault plan with another failure to
+    the failure in words; our numbers under this plan stand in a separate table, which says so. `counted` maps an architecture
+    to the subtasks whose calls its cell of retry tokens holds; the cell of any other holds the whole round."""
+
+    number: int
+    scenario: str
+    plan: str
+    failure: str
+    instead: dict[str, str] = {}
+    counted: dict[str, tuple[str, ...]] = {}
+    cells: dict[str, Cells]
+
+
+class NaturalFailures(_Strict):
+    """How many of a scenario's subtask executions failed their schema although no fault was injected."""
+
+    scenario: str
+    place: str
+    failures: int = Field(ge=0)
+    executions: int = Field(ge=1)
+    note: str = ""
+
+
+class Paper(_Strict):
+    title: str
+    source: str
+    model: str
+    temperature: float
+    runs: int = Field(ge=1)
 
     @property
-    def failures(self) -> int: ...
-
-    @property
-    def executions(self) -> int: ...
-
-    @property
-    def place(self) -> str: ...
-
-    @property
-    def note(self) -> str: ...
+    def asked(self) -> str:
+        """The model that was asked, and its temperature."""
+        return f"{self.model} at temperature {self.temperature:g}"
 
 
-class PublishedSource(Protocol):
-    """A publication. `asked` names the model that was asked, and how it was asked."""
+class ComparedRow(_Strict):
+    """Our counterpart to a row of the published tables: `measure` in trials without a fault, or, if `struck`, in trials under
+    the table's fault plan."""
 
-    @property
-    def source(self) -> str: ...
-
-    @property
-    def asked(self) -> str: ...
-
-    @property
-    def runs(self) -> int | None: ...
+    measure: MeasureName
+    struck: bool = False
 
 
-class PublishedFigures(Protocol):
-    @property
-    def paper(self) -> PublishedSource: ...
+class Published(_Strict):
+    """The paper's figures and claims.
+
+    size       the variant of the packs that its claims are about; "" for the packs as they are
+    columns    our architecture -> the paper's column
+    monoliths  our further architectures, by the paper's sources, shown beside these
+    """
+
+    paper: Paper
+    size: str = ""
+    columns: dict[str, str] = {}
+    monoliths: tuple[str, ...] = ()
+    table: tuple[PublishedTable, ...] = ()
+    natural_failures: tuple[NaturalFailures, ...] = ()
+    rows: dict[str, ComparedRow] = {}
+    claim: tuple[Claim, ...] = ()
+
+    @model_validator(mode="after")
+    def _tables_have_columns_and_rows_of_ours(self) -> Published:
+        for table in self.table:
+            for row, cells in table.cells.items():
+                if unnamed := [name for name in (*cells.values, *table.counted) if name not in self.columns]:
+                    raise ValueError(f"table {table.number}, {row}: '{unnamed[0]}' stands not in [columns]")
+                if row not in self.rows:
+                    raise ValueError(f"table {table.number}: what of ours is '{row}' compared with? [rows.{row}] is missing")
+        return self
+
+    @model_validator(mode="after")
+    def _every_claim_has_a_name_of_its_own(self) -> Published:
+        name, times = Counter(claim.id for claim in self.claim).most_common(1)[0] if self.claim else ("", 0)
+        if times > 1:
+            raise ValueError(f"two claims are called '{name}'")
+        return self
+
+    @model_validator(mode="after")
+    def _every_claim_has_its_figures(self) -> Published:
+        for claim in self.claim:
+            if isinstance(claim, RateClaim):
+                continue
+            for architecture in claim.pair:
+                try:
+                    self.cell(claim.scenario, claim.row, architecture)
+                except KeyError:
+                    lacking = f"no '{claim.row}' of {architecture} on {claim.scenario}"
+                    raise ValueError(f"{claim.id}: the tables have {lacking}") from None
+            if isinstance(claim, RatioClaim) and self.value_of(claim) in (0.0, 1.0, None):
+                raise ValueError(f"{claim.id}: a ratio needs two published means that differ, neither of them 0")
+        return self
+
+    def value_of(self, claim: Claim) -> float | None:
+        """Return the published value of a claim: of a direction the difference, of which a verdict takes only the sign; of a
+        share 0. None for a ratio to 0."""
+        if isinstance(claim, RateClaim):
+            return 0.0
+        first, second = (self.cell(claim.scenario, claim.row, name).mean for name in claim.pair)
+        if isinstance(claim, RatioClaim):
+            return first / second if second else None
+        return first - second
 
     @property
     def has_figures(self) -> bool:
-        """Whether the run is about what was published."""
+        return bool(self.table)
 
-    def cell(self, scenario: str, row: str, architecture: str) -> PublishedMean:
-        """Return the value in a published table, under whatever fault plan. Raises KeyError if there is none."""
+    @property
+    def sized(self) -> tuple[Published, ...]:
+        """The claims about tables at the paper's sizes. Empty without tables."""
+        if not self.table or self.size:
+            return ()
+        claims = tuple(
+            claim.model_copy(update={"id": f"{claim.id}:{SIZE}", "scenario": f"{claim.scenario}:{SIZE}"})
+            for claim in self.claim
+        )
+        at_size = {
+            name: tuple(item.model_copy(update={"scenario": f"{item.scenario}:{SIZE}"}) for item in getattr(self, name))
+            for name in ("table", "natural_failures")
+        }
+        return (self.model_copy(update={"size": SIZE, "claim": claims, **at_size}),)
 
-    def value(self, scenario: str, plan: str, measure: str, architecture: str) -> PublishedMean | None:
-        """Return a table's value for a column of a run's trials under a fault plan; None if there is none."""
+    def table_of(self, scenario: str, plan: str) -> PublishedTable | None:
+        """Return the table for a scenario of ours, in any size, under a fault plan with the table's failure or another."""
+        pack = scenario.partition(":")[0]
+        tables = (table for table in self.table if table.scenario.partition(":")[0] == pack)
+        return next((table for table in tables if plan in (table.plan, *table.instead)), None)
 
-    def natural(self, scenario: str) -> PublishedCount | None:
-        """Return how many executions failed without a fault; None if that was not published."""
+    def cell(self, scenario: str, row: str, architecture: str) -> MeanAndSd:
+        """Return the value in a published table, whatever fault plan of ours it is compared with. Raise KeyError if there is
+        none."""
+        for table in self.table:
+            if table.scenario == scenario and row in table.cells:
+                return table.cells[row].values[architecture]
+        raise KeyError(row)
+
+    def value(self, scenario: str, plan: str, measure: str, architecture: str) -> PublishedValue | None:
+        """Return the published value of `measure`, a column of a run's trials, or None."""
+        for table in self.table:
+            cells = table.cells.get(measure)
+            if (table.scenario, table.plan) == (scenario, plan) and cells and architecture in cells.values:
+                of_architecture = cells.values[architecture]
+                place = f"Table {table.number}, row '{cells.row}', column '{self.columns[architecture]}'"
+                return PublishedValue(of_architecture.mean, of_architecture.sd, f"{self.paper.source}, {place}")
+        return None
+
+    def natural(self, scenario: str) -> NaturalFailures | None:
+        return next((natural for natural in self.natural_failures if natural.scenario == scenario), None)
+
+
+@dataclass(frozen=True)
+class PublishedValue:
+    """A published value. `source` names the paper, the table, the row and the column."""
+
+    mean: float
+    sd: float | None
+    source: str
+
+
+def published_for(run: Run) -> Published:
+    """Return the paper's figures and its claims if the run has one of its tasks, with all of its architectures, and a failure
+    that stands beside its own; else the paper without them."""
+    published = load_published()
+    there = [set(run.names(column)) for column in ("scenario", "architecture", "plan")]
+    for size in (published, *published.sized):
+        for table in size.table:
+            wanted = ({table.scenario}, set(published.columns), {table.plan, *table.instead})
+            if wanted[0] <= there[0] and wanted[1] <= there[1] and wanted[2] & there[2]:
+                return published
+    return published.model_copy(update={"table": (), "natural_failures": (), "claim": ()})
+
+
+@cache
+def load_published(path: Path = FILE) -> Published:
+    """Read the paper's figures and claims. Raise ConfigError if the file is missing, no TOML, or not of this form."""
+    try:
+        return Published.model_validate(read_toml(path))
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {first_violation(error).line}") from error

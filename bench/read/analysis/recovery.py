@@ -73,7 +73,7 @@ class TrialFailures:
         self._events = events
         failed = any(call.failure for call in of_kind(events, Called))
         paid = [(number, call) for number, call in self._calls.items() if call.failure and tokens_of([call])] if failed else []
-        rejected, lost = list(_rejected(events)), [Failure((number,), frozenset(call.subtasks)) for number, call in paid]
+        rejected, lost = list(_rejections(events)), [Failure((number,), frozenset(call.subtasks)) for number, call in paid]
         self.rejections = len(rejected)
         self.failures = tuple(sorted([*rejected, *lost], key=lambda failure: failure.events[-1]))
         self._failure_at = {number: failure for failure in self.failures for number in failure.events}
@@ -168,7 +168,7 @@ class TrialFailures:
         return any(self._numbers.get(call, -1) > since for call in verdict.calls)
 
 
-def _rejected(events: Sequence[Event]) -> Iterator[Failure]:
+def _rejections(events: Sequence[Event]) -> Iterator[Failure]:
     if all(verdict.accepted for verdict in of_kind(events, Judged)):
         return
     for verdicts in _given_together(events):

@@ -54,7 +54,7 @@ class RecoveryRate:
     def corrupted(self) -> Share:
         """The share of silent corruption: pairs with a wrong answer and an undetected fault, among the pairs that the control
         solves and in which a fault in the content was effective."""
-        return self._among_solved(_corrupted(self.run, self.arm))
+        return self._among_solved(_silent_corruption(self.run, self.arm))
 
     @cached_property
     def repaired(self) -> Share:
@@ -91,7 +91,7 @@ def _solved_by_all(controls: Mapping[str, Arm], arms: Mapping[str, Arm]) -> froz
     return frozenset(set.intersection(*solved).intersection(*usable))
 
 
-def _corrupted(run: Run, arm: Arm) -> dict[Pair, bool]:
+def _silent_corruption(run: Run, arm: Arm) -> dict[Pair, bool]:
     """Return for each pair with an effective fault in the content whether the answer is wrong and the fault was never
     noticed."""
     faults = run.faults[run.faults["impact"].eq("effective") & run.faults["point"].isin(CONTENT_POINTS)]

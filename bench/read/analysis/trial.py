@@ -86,10 +86,9 @@ class TrialReading:
     def first_round(self, measured: CallMeasure, only: Container[str] | None = None) -> float | None:
         """Return the mean of a measure over the first rounds of this trial; None if it has none. Calls for other subtasks than
         `only` these are left out."""
-        rounds = [
-            [call for call in calls if only is None or all(name in only for name in call.subtasks)]
-            for calls in self.first_rounds
-        ]
+        rounds: Sequence[Sequence[Called]] = self.first_rounds
+        if only is not None:
+            rounds = [[call for call in calls if all(name in only for name in call.subtasks)] for calls in rounds]
         return math.fsum(map(measured, rounds)) / len(rounds) if rounds else None
 
     def price(self, measured: CallMeasure) -> float | None:
@@ -125,16 +124,16 @@ class TrialReading:
     def once(self, make: Callable[[Sequence[Event]], Made]) -> Made:
         """Return what `make` returns for the events of this trial. `make` is called once, for all columns that need the
         result."""
-        if make not in self._made:
-            self._made[make] = make(self.record.events)
-        made: Made = self._made[make]
+        if make not in self._results:
+            self._results[make] = make(self.record.events)
+        made: Made = self._results[make]
         return made
 
     @kept
-    def _made(self) -> dict[Callable[[Sequence[Event]], Any], Any]:
+    def _results(self) -> dict[Callable[[Sequence[Event]], Any], Any]:
         return {}
 
-    @property
+    @kept
     def outcome(self) -> str:
         return "error" if self.imbalance else self.record.outcome
 

@@ -17,9 +17,8 @@ from bench.read.analysis.arms import Arm, Arms
 from bench.read.analysis.frames import Run
 from bench.read.analysis.lived import live_seconds_of
 from bench.read.analysis.metrics import FIRST_PASS, FIRST_ROUND, METRICS, Metric
+from bench.read.analysis.published import Cells, Published, PublishedTable
 from bench.read.claims.counted import COUNTED, COUNTED_SO, IN_ALL
-from bench.read.claims.judging import figures
-from bench.read.claims.published import Cells, Published, PublishedTable
 from bench.read.claims.retries import WHOLE, Beside, beside
 from bench.read.render.cells import NOTHING, BoundedNumber, Cell, Estimate, PublishedNumber, Rate, text_of
 from bench.read.render.drawing import (
@@ -34,8 +33,8 @@ from bench.read.render.drawing import (
     panel_title,
     panels,
 )
-from bench.read.render.labels import bracketed, condition_label, listed, model_label, numbers_said, slug
-from bench.read.render.marks import Sign, bounded
+from bench.read.render.labels import condition_label, in_brackets, listed, model_label, numbers_said, slug
+from bench.read.render.marks import Sign, draw_value
 from bench.read.render.table import Table
 from bench.read.report.figure_part import FigurePart
 from bench.read.report.table_part import TablePart
@@ -222,13 +221,13 @@ def _figure(run: Run, model: str, cells: Sequence[Beside], published: Published)
         _panel(ax, cell, names[cell])
     legend_of_points(figure, SIGNS)
     last = next(name for name in reversed(names[cells[0]]) if name in published.columns)
-    title = f"{_retry_sentence(cells[0], last)} {bracketed(model_label(run, model))}"
+    title = f"{_retry_said(cells[0], last)} {in_brackets(model_label(run, model))}"
     caption = "Above the line, a retry takes more tokens than the whole call. A pair is a repetition that has both retries."
     return finish(figure, slug("retry", model), title, f"{title}. {caption}")
 
 
-def _retry_sentence(cell: Beside, name: str) -> str:
-    """Return a sentence on the tokens of a retry with this architecture as a share of monolithic's: ours and the paper's."""
+def _retry_said(cell: Beside, name: str) -> str:
+    """Return a sentence with the abstract's claim for this table, in our numbers and in the paper's."""
     ratio, theirs = cell.ratio(name), cell.papers_ratio(name)
     if ratio is None or ratio.ratio is None:
         return f"On {cell.condition.scenario}, no retry with {name} can be compared with monolithic's"
@@ -243,9 +242,9 @@ def _panel(ax: Axes, cell: Beside, names: Sequence[str]) -> None:
         for aside, sign, ratio in ((-0.15, OURS, cell.ratio(name)), (0.0, ROUND, cell.ratio(name, measure=FIRST_ROUND.tokens))):
             if ratio is not None and ratio.ratio is not None:
                 bounds = (ratio.ratio, None, None) if name == WHOLE else (ratio.ratio, ratio.low, ratio.high)
-                bounded(ax, place + aside, bounds, SIGNS[sign])
+                draw_value(ax, place + aside, bounds, SIGNS[sign])
         if theirs is not None and not cell.other_failure:
-            bounded(ax, place + 0.15, (theirs, None, None), SIGNS[PAPERS])
+            draw_value(ax, place + 0.15, (theirs, None, None), SIGNS[PAPERS])
     ax.axhline(1.0, color=BLACK, lw=0.8)
     names_below(ax, names)
     ax.set_ylim(bottom=0.0)
@@ -259,5 +258,5 @@ def _panel(ax: Axes, cell: Beside, names: Sequence[str]) -> None:
     )
 
 
-TABLES = TablePart("paper_tables", lambda of: paper_tables(of.run, of.arms, of.once(figures)), "paper")
-FIGURES = FigurePart("retry", lambda of: retry_figures(of.run, of.arms, of.once(figures)), leads=True)
+TABLES = TablePart("paper_tables", lambda of: paper_tables(of.run, of.arms, of.published), "paper")
+FIGURES = FigurePart("retry", lambda of: retry_figures(of.run, of.arms, of.published), leads=True)

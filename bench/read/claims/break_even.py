@@ -19,7 +19,7 @@ import pandas as pd
 
 from bench.read.analysis.arms import Arm, Arms, Condition
 from bench.read.analysis.metrics import FIRST_PASS, FIRST_ROUND, PUBLISHED_PASS, PUBLISHED_ROUND
-from bench.read.analysis.published import PublishedFigures
+from bench.read.analysis.published import Published
 from bench.read.analysis.statistics import (
     Mean,
     Measure,
@@ -78,7 +78,7 @@ class Rivals:
     published: BreakEven | None
 
 
-def rivals_of(arms: Arms, published: PublishedFigures) -> Mapping[Condition, tuple[Rivals, ...]]:
+def rivals_of(arms: Arms, published: Published) -> Mapping[Condition, tuple[Rivals, ...]]:
     """Return the pairs of architectures for each condition with faults. A condition in which no two architectures can be
     compared is left out."""
     by_condition: dict[Condition, tuple[Rivals, ...]] = {}
@@ -90,18 +90,18 @@ def rivals_of(arms: Arms, published: PublishedFigures) -> Mapping[Condition, tup
     return by_condition
 
 
-def _rivals(free: Mapping[str, Arm], struck: Mapping[str, Arm], published: PublishedFigures) -> Iterator[Rivals]:
+def _rivals(free: Mapping[str, Arm], struck: Mapping[str, Arm], published: Published) -> Iterator[Rivals]:
     for other, name in combinations([name for name in struck if name in free], 2):
-        rivals = _compared(name, other, free, struck, published)
+        rivals = _comparison(name, other, free, struck, published)
         is_other_way = rivals.break_even and _less(rivals.passes) < 0 and _less(rivals.rounds) > 0
-        yield _compared(other, name, free, struck, published) if is_other_way else rivals
+        yield _comparison(other, name, free, struck, published) if is_other_way else rivals
 
 
 def _less(sides: Sides) -> float:
     return (sides.ours.mean or 0.0) - (sides.theirs.mean or 0.0)
 
 
-def _compared(name: str, other: str, free: Mapping[str, Arm], struck: Mapping[str, Arm], published: PublishedFigures) -> Rivals:
+def _comparison(name: str, other: str, free: Mapping[str, Arm], struck: Mapping[str, Arm], published: Published) -> Rivals:
     passes = in_common(free[name].by_pair(FIRST_PASS.tokens.name), free[other].by_pair(FIRST_PASS.tokens.name))
     rounds = in_common(struck[name].by_pair(FIRST_ROUND.tokens.name), struck[other].by_pair(FIRST_ROUND.tokens.name))
     condition = struck[name].condition
@@ -113,7 +113,7 @@ def _compared(name: str, other: str, free: Mapping[str, Arm], struck: Mapping[st
         rounds=_sides(*rounds, "first_round"),
         break_even=break_even(passes, rounds),
         rejections=(free[name].mean("rejections"), free[other].mean("rejections")),
-        published=_published(published, condition, name, other),
+        published=_papers_rate(published, condition, name, other),
     )
 
 
@@ -121,7 +121,7 @@ def _sides(ours: Mapping[Pair, float], theirs: Mapping[Pair, float], measure: Me
     return Sides(*(amount_of(by_unit(values).values(), measure) for values in (ours, theirs)))
 
 
-def _published(published: PublishedFigures, condition: Condition, name: str, other: str) -> BreakEven | None:
+def _papers_rate(published: Published, condition: Condition, name: str, other: str) -> BreakEven | None:
     cells = [
         published.value(condition.scenario, condition.plan, measure, architecture)
         for measure in (PUBLISHED_PASS, PUBLISHED_ROUND)

@@ -7,12 +7,11 @@ scenario and its fault plan, and a column for its architecture; a further monoli
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 
+from bench.read.analysis.claim import RateClaim
 from bench.read.analysis.metrics import FIRST_ROUND, Metric
+from bench.read.analysis.published import Published, load_published
 from bench.read.analysis.trial import MEASURED, TrialReading
-from bench.read.claims.claim import RateClaim
-from bench.read.claims.published import Published, load_published
 
 COUNTED_SO, IN_ALL = "as the paper counts", "the whole round"
 TITLE = "First round as the paper counts it, tokens"
@@ -21,21 +20,16 @@ TITLE = "First round as the paper counts it, tokens"
 def counted_calls(scenario: str, plan: str) -> Mapping[str, Sequence[str]]:
     """Return architecture -> the subtasks whose calls the paper counts in a retry; an architecture that is left out has the
     whole round. Empty if the paper has no table for the scenario and the plan."""
-    table = _published().table_of(scenario, plan)
+    table = load_published().table_of(scenario, plan)
     return table.counted if table else {}
 
 
 def _value(trial: TrialReading, measure: str) -> float | None:
-    record, published = trial.record, _published()
+    record, published = trial.record, load_published()
     counted = counted_calls(record.scenario, record.plan)
     if not counted or record.architecture not in (*published.columns, *published.monoliths):
         return None
     return trial.first_round(MEASURED[measure], counted.get(record.architecture))
-
-
-@cache
-def _published() -> Published:
-    return load_published()
 
 
 COUNTED = Metric("first_round_counted_tokens", "float64", lambda trial: _value(trial, "tokens"), TITLE, measure="first_round")

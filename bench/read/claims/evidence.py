@@ -10,12 +10,12 @@ import pandas as pd
 
 from bench.common import values
 from bench.read.analysis.arms import Arm, Arms, Condition, arms_of, pairs_of
+from bench.read.analysis.claim import Claim, DirectionClaim, RateClaim, RatioClaim
 from bench.read.analysis.copies import counting
 from bench.read.analysis.decided_ahead import decided_ahead
 from bench.read.analysis.frames import Run
 from bench.read.analysis.replies import MALFORMED
 from bench.read.analysis.statistics import Pair
-from bench.read.claims.claim import Claim, DirectionClaim, RateClaim, RatioClaim
 from bench.read.claims.closed_forms import FirstPrices, first_prices
 from bench.read.claims.natural import distinct
 
@@ -97,10 +97,10 @@ def evidence(source: ModelResults, claim: Claim) -> tuple[EvidenceItem, ...] | M
 
 def with_copies(source: ModelResults, claim: Claim) -> tuple[EvidenceItem, ...] | Missing:
     """Return the values of all trials, in the order of the run."""
-    return _counted(source, claim) if isinstance(claim, RateClaim) else _measured(source, claim)
+    return _outcomes(source, claim) if isinstance(claim, RateClaim) else _values_of_both(source, claim)
 
 
-def _measured(source: ModelResults, claim: DirectionClaim | RatioClaim) -> tuple[EvidenceItem, ...] | Missing:
+def _values_of_both(source: ModelResults, claim: DirectionClaim | RatioClaim) -> tuple[EvidenceItem, ...] | Missing:
     """Return the values of both architectures. Unknown values are left out."""
     items: list[EvidenceItem] = []
     for architecture in claim.pair:
@@ -114,9 +114,9 @@ def _measured(source: ModelResults, claim: DirectionClaim | RatioClaim) -> tuple
     return tuple(items)
 
 
-def _counted(source: ModelResults, claim: RateClaim) -> tuple[EvidenceItem, ...] | Missing:
+def _outcomes(source: ModelResults, claim: RateClaim) -> tuple[EvidenceItem, ...] | Missing:
     if claim.counted == "silent_corruption":
-        return _corrupted(source, claim)
+        return _silent_corruption(source, claim)
     arm = source.arm(claim, claim.architecture)
     if isinstance(arm, Missing):
         return arm
@@ -134,7 +134,7 @@ def _items(trials: pd.DataFrame, side: str, values: pd.Series[float] | pd.Series
         yield EvidenceItem(trial, side, *pair, float(value))
 
 
-def _corrupted(source: ModelResults, claim: RateClaim) -> tuple[EvidenceItem, ...] | Missing:
+def _silent_corruption(source: ModelResults, claim: RateClaim) -> tuple[EvidenceItem, ...] | Missing:
     """Return whether each graded trial was silently corrupted, if a fault of this effect was delivered under a plan that leaves
     an answer."""
     run = source.run

@@ -1,47 +1,28 @@
-"""The published claims as reports show them (`bench.read.report.results.Claims`), and the tables of verdicts."""
+"""The published claims as reports show them, and the tables of verdicts."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from bench.read.analysis.arms import Arms, Condition
+from bench.read.analysis.claim import DirectionClaim, RateClaim
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import Metric
-from bench.read.claims.claim import DirectionClaim, RateClaim
+from bench.read.analysis.published import published_for
 from bench.read.claims.counted import COUNTED, IN_ALL, in_whole_rounds
-from bench.read.claims.published import Published, load_published
 from bench.read.claims.retries import asks_the_same, retry_findings
-from bench.read.claims.table import claims_tables, verdict_finding, verdict_lines
-from bench.read.claims.trace import claim_named, traced_lines
+from bench.read.claims.table import claims_tables, verdict_finding
 from bench.read.claims.verdicts import Judgement, can_judge, judge_all
 from bench.read.report.results import Results
 from bench.read.report.summary import SummaryFinding
 from bench.read.report.table_part import TablePart
 
 
-def figures(of: Results) -> Published:
-    """Return the paper's figures and its claims: none if the run is about something else."""
-    return _of_run(of.run)
-
-
-def _of_run(run: Run) -> Published:
-    """Return the paper's figures and its claims if the run has one of its tasks, with all of its architectures, and a failure
-    that stands beside its own; else the paper without them."""
-    published = load_published()
-    there = [set(run.names(column)) for column in ("scenario", "architecture", "plan")]
-    for size in (published, *published.sized):
-        for table in size.table:
-            wanted = ({table.scenario}, set(published.columns), {table.plan, *table.instead})
-            if wanted[0] <= there[0] and wanted[1] <= there[1] and wanted[2] & there[2]:
-                return published
-    return published.model_copy(update={"table": (), "natural_failures": (), "claim": ()})
-
-
 def of_paper(of: Results) -> tuple[Judgement, ...]:
     """Return the verdicts on the paper's claims. Empty if the run can judge none."""
-    published = of.once(figures)
+    published = of.published
     if not can_judge(of.run, published):
         return ()
     judged = judge_all(of.run, published, of.arms)
@@ -74,7 +55,7 @@ def findings(of: Results) -> Iterator[SummaryFinding]:
         judged = judgement and (judgement if measure is COUNTED else judgement.whole)
         return judged.in_words if judged else ""
 
-    yield from retry_findings(of.run, of.arms, of.once(figures), verdict)
+    yield from retry_findings(of.run, of.arms, of.published, verdict)
     if finding := verdict_finding(of.run, paper):
         yield finding
 
@@ -87,7 +68,7 @@ def standing(of: Results) -> str:
     sides = Counter(judgement.stands for judgement in measured)
     sized = sum(judgement.stands == 1 and judgement.verdict == "decided by sizes" for judgement in measured)
     by_sizes = f" ({sized} of these by the sizes of calls alone)" if sized else ""
-    paper = of.once(figures).paper
+    paper = of.published.paper
     title = f"{paper.title} ({paper.source})"
     as_it_says = f"{sides[1]} of {len(measured)} claims come out as the paper says{by_sizes}"
     return f"{title}: {as_it_says}, {sides[-1]} against it, {sides[0]} open.{_over_the_round(measured)}"
@@ -102,28 +83,11 @@ def _over_the_round(judged: Sequence[Judgement]) -> str:
     return counted if wholes else ""
 
 
-def lines(of: Results) -> Iterator[str]:
-    """Return the tallies of the verdicts, and each verdict."""
-    return verdict_lines(of.run, of.once(of_paper))
-
-
 def in_short(run: Run, arms: Arms) -> str:
     """Return the verdicts on the paper's directions and ratios in a sentence."""
-    paper = _of_run(run)
+    paper = published_for(run)
     finding = verdict_finding(run, judge_all(run, paper, arms) if can_judge(run, paper) else ())
     return finding.text if finding else ""
-
-
-def names() -> Collection[str]:
-    """Return the ids of all claims."""
-    published = load_published()
-    return [claim.id for size in (published, *published.sized) for claim in size.claim]
-
-
-def trace(run: Run, claim: str) -> Iterator[str]:
-    """Return the verdict on a claim, and the values that decided it."""
-    published = load_published()
-    return traced_lines(run, published, claim_named(published, claim))
 
 
 TABLES = (TablePart("claims", lambda of: claims_tables(of.run, of.once(of_paper)), "verdicts", says_limits=False),)

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.read.analysis import statistics
+from bench.read.analysis.claim import Claim, DirectionClaim, RateClaim, RatioClaim
 from bench.read.analysis.metrics import measure_of
 from bench.read.analysis.statistics import Mean, Pair, PairedTest, Ratio, Share
-from bench.read.claims.claim import Claim, DirectionClaim, RateClaim, RatioClaim
 from bench.read.claims.evidence import EvidenceItem, Missing, ModelResults, evidence
 from bench.read.claims.sample_size import pairs_after_correction, trials_without_one
 
@@ -42,12 +42,12 @@ class Measurement:
         return (self.low > equality) - (self.high < equality)
 
 
-def measured(source: ModelResults, claim: Claim, family: int) -> Measurement | Missing:
+def measurement_of(source: ModelResults, claim: Claim, family: int) -> Measurement | Missing:
     """Measure a claim. `family` is the number of comparisons over which a direction is corrected."""
     items = evidence(source, claim)
     if isinstance(items, Missing):
         return items
-    result = _share(items) if isinstance(claim, RateClaim) else _compared(claim, *compared_values(items), family)
+    result = _share(items) if isinstance(claim, RateClaim) else _comparison(claim, *compared_values(items), family)
     return result if result.n else Missing("no pair of trials that both have a value")
 
 
@@ -60,7 +60,7 @@ def compared_values(items: Sequence[EvidenceItem]) -> tuple[Mapping[Pair, float]
     return first, second
 
 
-def _compared(
+def _comparison(
     claim: DirectionClaim | RatioClaim, first: Mapping[Pair, float], second: Mapping[Pair, float], family: int
 ) -> Measurement:
     """Measure the difference of two architectures, or their ratio. Of a ratio `needed` concerns only the direction, since a

@@ -61,15 +61,15 @@ def natural_failures(run: Run) -> Iterator[Rejections]:
     for model in run.names("model"):
         for scenario in run.names("scenario"):
             of_pair = replies[(replies["model"] == model) & (replies["scenario"] == scenario)]
-            reached = _reached(run, model, scenario)
+            reached = _reach(run, model, scenario)
             for subtask, part in of_pair.groupby("subtask", sort=False):
                 each = _each_in(part)
                 every = each if len(each) == 1 else (KINDS, *each)
-                for kinds, share, counts_as in _rejected(part, every):
+                for kinds, share, counts_as in _rejection_shares(part, every):
                     yield Rejections(scenario, model, str(subtask), kinds, share, counts_as, reached[str(subtask)])
             if len(of_pair):
                 every = (KINDS, MALFORMED, *_each_in(of_pair, "missing_field"))
-                for kinds, share, counts_as in _rejected(of_pair, every):
+                for kinds, share, counts_as in _rejection_shares(of_pair, every):
                     yield Rejections(scenario, model, None, kinds, share, counts_as, None)
 
 
@@ -81,7 +81,7 @@ def _each_in(replies: pd.DataFrame, *always: ViolationKind) -> list[tuple[Violat
 Kinds = tuple[ViolationKind, ...]
 
 
-def _rejected(replies: pd.DataFrame, every: Iterable[Kinds]) -> Iterator[tuple[Kinds, Share, float]]:
+def _rejection_shares(replies: pd.DataFrame, every: Iterable[Kinds]) -> Iterator[tuple[Kinds, Share, float]]:
     """Yield the share of replies with these kinds of rejection, and the number of independent replies. The clusters are the
     instances, or the repetitions if there is a single instance."""
     instances = instances_of(replies)
@@ -91,7 +91,7 @@ def _rejected(replies: pd.DataFrame, every: Iterable[Kinds]) -> Iterator[tuple[K
         yield kinds, share_by_instance(units, held), independent_number(units, [float(rejected) for rejected in held])
 
 
-def _reached(run: Run, model: str, scenario: str) -> Mapping[str, tuple[int, int]]:
+def _reach(run: Run, model: str, scenario: str) -> Mapping[str, tuple[int, int]]:
     """Return subtask -> (number of trials that made a call for it, number of trials of architectures that make such a call).
     Replies that a fault touched count here too."""
     replies, trials = (

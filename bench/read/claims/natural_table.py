@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.read.analysis.frames import Run
-from bench.read.analysis.published import PublishedFigures
+from bench.read.analysis.published import Published
 from bench.read.analysis.replies import KINDS, MALFORMED
 from bench.read.claims.natural import Rejections, natural_failures
 from bench.read.render.cells import Number, Rate
@@ -26,7 +26,7 @@ WORDS: dict[tuple[ViolationKind, ...], str] = {
 }
 
 
-def natural_table(run: Run, published: PublishedFigures) -> Table:
+def natural_table(run: Run, published: Published) -> Table:
     """Return how often replies that no fault had touched were rejected, by subtask and kind."""
     rejections = list(natural_failures(run))
     columns = (
@@ -57,7 +57,7 @@ def natural_table(run: Run, published: PublishedFigures) -> Table:
     return table_of("natural_failures", "Failures that nobody planned, by distinct reply", columns, rejections, notes)
 
 
-def _paper(each: Rejections, published: PublishedFigures) -> str:
+def _paper(each: Rejections, published: Published) -> str:
     """Return the paper's count. It counts missing fields only, since the paper's failures are all of this kind."""
     figures = published.natural(each.scenario) if (each.subtask, each.kinds) == (None, MISSING) else None
     return f"{figures.failures}/{figures.executions}" if figures else "–"
@@ -71,7 +71,7 @@ def _survivors(rejections: list[Rejections]) -> list[str]:
     return [f"{note}: {', '.join(late)}"]
 
 
-def _sources(run: Run, published: PublishedFigures) -> list[str]:
+def _sources(run: Run, published: Published) -> list[str]:
     """Return where the paper prints its counts, for the packs of this run."""
     counted = (published.natural(scenario) for scenario in run.names("scenario"))
     notes = (

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from bench.read.analysis.arms import instances_by_scenario
 from bench.read.analysis.aspects import ASKED, aspects_between, aspects_of, structure_of
+from bench.read.analysis.claim import Claim, RateClaim
 from bench.read.analysis.factors import (
     ARCHITECTURE,
     ArmName,
@@ -21,7 +22,6 @@ from bench.read.analysis.factors import (
 )
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import by_unit
-from bench.read.claims.claim import Claim, RateClaim
 from bench.read.claims.evidence import Missing, ModelResults, evidence, with_copies
 from bench.read.claims.measurement import compared_values
 
@@ -66,7 +66,7 @@ def population_of(run: Run, claim: Claim) -> Population:
     return Population(among, cluster, tuple(f"{name} under {claim.plan}" for name in claim.pair), differ, between)
 
 
-def refused(source: ModelResults, claim: Claim) -> str:
+def reason_against(source: ModelResults, claim: Claim) -> str:
     """Return why this run can give no verdict on the arms of a claim: the arms differ in more than the claim names, no pair
     could have differed, or all pairs are copies of one pair. "" if it can.
 

@@ -10,9 +10,9 @@ from bench.read.analysis import statistics
 from bench.read.analysis.arms import Arm, Arms, Condition
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import FIRST_ROUND, Metric
+from bench.read.analysis.published import Published, PublishedTable
 from bench.read.analysis.statistics import Ratio
 from bench.read.claims.counted import COUNTED, COUNTED_SO, IN_ALL
-from bench.read.claims.published import Published, PublishedTable
 from bench.read.render.cells import BoundedNumber, text_of
 from bench.read.report.summary import SummaryFinding
 from bench.record.config import FAULT_FREE
@@ -73,7 +73,9 @@ def beside(arms: Arms, published: Published) -> Iterator[Beside]:
 def asks_the_same(run: Run, first: Arm, second: Arm) -> bool:
     """Return whether the rounds of two arms ask for the same subtasks in the same order, in every pair that has both."""
     calls = run.calls[run.calls["in_first_round"]]
-    asked = calls.groupby("trial")["subtask"].agg(tuple)
+    asked: dict[str, list[str]] = {}
+    for trial, subtask in zip(calls["trial"].tolist(), calls["subtask"].tolist(), strict=True):
+        asked.setdefault(trial, []).append(subtask)
     ours, theirs = (
         {pair: asked.get(trial) for trial, pair, _ in arm.values(FIRST_ROUND.tokens.name)} for arm in (first, second)
     )

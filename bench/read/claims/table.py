@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from bench.common.wording import plural
+from bench.read.analysis.claim import Claim, RateClaim, RatioClaim
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import METRICS
 from bench.read.analysis.statistics import Share, limits_of
-from bench.read.claims.claim import Claim, RateClaim, RatioClaim
 from bench.read.claims.counted import IN_ALL
 from bench.read.claims.population import Population, population_of
 from bench.read.claims.retries import FROM_CODE
 from bench.read.claims.verdicts import ClaimVerdict, Judgement, counts, family_of
 from bench.read.render.cells import NARROW, NARROW_NOTE, NOTHING, AdjustedP, BoundedNumber, Cell, Number, Rate, text_of
 from bench.read.render.labels import listed, model_label
-from bench.read.render.limits import noted
+from bench.read.render.limits import limit_notes
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.summary import SummaryFinding
 
@@ -97,7 +97,7 @@ def _judgement(labelled: LabelledJudgement) -> Judgement:
     return labelled[0]
 
 
-def _adjusted(judgement: Judgement) -> AdjustedP:
+def _adjusted_p(judgement: Judgement) -> AdjustedP:
     """Return the p of a verdict, with the measured error rate of the test if that is higher than its level."""
     test = judgement.measured and judgement.measured.test
     limits = limits_of(test) if test else ()
@@ -116,7 +116,7 @@ VERDICT_COLUMNS = (
     _PUBLISHED,
     TableColumn[Judgement]("N", number_of).of(_judgement),
     TableColumn[Judgement]("To decide", to_decide).of(_judgement),
-    TableColumn[Judgement]("p (Holm)", _adjusted).of(_judgement),
+    TableColumn[Judgement]("p (Holm)", _adjusted_p).of(_judgement),
     TableColumn[Judgement]("Reason", lambda judgement: judgement.reason).of(_judgement),
     TableColumn[Judgement]("Why it can be compared", lambda judgement: judgement.claim.why).of(_judgement),
     TableColumn[Judgement]("Source", lambda judgement: judgement.claim.source).of(_judgement),
@@ -153,18 +153,18 @@ def _verdicts(run: Run, judgements: Sequence[Judgement]) -> Table:
     if any(judgement.whole for judgement in judgements):
         columns = tuple(part for column in columns for part in ([column, _ROUND] if column is _PUBLISHED else [column]))
         notes = (*notes, ROUND_NOTE)
-    return table_of("claims", "Claims and their verdicts", columns, _measured(run, judgements), notes)
+    return table_of("claims", "Claims and their verdicts", columns, _with_measurement(run, judgements), notes)
 
 
-def _measured(run: Run, judgements: Iterable[Judgement]) -> Iterator[LabelledJudgement]:
+def _with_measurement(run: Run, judgements: Iterable[Judgement]) -> Iterator[LabelledJudgement]:
     return ((judgement, model_label(run, judgement.model)) for judgement in judgements if judgement.measured)
 
 
 def _last_notes(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
     """Yield notes on claims that were not measured, and on errors that the intervals do not cover."""
     for model in run.names("model"):
-        yield from (f"{model_label(run, model)}: {line}" for line in _unmeasured(_of_model(judgements, model)))
-    yield from noted(judgement.measured.basis for judgement in judgements if judgement.measured)
+        yield from (f"{model_label(run, model)}: {line}" for line in _reasons_without(_of_model(judgements, model)))
+    yield from limit_notes(judgement.measured.basis for judgement in judgements if judgement.measured)
 
 
 def _floor(claims: Iterable[Claim]) -> Iterator[str]:
@@ -220,7 +220,7 @@ def verdict_lines(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
         yield tally
         of_model = _of_model(judgements, model)
         yield from (verdict_line(judgement) for judgement in of_model if judgement.measured)
-        yield from (f"  {line}" for line in _unmeasured(of_model))
+        yield from (f"  {line}" for line in _reasons_without(of_model))
 
 
 def verdict_line(judgement: Judgement) -> str:
@@ -236,7 +236,7 @@ def _of_model(judgements: Sequence[Judgement], model: str) -> list[Judgement]:
     return [judgement for judgement in judgements if judgement.model == model]
 
 
-def _unmeasured(judgements: Iterable[Judgement]) -> Iterator[str]:
+def _reasons_without(judgements: Iterable[Judgement]) -> Iterator[str]:
     """Yield one line for each reason why claims were not measured, because many claims can share a reason."""
     lacking: dict[str, list[str]] = {}
     for judgement in judgements:

@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 
 from bench.common.errors import ResultsError, nearest
+from bench.read.analysis.claim import Claim
 from bench.read.analysis.frames import Run
-from bench.read.claims.claim import Claim
+from bench.read.analysis.published import Published, load_published
 from bench.read.claims.evidence import EvidenceItem, Missing, ModelResults, evidence, results_by_model
-from bench.read.claims.published import Published
 from bench.read.claims.table import verdict_line
 from bench.read.claims.verdicts import judge_all
 from bench.read.render.labels import model_label
@@ -33,7 +33,7 @@ def claim_named(published: Published, name: str) -> Claim:
     """Return the claim of this name. Raise ResultsError, with the nearest name, if there is none."""
     known = {claim.id: claim for size in (published, *published.sized) for claim in size.claim}
     if name not in known:
-        raise ResultsError(f"no claim is called '{name}': {nearest(name, known)}")
+        raise ResultsError(f"no claim has the id '{name}'; {nearest(name, known)}")
     return known[name]
 
 
@@ -41,10 +41,10 @@ def trace(run: Run, claim: Claim) -> Iterator[tuple[str, tuple[TracedValue, ...]
     """Yield each model of the run with its values in order, or with the reason why it has none."""
     for source in results_by_model(run):
         items = evidence(source, claim)
-        yield source.model, items if isinstance(items, Missing) else tuple(_traced(source, items))
+        yield source.model, items if isinstance(items, Missing) else tuple(_trace(source, items))
 
 
-def _traced(source: ModelResults, items: tuple[EvidenceItem, ...]) -> Iterator[TracedValue]:
+def _trace(source: ModelResults, items: tuple[EvidenceItem, ...]) -> Iterator[TracedValue]:
     wanted = {item.trial for item in items}
     trials = {row["trial"]: row for row in _rows(source.run.trials, wanted, list(source.run.trials.columns))}
     calls: dict[str, list[Mapping[str, Any]]] = {}
@@ -59,8 +59,11 @@ def _rows(frame: pd.DataFrame, trials: set[str], columns: list[str]) -> list[dic
     return frame.loc[frame["trial"].isin(trials), columns].to_dict("records")
 
 
-def traced_lines(run: Run, published: Published, claim: Claim) -> Iterator[str]:
-    """Yield for each model of the run the verdict, and each value with its trial and its calls."""
+def traced_lines(run: Run, name: str) -> Iterator[str]:
+    """Yield for each model of the run the verdict on a claim, and each value with its trial and its calls. Raises ResultsError
+    for an unknown id."""
+    published = load_published()
+    claim = claim_named(published, name)
     judged = {judgement.model: judgement for judgement in judge_all(run, published) if judgement.claim.id == claim.id}
     for model, values in trace(run, claim):
         yield f"{model_label(run, model)}\n{verdict_line(judged[model])}\n  {judged[model].reason}; {claim.source}"

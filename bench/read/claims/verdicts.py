@@ -30,16 +30,16 @@ from typing import Literal, get_args
 
 from bench.read.analysis import statistics
 from bench.read.analysis.arms import Arms
+from bench.read.analysis.claim import Claim, DirectionClaim, RateClaim, RatioClaim
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import FIRST_ROUND
 from bench.read.analysis.plans import run_again
-from bench.read.claims.claim import Claim, DirectionClaim, RateClaim, RatioClaim
+from bench.read.analysis.published import Published
 from bench.read.claims.closed_forms import NEAR, has_side
 from bench.read.claims.counted import COUNTED, counted_calls
 from bench.read.claims.evidence import Missing, ModelResults, results_by_model
-from bench.read.claims.measurement import LEVEL, TOLERANCE, Measurement, measured
-from bench.read.claims.population import refused
-from bench.read.claims.published import Published
+from bench.read.claims.measurement import LEVEL, TOLERANCE, Measurement, measurement_of
+from bench.read.claims.population import reason_against
 
 SIMULATED = "simulated: its replies are made up by the suite, and say nothing about a model"
 ON_SIMULATED = "judged on a simulated proposer, which is right: it tells what the runtime does, and nothing of a model"
@@ -146,7 +146,7 @@ def family_of(claims: Iterable[Claim]) -> frozenset[Hashable]:
 
 def _judge_model(source: ModelResults, published: Published) -> list[Judgement]:
     family, claims = family_of(published.claim), published.claim
-    by_id = {claim.id: measured(source, claim, len(family)) for claim in claims}
+    by_id = {claim.id: measurement_of(source, claim, len(family)) for claim in claims}
     raw: dict[Hashable, float | None] = dict.fromkeys(family)
     for claim in claims:
         measurement, key = by_id[claim.id], _comparison(claim)
@@ -187,7 +187,7 @@ def _judge(
             "cannot be decided",
             f"{reason}; no values of {test.pairs} pairs give a p below {LEVEL} after Holm's correction",
         )
-    if in_the_way := SIMULATED if source.run.is_simulated(source.model) else refused(source, claim):
+    if in_the_way := SIMULATED if source.run.is_simulated(source.model) else reason_against(source, claim):
         tested, reason = "not comparable", in_the_way
     verdict: ClaimVerdict = tested
     if sized := _by_sizes(source, claim, measurement, wanted):

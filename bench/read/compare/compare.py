@@ -55,7 +55,7 @@ from bench.read.compare.verdict import (
     GatedMeasure,
     contrast_of_amounts,
     contrast_of_rates,
-    corrected,
+    correct,
     counterexamples,
     finding_of,
     floor_of,
@@ -133,9 +133,6 @@ class ArmComparison:
     architectures: tuple[str, str]
     rows: tuple[ArmDifference, ...]
     factors: tuple[str, ...]
-
-    def criteria(self, finding: ComparisonFinding) -> list[Criterion]:
-        return [row.criterion for row in self.rows if row.finding == finding]
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +218,7 @@ def compare(
     overall = judge.rows(pairs)
     beside = [row for row in overall if not row.gates]
     each = [judge.rows([pair]) for pair in pairs] if len(pairs) > 1 else [overall]
-    rows = iter(_corrected([*beside, *(row for of_arm in each for row in of_arm)] if len(pairs) > 1 else []))
+    rows = iter(_correct([*beside, *(row for of_arm in each for row in of_arm)] if len(pairs) > 1 else []))
     if len(pairs) > 1:
         overall = tuple(row if row.gates else next(rows) for row in overall)
         each = [tuple(next(rows) for _ in of_arm) for of_arm in each]
@@ -278,16 +275,16 @@ def _history(first: Run, earlier: Sequence[Run]) -> EarlierRuns:
         require_receipts(run)
         pairs = _arm_pairs(paired_runs(first, run, whole=False))
         for criterion in COLUMNS:
-            before, after, _ = _joined([pair.values(criterion) for pair in pairs])
+            before, after, _ = _join([pair.values(criterion) for pair in pairs])
             noise.setdefault(criterion, []).extend(statistics.differences_of(after, before))
     flaky = [" ".join(str(name) for name in place if name) for place, ended in outcomes.items() if len(ended) > 1]
     return EarlierRuns(noise, tuple(flaky))
 
 
-def _corrected(rows: Sequence[ArmDifference]) -> list[ArmDifference]:
+def _correct(rows: Sequence[ArmDifference]) -> list[ArmDifference]:
     """Return rows beside the gate after a correction for their number."""
     tested = [row if row.criterion != "damage" and row.finding not in ("not measured", "equal") else None for row in rows]
-    adjusted = corrected([row.contrast.p if row else None for row in tested])
+    adjusted = correct([row.contrast.p if row else None for row in tested])
     family = sum(p is not None for p in adjusted)
 
     def judged(row: ArmDifference, p: float | None) -> ArmDifference:
@@ -341,11 +338,11 @@ class _ArmPair:
         if self.never_err:
             arms = _without_copies(*arms, COLUMNS.get(criterion, "outcome"))
         before, after = ({self._unit(pair): value for pair, value in _values(arm, criterion)} for arm in arms)
-        acted = {self._unit(pair) for pair in self._acted}
+        acted = {self._unit(pair) for pair in self._pairs_with_occasion}
         return before, after, {pair: pair in acted for pair in before if pair in after}
 
     @cached_property
-    def _acted(self) -> frozenset[Pair]:
+    def _pairs_with_occasion(self) -> frozenset[Pair]:
         trials = [arm.trials[had_occasion(arm.trials, self.factors)] for arm in (self.before, self.after)]
         return frozenset(pair for of_arm in trials for pair in pairs_of(of_arm))
 
@@ -412,7 +409,7 @@ class _Judge:
         return tuple(self._row(criterion, pairs) for criterion in CRITERIA if criterion not in lacking)
 
     def _row(self, criterion: Criterion, pairs: Sequence[_ArmPair]) -> ArmDifference:
-        before, after, acted = _joined([pair.values(criterion) for pair in pairs])
+        before, after, acted = _join([pair.values(criterion) for pair in pairs])
         contrast, difference = self._contrast(criterion, before, after)
         differ = could_differ(before, after, {pair for pair, had in acted.items() if had})
         rests_on = VerdictEvidence((), len(acted), len(differ), len({unit for unit, _ in differ}))
@@ -448,7 +445,7 @@ class _Judge:
         return contrast_of_amounts(before, after, margin, measure_of(COLUMNS[criterion]), noise=noise)
 
 
-def _joined(pairs: Sequence[tuple[Mapping[Pair, Any], ...]]) -> tuple[dict[Pair, Any], dict[Pair, Any], dict[Pair, Any]]:
+def _join(pairs: Sequence[tuple[Mapping[Pair, Any], ...]]) -> tuple[dict[Pair, Any], dict[Pair, Any], dict[Pair, Any]]:
     """Return the values of several arms under distinct pairs: the trials of a unit are numbered anew."""
     numbers = Counter[str]()
     joined: tuple[dict[Pair, Any], dict[Pair, Any], dict[Pair, Any]] = ({}, {}, {})

@@ -13,7 +13,7 @@ from bench.read.compare.compare import ArmComparison, ArmDifference, Comparison
 from bench.read.compare.verdict import EQUAL
 from bench.read.render.cells import NONE_SOLVED, NOTHING, BoundedNumber, Cell, Number, text_of
 from bench.read.render.labels import listed, model_label
-from bench.read.render.limits import coverage_said, noted
+from bench.read.render.limits import coverage_said, limit_notes
 from bench.read.render.table import Table, TableColumn, table_of
 
 _TOKENS, _SECONDS = (TOKENS.digits, False), (LATENCY.digits, False)
@@ -54,7 +54,7 @@ def sentences(comparison: Comparison) -> Iterator[str]:
     yield from (f"missing: {lacking}, so B is not judged as a whole" for lacking in comparison.missing)
     for row in gated:
         if row.finding == "undecided":
-            yield f"{row.criterion}: {row.reason}{_planned(row)}"
+            yield f"{row.criterion}: {row.reason}{_plan(row)}"
     if len(comparison.factors) > 1:
         factors = listed(comparison.factors, len(comparison.factors))
         yield f"the arms differ in {factors}: the verdict is on all of these together"
@@ -79,7 +79,7 @@ def _finding_in_words(row: ArmDifference) -> str:
     return f"{row.criterion} {row.finding} ({shown}{share})"
 
 
-def _planned(row: ArmDifference) -> str:
+def _plan(row: ArmDifference) -> str:
     """Return what these pairs would have shown, and how many would show a loss of the margin."""
     contrast = row.contrast
     if contrast.shows is None:
@@ -132,7 +132,7 @@ def compare_table(comparison: Comparison, by_arm: bool = False) -> Table:
             else []
         ),
         *([COUNTED] if any(row.by.criterion == "damage" for row in rows) else []),
-        *noted(spreads),
+        *limit_notes(spreads),
         *filter(None, [coverage_said(spreads)]),
     )
     title = f"{comparison.runs.second.name} (B) against {comparison.runs.first.name} (A)"
@@ -163,7 +163,7 @@ def cases_of(comparison: Comparison) -> Iterator[tuple[str, str, str, str]]:
     verdict, and the reason. An arm stands beside the gate: where it is worse and the gate is not, a person decides."""
     gate = f"{comparison.runs.second.name} against {comparison.runs.first.name}"
     for row in comparison.gated:
-        planned = _planned(row) if row.finding == "undecided" else ""
+        planned = _plan(row) if row.finding == "undecided" else ""
         yield gate, f"{row.criterion} is no worse", row.finding, f"{_finding_in_words(row)}: {row.reason}{planned}"
     if comparison.missing:
         yield gate, "all arms and pairs of A are there", "undecided", "; ".join(comparison.missing)

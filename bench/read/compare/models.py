@@ -76,14 +76,14 @@ def _pair(comparison: Comparison, first: str, second: str) -> ModelPair:
 
 
 def _retries(first: Run, second: Run) -> ModelMeasure:
-    before, after = (pooled(run, RETRY_TOKENS.name) for run in (first, second))
+    before, after = (pool(run, RETRY_TOKENS.name) for run in (first, second))
     paired: PairedMean = paired_difference(after, before, measure_of(RETRY_TOKENS.name))
     shared = before.keys() & after.keys()
     means = tuple(sum(side[pair] for pair in shared) / len(shared) if shared else None for side in (before, after))
     return ModelMeasure(RETRY_TOKENS.name, (means[0], means[1]), paired.difference, paired.pairs)
 
 
-def pooled(run: Run, column: str) -> dict[Pair, float]:
+def pool(run: Run, column: str) -> dict[Pair, float]:
     """Return the values of all arms of a run of one model. Trials of one instance stand together, as in `compare`; if a pack
     has only one, trials of one repetition do."""
     several = {name: len(instances) > 1 for name, instances in instances_by_scenario(run).items()}

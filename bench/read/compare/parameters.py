@@ -27,11 +27,11 @@ def parameters_that_differ(a: Manifest, b: Manifest) -> Parameters:
 
 def parameters_table(differing: Parameters, a: str, b: str) -> Table:
     """Return a row for each parameter that differs between runs `a` and `b`."""
-    rows = tuple((key, *map(_shown, pair)) for key, pair in differing.items())
+    rows = tuple((key, *map(_text, pair)) for key, pair in differing.items())
     return Table("parameters", f"Parameters in which {b} differs from {a}", ("Parameter", a, b), rows)
 
 
-def _shown(value: object) -> str:
+def _text(value: object) -> str:
     if value is None:
         return ABSENT
     return one_line(value if isinstance(value, str) else json.dumps(value), LONGEST) or '""'

@@ -115,33 +115,33 @@ def contrast_of_rates(
     """
     known = [{pair: value for pair, value in side.items() if value is not None} for side in (before, after)]
     difference = statistics.paired_rates(known[1], known[0])
-    extremes = [(_assumed(after, for_b), _assumed(before, not for_b)) for for_b in (False, True)]
-    low_end, high_end = (statistics.paired_rates(*sides) for sides in extremes)
+    extremes = [(_assume(after, best), _assume(before, not best)) for best in (False, True)]
+    at_worst, at_best = (statistics.paired_rates(*sides) for sides in extremes)
     tests = [statistics.mcnemar_test(*sides) for sides in extremes]
-    differences = [statistics.differences_of(*statistics.in_common(*sides)) for sides in extremes]
+    rises = [statistics.differences_of(*statistics.in_common(*sides)) for sides in extremes]
     units = min(_units(*sides) for sides in extremes)
-    sees_margin = units > 0 and (1 - margin) ** units <= LEVEL
-    loss = -(low_end.low or 0.0) if more_is_good else high_end.high or 0.0
+    is_seen = units > 0 and (1 - margin) ** units <= LEVEL
+    loss = -(at_worst.low or 0.0) if more_is_good else at_best.high or 0.0
     first, second = statistics.in_common(*known)
-    widest = max((statistics.mean_of(each) for each in differences), key=lambda mean: mean.sd or 0.0)
-    rarest_seen = 1 - LEVEL ** (1 / units) if units else 1.0
-    shown_loss, needed_units = _plan(widest, margin, widest.sd)
+    spread = max((statistics.mean_of(each) for each in rises), key=lambda mean: mean.sd or 0.0)
+    unseen = 1 - LEVEL ** (1 / units) if units else 1.0
+    shows, needed = _plan(spread, margin, spread.sd)
     contrast = Contrast(
         before=_mean(first),
         after=_mean(second),
-        low=low_end.low,
-        high=high_end.high,
+        low=at_worst.low,
+        high=at_best.high,
         margin=margin,
         pairs=difference.pairs,
         p=max((test.p for test in tests if test.p is not None), default=None),
         is_rate=True,
         more_is_good=more_is_good,
-        within=sees_margin and loss <= margin,
-        alike=bool(first) and first == second and len(first) == low_end.pairs,
+        within=is_seen and loss <= margin,
+        alike=bool(first) and first == second and len(first) == at_worst.pairs,
         least=max((test.least for test in tests if test.least is not None), default=None),
-        shows=max(rarest_seen, shown_loss or 0.0),
-        needed=max(needed_units or 0, math.ceil(math.log(LEVEL) / math.log(1 - margin))) if 0 < margin < 1 else None,
-        why=_too_few(low_end.pairs),
+        shows=max(unseen, shows or 0.0),
+        needed=max(needed or 0, math.ceil(math.log(LEVEL) / math.log(1 - margin))) if 0 < margin < 1 else None,
+        why=_too_few(at_worst.pairs),
     )
     return contrast, difference
 
@@ -229,7 +229,7 @@ def verdict_of(measures: Iterable[GatedMeasure], missing: bool = False) -> Compa
     return "better" if "better" in every else "equal" if every == {"equal"} else "no worse"
 
 
-def corrected(ps: Sequence[float | None]) -> list[float | None]:
+def correct(ps: Sequence[float | None]) -> list[float | None]:
     """Return each p after Holm's correction over all that could be tested."""
     adjusted = statistics.holm({place: p for place, p in enumerate(ps) if p is not None})
     return [adjusted.get(place) for place in range(len(ps))]
@@ -318,7 +318,7 @@ def allowed_damage(texts: Iterable[str]) -> dict[str, int]:
     return allowed
 
 
-def _assumed(values: Mapping[Pair, bool | None], unknown: bool) -> dict[Pair, bool]:
+def _assume(values: Mapping[Pair, bool | None], unknown: bool) -> dict[Pair, bool]:
     return {pair: unknown if value is None else value for pair, value in values.items()}
 
 

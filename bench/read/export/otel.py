@@ -66,7 +66,7 @@ def spans_of(trial: TrialTexts) -> list[ReadableSpan]:
             None if number is None else _context(trace, record.id, None),
             resource,
             {key: value for key, value in attributes.items() if value is not None},
-            _happened(trial, number),
+            _events_of(trial, number),
             (),
             kind,
             InstrumentationScope("recovery-bench"),
@@ -127,7 +127,7 @@ def _tools(trial: TrialTexts) -> Iterator[tuple[int, str, float, float, Attribut
             yield number, f"execute_tool {call.tool}", call.started, 0.0, attributes, error
 
 
-def _happened(trial: TrialTexts, number: int | None) -> list[Event]:
+def _events_of(trial: TrialTexts, number: int | None) -> list[Event]:
     """Return the events of a call's span, or of the trial's span if they belong to no call. Events have no times, so each gets
     the end of the call before it."""
     happened, now, call = list[Event](), 0.0, {sent.event.call: sent.number for sent in trial.calls}

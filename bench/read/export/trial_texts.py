@@ -62,7 +62,7 @@ class TrialTexts:
 
     @cached_property
     def calls(self) -> list[SentCall]:
-        return [self._sent(number, event) for number, event in enumerate(self.record.events) if isinstance(event, Called)]
+        return [self._sent_call(number, event) for number, event in enumerate(self.record.events) if isinstance(event, Called)]
 
     @property
     def error(self) -> str:
@@ -94,7 +94,7 @@ class TrialTexts:
             raise ResultsError(f"trial {self.record.id}: the text {digest} is missing; restore the run from a copy")
         return whole_text(self.texts[digest])
 
-    def _sent(self, number: int, event: Called) -> SentCall:
+    def _sent_call(self, number: int, event: Called) -> SentCall:
         given = event.delivered or event.reply
         calls = calls_in(self.text(event.tool_calls)) if event.tool_calls and not event.delivered else ()
         request = f"{self.record.id}/{event.call}/{event.try_}"

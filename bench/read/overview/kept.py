@@ -17,7 +17,6 @@ from bench.common.digests import digest_of_file
 from bench.common.files import content_of, opened
 from bench.read.analysis.kept import kept_file, key_of, named_by_path, new_kept_file
 from bench.read.analysis.metrics import METRICS
-from bench.read.report.claims_part import CLAIMS
 from bench.record.archive import archive_path
 
 COMMITTED = "index.json"
@@ -114,7 +113,7 @@ class KeptRows:
         Raises:
             ResultsError: `read` raised it.
         """
-        key = key_of(run, (METRICS, CLAIMS)) if self._folder else None
+        key = key_of(run, (METRICS,)) if self._folder else None
         if not self._folder or not key:
             return read()
         if committed := self._committed_row(run):

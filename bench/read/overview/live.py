@@ -17,7 +17,7 @@ from bench.common.errors import ResultsError
 from bench.common.files import opened
 from bench.read.render.cells import Cell, Number
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.report.html import rendered, source
+from bench.read.report.html import render, source
 from bench.record.archive import archive_of
 from bench.record.chain import BrokenChain, unsealed
 from bench.record.cost import Tariff
@@ -159,7 +159,7 @@ class LiveRun:
             return f"No command is running the trials: the last one ended ({self.session.detail}). {done} are recorded."
         since = (now - datetime.fromisoformat(self.session.at)).total_seconds()
         quiet = now.timestamp() - self._written
-        return f"{done} are recorded, the last one {_told(quiet)} ago. {self._left(since)}"
+        return f"{done} are recorded, the last one {_duration(quiet)} ago. {self._left(since)}"
 
     def _left(self, since: float) -> str:
         if self.planned is None:
@@ -167,14 +167,14 @@ class LiveRun:
         if not self.in_session:
             return "The time left is unknown until a trial has ended."
         left = since / self.in_session * (self.planned - self.trials)
-        return f"About {_told(left)} are left, if the others take as long as those of this session."
+        return f"About {_duration(left)} are left, if the others take as long as those of this session."
 
 
 def page(run: LiveRun, now: datetime, seconds: int) -> str:
     """Return the page of a run in its present state. A browser reloads it every `seconds`."""
     simulated = any(model.is_simulated for model in run.manifest.models.values())
     tables = [_arms(run), *([_rejections(run)] if run.rejections else [])]
-    return rendered(
+    return render(
         "live.html.j2",
         source("page.css"),
         folder=Path(__file__).parent,
@@ -229,5 +229,5 @@ def _rejections(run: LiveRun) -> Table:
     return Table("rejections", "Rejected outputs, by reason", (*ARM_TITLES, "Subtask", "Reason", "Times"), rows, notes)
 
 
-def _told(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     return str(timedelta(seconds=round(max(seconds, 0.0)))) if seconds >= 60 else f"{max(seconds, 0.0):.0f} s"

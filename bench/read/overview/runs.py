@@ -13,13 +13,12 @@ from bench.common.wording import plural
 from bench.read.analysis.arms import Arm, arms_of, missing_trials, require_receipts
 from bench.read.analysis.frames import Run, load_run
 from bench.read.analysis.metrics import COST, LEAST_PRICED, PRICE, TOKENS
+from bench.read.claims.judging import in_short
 from bench.read.overview.kept import KeptRows, RowOfModel, RunRow, SpentTrials
 from bench.read.render.cells import BoundedNumber, Linked
 from bench.read.render.labels import each_arm, model_label
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.report.claims_part import CLAIMS
-from bench.read.report.html import grouped, rendered, source
-from bench.read.report.results import claims_of
+from bench.read.report.html import group_thousands, render, source
 from bench.record.archive import SUFFIX
 from bench.record.config import FAULT_FREE
 
@@ -67,7 +66,7 @@ class Index:
         return {whose: runs for whose, runs in every.items() if runs}
 
 
-def spent(runs: Iterable[ListedRun]) -> SpentTrials:
+def sum_spent(runs: Iterable[ListedRun]) -> SpentTrials:
     """Add up what these runs spent."""
     return SpentTrials.total(listed.row.spent for listed in runs)
 
@@ -126,7 +125,7 @@ def row_of(folder: Path) -> RunRow:
         missing=missing_trials(run),
         solved=_solved_said(every, named=False),
         simulated=any(run.is_simulated(arm.condition.model) for arm in every),
-        verdicts=" ".join(filter(None, (claims_of(part).in_short(run, arms) for part in CLAIMS))),
+        verdicts=in_short(run, arms),
         models=tuple(_row_of_model(run, part) for part in _by_pack_and_model(every)),
     )
 
@@ -147,13 +146,13 @@ def _row_of_model(run: Run, arms: Sequence[Arm]) -> RowOfModel:
 
 def index_page(index: Index) -> str:
     """Return the index as one page that needs no other file."""
-    return rendered(
+    return render(
         "runs.html.j2",
         source("page.css"),
         "".join((*map(source, SCRIPTS), source("runs.js", HERE))),
         folder=HERE,
         count=len(index.runs),
-        sums=[f"{whose}: {plural(len(runs), 'run')}, {spent(runs).text}" for whose, runs in index.groups.items()],
+        sums=[f"{whose}: {plural(len(runs), 'run')}, {sum_spent(runs).text}" for whose, runs in index.groups.items()],
         runs=_runs_table([*chain(*index.groups.values())]),
         unread=index.unread,
         others=index.others,
@@ -213,7 +212,7 @@ def _solved_said(arms: Sequence[Arm], named: bool = True) -> str:
 def _price_said(arms: Sequence[Arm]) -> str:
     means = [(arm.mean(PRICE.tokens.name), arm.architecture) for arm in arms]
     priced = [(mean, name) for mean, name in means if mean.n >= LEAST_PRICED]
-    ends = [(mean.mean or 0.0, grouped(BoundedNumber.of(mean)), name) for mean, name in priced]
+    ends = [(mean.mean or 0.0, group_thousands(BoundedNumber.of(mean)), name) for mean, name in priced]
     return _between(ends, "not measured")
 
 

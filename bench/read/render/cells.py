@@ -50,7 +50,7 @@ class Number(NumberCell):
     percent: bool = False
 
     def text(self) -> str:
-        return _shown(self.value, self.digits, self.percent)
+        return _digits_of(self.value, self.digits, self.percent)
 
     def numbers(self) -> dict[str, object]:
         return {"": self.value}
@@ -68,7 +68,7 @@ class Estimate(NumberCell):
         mean = self.mean
         if mean.mean is None:
             return NOTHING
-        value, sd = _shown(mean.mean, self.digits), _shown(mean.sd, self.digits)
+        value, sd = _digits_of(mean.mean, self.digits), _digits_of(mean.sd, self.digits)
         interval = _interval(mean.mean, mean.low, mean.high, self.digits, limited=mean) or NOTHING
         shown = f"{value} ± {sd} {interval}" if mean.sd is not None else f"{value} (sd, interval {NOTHING})"
         return f"{shown}, N={mean.n}" if self.with_n else shown
@@ -110,7 +110,7 @@ class BoundedNumber(NumberCell):
         interval = (
             _interval(self.value, self.low, self.high, self.digits, self.percent, self.limited) or f"(interval {NOTHING})"
         )
-        return f"{_shown(self.value, self.digits, self.percent)} {interval}"
+        return f"{_digits_of(self.value, self.digits, self.percent)} {interval}"
 
     def numbers(self) -> dict[str, object]:
         return {"": self.value, " low": self.low, " high": self.high}
@@ -133,8 +133,8 @@ class AdjustedP(NumberCell):
     def text(self) -> str:
         if self.p is None:
             return "–"
-        text = f"{_shown(self.p, 3)}{'' if self.floor is None else ' (floor)'}"
-        return text if self.errs is None else f"{text}, errs in {_shown(self.errs, 1, percent=True)}"
+        text = f"{_digits_of(self.p, 3)}{'' if self.floor is None else ' (floor)'}"
+        return text if self.errs is None else f"{text}, errs in {_digits_of(self.errs, 1, percent=True)}"
 
     def numbers(self) -> dict[str, object]:
         return {"": self.p, " floor": self.floor, " errs": self.errs}
@@ -151,7 +151,7 @@ class Rate(NumberCell):
         if share.rate is None:
             return f"{NOTHING} (0/0)"
         interval = _interval(share.rate, share.low, share.high, 1, percent=True, limited=share)
-        return f"{share.k}/{share.n} = {_shown(share.rate, 1, percent=True)} {interval}"
+        return f"{share.k}/{share.n} = {_digits_of(share.rate, 1, percent=True)} {interval}"
 
     def numbers(self) -> dict[str, object]:
         share = self.share
@@ -184,7 +184,7 @@ class RateGap(NumberCell):
         if gap.difference is None:
             return NOTHING
         interval = _interval(gap.difference, gap.low, gap.high, 1, percent=True, limited=gap)
-        return f"{_shown(gap.difference, 1, percent=True)} {interval}, {gap.gained} gained, {gap.lost} lost"
+        return f"{_digits_of(gap.difference, 1, percent=True)} {interval}, {gap.gained} gained, {gap.lost} lost"
 
     def numbers(self) -> dict[str, object]:
         gap = self.gap
@@ -204,12 +204,12 @@ class Spent(NumberCell):
             return NOTHING
         if per_solved.spent is None:
             return UNKNOWN
-        spent = _shown(per_solved.spent, self.digits)
+        spent = _digits_of(per_solved.spent, self.digits)
         if per_solved.value is None:
             return f"{NONE_SOLVED} ({spent} in {per_solved.trials} trials)"
         low, high = per_solved.low, per_solved.high
         interval = _interval(per_solved.value, low, high, self.digits, limited=per_solved.ratio) or f"(interval {NOTHING})"
-        return f"{spent}/{per_solved.solved} = {_shown(per_solved.value, self.digits)} {interval}"
+        return f"{spent}/{per_solved.solved} = {_digits_of(per_solved.value, self.digits)} {interval}"
 
     def numbers(self) -> dict[str, object]:
         per_solved = self.per_solved
@@ -229,8 +229,8 @@ class PublishedNumber(NumberCell):
     def text(self) -> str:
         if self.mean is None:
             return "–"
-        value = _shown(self.mean, self.digits, self.percent)
-        return value if self.sd is None else f"{value} ± {_shown(self.sd, self.digits, self.percent)}"
+        value = _digits_of(self.mean, self.digits, self.percent)
+        return value if self.sd is None else f"{value} ± {_digits_of(self.sd, self.digits, self.percent)}"
 
     def numbers(self) -> dict[str, object]:
         return {"": self.mean, " sd": self.sd}
@@ -296,10 +296,10 @@ def _interval(
     if not percent and is_too_wide(value, low, high):
         return TOO_FEW
     sign = NARROW if limited is not None and is_narrow(limited) else ""
-    return f"[{_shown(low, digits, percent)}, {_shown(high, digits, percent)}]{sign}"
+    return f"[{_digits_of(low, digits, percent)}, {_digits_of(high, digits, percent)}]{sign}"
 
 
-def _shown(value: float | None, digits: int, percent: bool = False) -> str:
+def _digits_of(value: float | None, digits: int, percent: bool = False) -> str:
     if value is None:
         return NOTHING
     shown = f"{100 * value:.{digits}f}%" if percent else f"{value:.{digits}f}"

@@ -12,7 +12,6 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -82,6 +81,8 @@ class Picture:
     @property
     def pdf(self) -> bytes:
         """The figure as PDF, drawn when it is asked for."""
+        from matplotlib.backends.backend_pdf import FigureCanvasPdf  # noqa: PLC0415  it takes a fifth of a second, seldom needed
+
         pdf, nothing = io.BytesIO(), dict.fromkeys(("CreationDate", "Creator", "Producer"))
         with style():
             FigureCanvasPdf(self.drawn).print_pdf(pdf, metadata=nothing)  # type: ignore[no-untyped-call]  # of matplotlib

@@ -26,7 +26,7 @@ def model_label(run: Run, model: str) -> str:
     return f"{source}{simulated}" if is_told else f"{model}{simulated} ({source})"
 
 
-def bracketed(label: str) -> str:
+def in_brackets(label: str) -> str:
     """Return the label in brackets. Brackets inside the label become commas: `(simulated, SIMULATED)`."""
     return f"({label.replace(' (', ', ').replace(')', '')})"
 

@@ -13,10 +13,10 @@ from bench.read.render.table import Table
 
 def with_limits(table: Table) -> Table:
     """Return the table with its numbers' limits added to the notes."""
-    return replace(table, notes=(*table.notes, *noted(numbers_in(table))))
+    return replace(table, notes=(*table.notes, *limit_notes(numbers_in(table))))
 
 
-def noted(numbers: Iterable[Limited]) -> tuple[str, ...]:
+def limit_notes(numbers: Iterable[Limited]) -> tuple[str, ...]:
     """Return one note for each kind of limit. It gives the limit at the smallest N, and says whether the limit also holds at a
     larger N."""
     kinds: dict[tuple[str, str], dict[int, Limit]] = {}

@@ -33,7 +33,7 @@ def plain_log(ax: Axes) -> None:
     ax.yaxis.set_minor_locator(NullLocator())
 
 
-def joined(ax: Axes, points: Sequence[tuple[float, Mean]], sign: Sign) -> None:
+def draw_line(ax: Axes, points: Sequence[tuple[float, Mean]], sign: Sign) -> None:
     """Draw means with their intervals at these x positions, joined by straight lines."""
     ax.plot([x for x, _ in points], [mean.mean or 0.0 for _, mean in points], color=sign[1], lw=0.8, alpha=0.6)
     for x, mean in points:
@@ -43,10 +43,10 @@ def joined(ax: Axes, points: Sequence[tuple[float, Mean]], sign: Sign) -> None:
 def whisker(ax: Axes, x: float, mean: Mean, sign: Sign) -> None:
     """Draw a mean with its interval; nothing if there is no mean."""
     if mean.mean is not None:
-        bounded(ax, x, (mean.mean, mean.low, mean.high), sign)
+        draw_value(ax, x, (mean.mean, mean.low, mean.high), sign)
 
 
-def bounded(ax: Axes, x: float, point: ValueInterval, sign: Sign) -> None:
+def draw_value(ax: Axes, x: float, point: ValueInterval, sign: Sign) -> None:
     """Draw a value, with its interval if a table would show the interval."""
     ax.errorbar([x], [point[0]], yerr=errors_of(point), fmt=sign[0], ms=4.5, color=sign[1], capsize=3, lw=1)
 

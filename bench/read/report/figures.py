@@ -17,10 +17,10 @@ FIGURES = Registry("figure", FigurePart)
 def all_figures(results: Results) -> list[Picture]:
     """Return every figure of a report, the leading ones first."""
     with style():
-        return [picture for part in sorted(FIGURES, key=lambda part: not part.leads) for picture in _drawn(part, results)]
+        return [picture for part in sorted(FIGURES, key=lambda part: not part.leads) for picture in _draw(part, results)]
 
 
-def _drawn(part: FigurePart, results: Results) -> list[Picture]:
+def _draw(part: FigurePart, results: Results) -> list[Picture]:
     try:
         return list(part.draw(results))
     except Exception as error:

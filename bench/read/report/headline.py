@@ -24,7 +24,7 @@ MODELS = 2
 def headline_of(run: Run, arms: Arms, models: Sequence[ModelPair]) -> str:
     """Return the first of these findings that the run has: models compared, damage in a world, the cost of a repair, what was
     solved. If the title is longer than LONGEST, the names of models are cut to the part in which they differ."""
-    findings = (*_models(run, models), *_damage(run, arms), *_repair(run, arms), *_solved(run, arms))
+    findings = (*_models(run, models), *_damage(run, arms), *_repair(run, arms), *_extremes_of_solving(run, arms))
     headline = next(iter(findings), "What was run")
     if len(headline) > LONGEST:
         for label, short in _told_apart([model_label(run, model) for model in run.names("model")]).items():
@@ -96,7 +96,7 @@ def _damage(run: Run, arms: Arms) -> Iterator[str]:
             texts = [f"{first} did damage in {least} of {trials} trials{_solved_nothing(run, named[first])}"]
             texts += [f"{name} in {k} of {n}{_solved_nothing(run, named[name])}" for _, name, k, n in others]
             where = f"Under {condition.plan} on {condition.scenario}{group.by}"
-            marked = "" if group.by else _marked(run, condition)
+            marked = "" if group.by else _mark(run, condition)
             sentences.append((counts[0][0] == counts[-1][0], f"{where}, {listed(texts)}{_none_solved(run)}{marked}"))
     yield from (text for _, text in sorted(sentences, key=lambda pair: pair[0]))
 
@@ -177,25 +177,25 @@ def _repair(run: Run, arms: Arms) -> Iterator[str]:
         means_said = extremes_said(means, "{:,.0f}".format, " tokens", about) if condition.plan != FAULT_FREE else ""
         if means_said and about & named.keys() <= means.keys():
             on = f"{condition.scenario}{_by(run, condition)}{_under(run, condition)}"
-            yield f"A repair on {on} took {means_said}{_none_solved(run)}{_marked(run, condition)}"
+            yield f"A repair on {on} took {means_said}{_none_solved(run)}{_mark(run, condition)}"
 
 
-def _solved(run: Run, arms: Arms) -> Iterator[str]:
+def _extremes_of_solving(run: Run, arms: Arms) -> Iterator[str]:
     """Name the architectures that solved the most and the least of the first pack. An instrument has nothing to solve."""
     condition, named = next(iter(arms.items()))
     if only_asked(arms):
         name, arm = next(iter(named.items()))
         asked = int(arm.trials[CALLS.name].sum())
-        yield f"{name} asked the model {asked:,} times on {condition.scenario}{_marked(run, condition)}"
+        yield f"{name} asked the model {asked:,} times on {condition.scenario}{_mark(run, condition)}"
         return
     shares = sorted(
         (share.rate, name, share) for name, arm in named.items() for share in [arm.solved()] if share.rate is not None
     )
     if not run.trials["outcome"].eq("solved").any():
-        yield f"No trial was solved, 0 of {len(run.trials):,}{_marked(run, condition)}"
+        yield f"No trial was solved, 0 of {len(run.trials):,}{_mark(run, condition)}"
     elif shares:
         ends = dict.fromkeys([shares[-1][1:], shares[0][1:]])
-        yield f"On {condition.scenario}, {listed(solved_texts(ends))}{_marked(run, condition)}"
+        yield f"On {condition.scenario}, {listed(solved_texts(ends))}{_mark(run, condition)}"
 
 
 def _none_solved(run: Run) -> str:
@@ -212,5 +212,5 @@ def _under(run: Run, condition: Condition) -> str:
     return f" under {condition.plan}" if len(plans) > 1 else ""
 
 
-def _marked(run: Run, condition: Condition) -> str:
+def _mark(run: Run, condition: Condition) -> str:
     return " (SIMULATED)" if run.is_simulated(condition.model) else ""

@@ -46,7 +46,7 @@ def _recording(models: Sequence[History]) -> str:
         f"{first.name}, digest {first.digest}: {sessions_said(first.sessions)}",
         f"{errors} records of errors were superseded on resume",
         f"{reused} of {calls} calls reused another trial's reply",
-        f"machine: {listed(first.machine.shown)}",
+        f"machine: {name_values(first.machine.shown)}",
         *([f"itself a replay of {first.before.name}"] if first.before else []),
     ]
     return "; ".join(parts_said)
@@ -77,7 +77,7 @@ def _trouble_said(trouble: EndpointTrouble) -> str:
     return f"{trouble.endpoint}: {' and '.join(filter(None, (fell, paused)))}"
 
 
-def listed(values: Mapping[str, Any]) -> str:
+def name_values(values: Mapping[str, Any]) -> str:
     shown = {
         name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items() if value is not None
     }

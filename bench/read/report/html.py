@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -19,9 +19,6 @@ from markupsafe import Markup, escape
 from bench.common.escaping import escape_terminal
 from bench.read.render.cells import Cell, Linked, text_of
 from bench.read.render.table import Table
-
-if TYPE_CHECKING:
-    from bench.read.render.drawing import Picture  # imports matplotlib; the index of runs should not wait for it
 
 FOLDER = Path(__file__).parent
 THOUSANDS = re.compile(r"(?<![\d.])\d{4,}")
@@ -32,7 +29,7 @@ WITHIN_INTERVAL = re.compile(r"(?<=[\d%]), (?=-?\d)")
 INTERVAL = r"\[-?\d[\d.,%\s-]*\]"
 
 
-def rendered(template: str, style: str, script: str = "", folder: Path = FOLDER, **shown: Any) -> str:
+def render(template: str, style: str, script: str = "", folder: Path = FOLDER, **shown: Any) -> str:
     """Render a template of this folder with this style and this script. Every text in the template is escaped."""
     page = (
         _templates(folder)
@@ -41,9 +38,9 @@ def rendered(template: str, style: str, script: str = "", folder: Path = FOLDER,
             policy=_policy(style, script),
             style=Markup(style),
             script=Markup(script),
-            data_uri=_data_uri,
+            data_uri=lambda picture: "data:image/png;base64," + base64.b64encode(picture.png).decode("ascii"),
             sort_value=_sort_value,
-            grouped=grouped,
+            grouped=group_thousands,
             side_of=_side_of,
             numeric=_numeric,
             prose=_prose,
@@ -59,7 +56,7 @@ def _templates(folder: Path) -> Environment:
     return Environment(
         loader=FileSystemLoader((folder, FOLDER)),
         autoescape=True,
-        finalize=_shown,
+        finalize=_escape,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -71,7 +68,7 @@ def source(name: str, folder: Path = FOLDER) -> str:
     return (folder / name).read_text(encoding="utf-8")
 
 
-def _shown(value: object) -> object:
+def _escape(value: object) -> object:
     """Escape control characters, and keep an interval in one line. Jinja then escapes HTML."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
@@ -80,12 +77,12 @@ def _shown(value: object) -> object:
 
 def _prose(text: str, names: Sequence[str]) -> Markup:
     """Return a sentence whose names are set as code, and whose intervals are fainter than their numbers."""
-    longest_first = "|".join(re.escape(escape(_shown(name))) for name in sorted(names, key=len, reverse=True)) or r"(?!)"
+    longest_first = "|".join(re.escape(escape(_escape(name))) for name in sorted(names, key=len, reverse=True)) or r"(?!)"
     return Markup(
         re.sub(
             rf"(?<![\w.&#-])(?<!the )({longest_first})(?![\w-]|\.\w)|({INTERVAL})",
             lambda match: f"<code>{match[1]}</code>" if match[1] else f'<span class="interval">{match[2]}</span>',
-            escape(_shown(text)),
+            escape(_escape(text)),
         )
     )
 
@@ -119,7 +116,7 @@ def _numeric(table: Table) -> tuple[bool, ...]:
     return tuple(2 * sum(bool(_sort_value(cell)) for cell in cells) >= len(cells) for cells in zip(*table.rows, strict=True))
 
 
-def grouped(cell: Cell) -> str:
+def group_thousands(cell: Cell) -> str:
     """Return a cell with commas between thousands. A text, such as a run's name, stays as it is."""
     text = text_of(cell)
     return text if isinstance(cell, str | Linked) else THOUSANDS.sub(lambda digits: f"{int(digits[0]):,}", text)
@@ -129,8 +126,3 @@ def _side_of(cell: Cell) -> str:
     """Return the class of a verdict's cell, which gives it a colour and a sign."""
     text = text_of(cell)
     return next((f"verdict {side}" for begins, side in SIDES.items() if text.startswith(begins)), "verdict open")
-
-
-def _data_uri(picture: Picture) -> str:
-    """Return the PNG as a data URI. It is half as large as the SVG, which is a file beside the page."""
-    return "data:image/png;base64," + base64.b64encode(picture.png).decode("ascii")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bench.read.analysis.arms import instances_of, shortfalls
@@ -12,7 +12,7 @@ from bench.read.render.escaping import escape_markdown
 from bench.read.render.labels import model_label
 from bench.read.render.limits import coverage_said, numbers_in
 from bench.read.render.table import Table, markdown
-from bench.read.report.history import history_facts, listed, sandbox_said, sessions_said
+from bench.read.report.history import history_facts, name_values, sandbox_said, sessions_said
 from bench.read.report.results import Results
 from bench.read.report.summary import Summary, SummaryFinding, summary_of
 from bench.read.report.table_part import LEAD, OPEN, SECTIONS
@@ -48,6 +48,33 @@ class Section:
     tables: tuple[Table, ...] = ()
     pictures: tuple[Picture, ...] = ()
 
+    @property
+    def open_tables(self) -> tuple[Table, ...]:
+        """The first tables that have rows. A table of verdicts is in the order in which it is read: the sentences first, the
+        ids last, and without the columns that explain a verdict."""
+        shown = []
+        for table in self._first_tables():
+            places = [table.columns.index(name) for name in READ_FIRST if name in table.columns]
+            if READ_FIRST[0] in table.columns:
+                columns = tuple(table.columns[place] for place in places)
+                rows = tuple(tuple(row[place] for place in places) for row in table.rows)
+                table = replace(table, columns=columns, rows=rows, notes=table.notes[:1])  # noqa: PLW2901
+            shown.append(table)
+        return tuple(shown)
+
+    @property
+    def further_tables(self) -> tuple[Table, ...]:
+        """The tables that are not open, and the whole of those that are open with only some of their columns."""
+        opened = self._first_tables()
+        return tuple(
+            replace(table, name=f"{table.name}-whole") if table in opened else table
+            for table in self.tables
+            if (READ_FIRST[0] in table.columns if table in opened else table.rows)
+        )
+
+    def _first_tables(self) -> Sequence[Table]:
+        return [table for table in self.tables if table.rows][: OPEN.get(self.name, 0)]
+
 
 @dataclass(frozen=True)
 class Page:
@@ -75,38 +102,15 @@ class Page:
     def opened(self) -> tuple[Section, ...]:
         """The tables that are open on the page: the first tables of some sections. Tables of verdicts have only the columns
         that are read first."""
-        shown = (replace(each, tables=tuple(map(_read_first, _open_tables(each))), pictures=()) for each in self.sections)
+        shown = (replace(each, tables=each.open_tables, pictures=()) for each in self.sections)
         return tuple(section for section in shown if section.tables)
 
     @property
     def further(self) -> tuple[Section, ...]:
         """The figures and the tables that are not open. Open tables stand here again if they were shown with only some of their
         columns."""
-        shown = (replace(each, tables=tuple(_further_tables(each))) for each in self.sections)
+        shown = (replace(each, tables=each.further_tables) for each in self.sections)
         return tuple(section for section in shown if section.tables or section.pictures)
-
-
-def _open_tables(section: Section) -> Sequence[Table]:
-    return [table for table in section.tables if table.rows][: OPEN.get(section.name, 0)]
-
-
-def _further_tables(section: Section) -> Iterator[Table]:
-    opened = _open_tables(section)
-    for table in section.tables:
-        if table in opened and READ_FIRST[0] in table.columns:
-            yield replace(table, name=f"{table.name}-whole")
-        elif table.rows and table not in opened:
-            yield table
-
-
-def _read_first(table: Table) -> Table:
-    """Return a table of verdicts in the order in which it is read: the sentences first, the ids last, and without the columns
-    that explain a verdict."""
-    if READ_FIRST[0] not in table.columns:
-        return table
-    places = [table.columns.index(name) for name in READ_FIRST if name in table.columns]
-    rows = tuple(tuple(row[place] for place in places) for row in table.rows)
-    return replace(table, columns=tuple(table.columns[place] for place in places), rows=rows, notes=table.notes[:1])
 
 
 def page_of(
@@ -151,7 +155,11 @@ def _sections(tables: Sequence[Table], pictures: Sequence[Picture]) -> tuple[Sec
 
 def _warnings(run: Run) -> list[str]:
     lines = [SIMULATED] if any(map(run.is_simulated, run.names("model"))) else []
-    lines += [*run.notes, *_different_code(run.recorded)]
+    lines += run.notes
+    digests = [digests_said(part.manifest.codes) for part in run.recorded]
+    if len(set(digests)) > 1:
+        named = ", ".join(f"{part.name} by {digest}" for part, digest in zip(run.recorded, digests, strict=True))
+        lines.append(f"These runs were made by different code, so that a difference may be the code's alone: {named}.")
     return [*lines, *shortfalls(run)]
 
 
@@ -160,22 +168,22 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     pairs = trials.assign(instance=instances_of(trials)).groupby(["scenario", "model", "plan", "architecture"])
     numbers = pairs[["instance", "repetition"]].apply(lambda rows: len(rows.drop_duplicates()))
     least, most = int(numbers.min()), int(numbers.max())
-    each = str(most) if least == most else f"{least} to {most}"
+    each, packs = str(most) if least == most else f"{least} to {most}", run.names("scenario")
     return [
         ("Runs" if run.parts else "Run", run.name),
         ("Models", "; ".join(_model(run, model) for model in run.names("model"))),
         ("Answer format", "; ".join(_formats(run))),
         ("Trials", f"{len(trials)}; N = {each} by scenario, model, fault plan and architecture"),
-        *_reused(run),
+        *_response_cache(run),
         ("Errors run again", f"{run.errors_rerun} records of errors were superseded on resume"),
         *_graded_anew(run),
-        ("Packs", "; ".join(_pack(run, scenario) for scenario in run.names("scenario"))),
+        ("Packs", "; ".join(f"{name} (variant {run.pack(name).variant}, asked {run.pack(name).asked[:12]})" for name in packs)),
         ("Architectures", ", ".join(_architecture(run, name) for name in run.names("architecture"))),
         ("Fault plans", "; ".join(_plan(run, plan) for plan in run.names("plan"))),
         ("Made from", _of_each(run, lambda part: part.sources)),
         ("Code", _of_each(run, lambda part: _code(part.manifest))),
-        ("Packages", _of_each(run, lambda part: listed(part.manifest.packages))),
-        ("Machine", _of_each(run, lambda part: listed(part.manifest.machine.shown))),
+        ("Packages", _of_each(run, lambda part: name_values(part.manifest.packages))),
+        ("Machine", _of_each(run, lambda part: name_values(part.manifest.machine.shown))),
         *([("Sandbox", _of_each(run, sandbox_said))] if any(part.manifest.sandbox for part in run.recorded) else []),
         ("Sessions", _of_each(run, lambda part: sessions_said(part.sessions))),
         *history_facts(run),
@@ -200,7 +208,7 @@ def _graded_anew(run: Run) -> list[tuple[str, str]]:
     return [("Graded anew", "; ".join(texts))] if texts else []
 
 
-def _reused(run: Run) -> list[tuple[str, str]]:
+def _response_cache(run: Run) -> list[tuple[str, str]]:
     reused = int(run.calls["reused"].sum())
     text = f"{reused} of {len(run.calls)} calls repeated a request of another trial and reused its reply and seconds"
     earlier = dict.fromkeys(run_taken.name for model in run.manifest.models.values() for run_taken in model.cache_from)
@@ -217,26 +225,13 @@ def _of_each(run: Run, text_of: Callable[[Run], str]) -> str:
     return "; ".join(f"{part.name}: {text}" for part, text in zip(run.recorded, texts, strict=True))
 
 
-def _different_code(parts: Sequence[Run]) -> list[str]:
-    digests = [digests_said(part.manifest.codes) for part in parts]
-    if len(set(digests)) == 1:
-        return []
-    named = ", ".join(f"{part.name} by {digest}" for part, digest in zip(parts, digests, strict=True))
-    return [f"These runs were made by different code, so that a difference may be the code's alone: {named}."]
-
-
 def _model(run: Run, model: str) -> str:
     """Describe a model by its parameters. Of the models behind a routed one, only those not listed on their own are shown."""
     models = {name: model.shown for name, model in run.manifest.models.items()}
     parameters = run.parameters_of(model).shown
     behind = {name: values for name, values in parameters.pop("models", {}).items() if models.get(name) != values}
     parameters |= {"models": behind} if behind else {}
-    return f"{model_label(run, model)}: {listed(parameters)}" if parameters else model_label(run, model)
-
-
-def _pack(run: Run, scenario: str) -> str:
-    pack = run.pack(scenario)
-    return f"{scenario} (variant {pack.variant}, asked {pack.asked[:12]})"
+    return f"{model_label(run, model)}: {name_values(parameters)}" if parameters else model_label(run, model)
 
 
 def _architecture(run: Run, name: str) -> str:
@@ -283,7 +278,7 @@ def as_markdown(page: Page, most: int | None = MOST_ROWS) -> str:
         *(f"**{escape_markdown(warning)}**\n" for warning in page.warnings),
         f"{escape_markdown(page.summary.ran)}\n",
     ]
-    parts += (_anchored(table, most) for table in page.lead)
+    parts += (_with_anchor(table, most) for table in page.lead)
     parts += [_figure(page.first)] if page.first else []
     parts.append(
         "\n".join(f"- {escape_markdown(finding.text)} ([table](#{finding.table}))" for finding in page.summary.findings) + "\n"
@@ -292,14 +287,14 @@ def as_markdown(page: Page, most: int | None = MOST_ROWS) -> str:
     parts.append("\n".join(f"- {escape_markdown(limit)}" for limit in page.summary.limits) + "\n")
     for section in page.sections:
         parts.append(f"## {section.title}\n")
-        parts += (_anchored(table, most) for table in section.tables)
+        parts += (_with_anchor(table, most) for table in section.tables)
         parts += map(_figure, section.pictures)
     parts.append("## What was run\n")
     parts.append("\n".join(f"- {name}: {escape_markdown(text)}" for name, text in page.facts) + "\n")
     return "\n".join(parts)
 
 
-def _anchored(table: Table, most: int | None) -> str:
+def _with_anchor(table: Table, most: int | None) -> str:
     """Return a table between its anchor and a mark of its end, so that a document can link to it and include it."""
     text = markdown(table, most if table.name in LONG_TABLES else None)
     return f'<a id="{table.name}"></a>\n\n{text}\n<!-- end of {table.name} -->\n'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.read.report.html import rendered, source
+from bench.read.report.html import render, source
 from bench.read.report.page import Page
 from bench.read.report.trace import Trace
 
@@ -12,4 +12,4 @@ SCRIPTS = ("page_data.js", "page_tables.js", "page_list.js", "page_trial.js", "p
 
 def as_html(page: Page, trace: Trace | None) -> str:
     """Return the page. Without a trace it has no trials."""
-    return rendered("page.html.j2", source("page.css"), "".join(map(source, SCRIPTS)), page=page, trace=trace)
+    return render("page.html.j2", source("page.css"), "".join(map(source, SCRIPTS)), page=page, trace=trace)

@@ -63,21 +63,21 @@ class Summary:
             notes: What was left out of several runs, or differs between them. If they take too many lines they are only
                 counted.
         """
-        noted = [line for note in notes for line in _wrapped(note)]
+        noted = [line for note in notes for line in _wrap(note)]
         if len(noted) > MOST_NOTED:
             noted = [f"{len(notes)} notes say what is left out of these runs, or differs: see the page, or `bench report -v`."]
-        lines = _wrapped(self.ran)
-        last = _wrapped(f"Not shown: {self.limits[0][0].lower()}{self.limits[0][1:]}")
+        lines = _wrap(self.ran)
+        last = _wrap(f"Not shown: {self.limits[0][0].lower()}{self.limits[0][1:]}")
         for texts in ((self.leads,), *((finding.text, finding.first) for finding in self.findings)):
             for text in filter(None, texts):
-                further = _wrapped(f"- {text}", "  ")
+                further = _wrap(f"- {text}", "  ")
                 if len(lines) + len(further) + len(last) <= MOST_LINES:
                     lines += further
                     break
         return (*noted, *lines, *last)
 
 
-def _wrapped(text: str, indent: str = "") -> list[str]:
+def _wrap(text: str, indent: str = "") -> list[str]:
     return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
@@ -96,17 +96,20 @@ def summary_of(
     tables.
     """
     several = len(run.names("model")) >= SEVERAL  # a table has what each solved and took
-    of_arms = () if several else (_first_rounds(run, arms), _solved(run, arms))
-    each = (_damaged(run, arms), *of_arms, _recovered(run, arms), _impacts(run))
+    rounds = right = passes = None
+    if not several:
+        rounds = _least_spent(run, arms, "the first repair of a failure", FIRST_ROUND.tokens, faults=True)
+        right = _right_answers(run, arms)
+        passes = _least_spent(run, arms, "a pass without a failure", FIRST_PASS.tokens, faults=False)
+    each = (_damage(run, arms), rounds, right, _recovery(run, arms), _impacts(run))
     leading = [finding for finding in verdicts if finding.title]
     findings = [*leading, *[finding for finding in each if finding][: MOST_FINDINGS - len(verdicts)]]
     findings += [finding for finding in verdicts if finding not in leading]
-    passes = [finding for finding in [None if several else _first_passes(run, arms)] if finding]
     headline = leading[0].title if leading else headline_of(run, arms, model_pairs(run) if models is None else models)
     return Summary(
         headline=headline,
         ran=_ran(run),
-        findings=tuple([*findings, *passes][:MOST_FINDINGS]),
+        findings=tuple([*findings, *([passes] if passes else [])][:MOST_FINDINGS]),
         limits=tuple(_limits(run, arms)),
         leads=f"{headline}." if several else "",
     )
@@ -125,14 +128,10 @@ def _ran(run: Run) -> str:
 # Findings
 
 
-def _first_rounds(run: Run, arms: Arms) -> SummaryFinding | None:
-    struck = [group for group in compared_arms(run, arms) if group.condition.plan != FAULT_FREE]
-    return _finding(_cheapest(run, struck, "the first repair of a failure", FIRST_ROUND.tokens), "first_round")
-
-
-def _first_passes(run: Run, arms: Arms) -> SummaryFinding | None:
-    undisturbed = [group for group in compared_arms(run, arms) if group.condition.plan == FAULT_FREE]
-    return _finding(_cheapest(run, undisturbed, "a pass without a failure", FIRST_PASS.tokens), "first_pass")
+def _least_spent(run: Run, arms: Arms, what: str, tokens: Metric, faults: bool) -> SummaryFinding | None:
+    """Return what took the fewest tokens in each condition with faults, or in each without."""
+    groups = [group for group in compared_arms(run, arms) if (group.condition.plan != FAULT_FREE) is faults]
+    return _finding(_cheapest(run, groups, what, tokens), tokens.name.removesuffix("_tokens"))
 
 
 def _cheapest(run: Run, groups: Iterable[ComparedArms], what: str, tokens: Metric) -> Iterator[str]:
@@ -150,7 +149,7 @@ def _cheapest(run: Run, groups: Iterable[ComparedArms], what: str, tokens: Metri
         of = f" of the tokens with {last}{f', the dearest of {len(known)},' if len(known) > SEVERAL else ''}"
         if first == last:
             begins, of, n = f"{what} took", f" tokens with {first}", f"mean of {plural(means[first].n, 'trial')}"
-            share = f" {_told(means[first])}"
+            share = f" {_number(means[first])}"
         elif ratio.ratio is None:
             begins, share, of = f"{what} took the fewest tokens with {first} and the most with {last}", "", ""
         elif ratio.high is not None and ratio.high < 1:
@@ -178,7 +177,7 @@ def _with_model(run: Run, model: str) -> str:
     return f" with {model_label(run, model)}" if len(run.names("model")) > 1 else ""
 
 
-def _ranked(texts: Sequence[str]) -> str:
+def _ranking(texts: Sequence[str]) -> str:
     if len(texts) <= MOST_NAMED:
         return listed(texts)
     between = len(texts) - MOST_NAMED + 1
@@ -200,7 +199,7 @@ def _with_meaning(text: str) -> str:
     return f"{text} {NARROW}: too narrow." if NARROW in text else text
 
 
-def _told(mean: Mean) -> str:
+def _number(mean: Mean) -> str:
     interval = f" [{mean.low:,.0f}, {mean.high:,.0f}]" if mean.low is not None and mean.high is not None else ""
     return f"{mean.mean:,.0f}{interval}{NARROW if interval and is_narrow(mean) else ''}"
 
@@ -219,7 +218,7 @@ def _impacts(run: Run) -> SummaryFinding | None:
     return SummaryFinding(text, "receipts")
 
 
-def _recovered(run: Run, arms: Arms) -> SummaryFinding | None:
+def _recovery(run: Run, arms: Arms) -> SummaryFinding | None:
     """Return a sentence for each condition with faults: how many of the same tasks each architecture solves, the best first."""
     by_condition: dict[Condition, list[RecoveryRate]] = {}
     for rate in recovery_rates(run, arms):
@@ -237,11 +236,11 @@ def _again(rates: Sequence[RecoveryRate], n: int) -> str:
     (first, k), *others = sorted(((rate.arm.architecture, rate.recovered.k) for rate in rates), key=lambda pair: -pair[1])
     if not others:
         return f"{first} solved {k} of the {plural(n, 'trial')} that it solves without faults"
-    solved = _ranked([f"{first} solved {k}", *(f"{name} {k}" for name, k in others)])
+    solved = _ranking([f"{first} solved {k}", *(f"{name} {k}" for name, k in others)])
     return f"of {plural(n, 'trial')} that every architecture solves without faults, {solved}"
 
 
-def _solved(run: Run, arms: Arms) -> SummaryFinding | None:
+def _right_answers(run: Run, arms: Arms) -> SummaryFinding | None:
     """Return what each architecture solved without faults. If no trial was without faults, return this for trials under
     faults."""
     graded = run.trials[run.trials["correct"].notna()]
@@ -257,11 +256,11 @@ def _solved(run: Run, arms: Arms) -> SummaryFinding | None:
         counts = [(name, share) for share, name in shares if share.n]
         if counts:
             where = f"on {group.condition.scenario}{group.by} {under(group.condition.plan)}"
-            lines.append(f"{where}, {_ranked(solved_texts(counts))}")
+            lines.append(f"{where}, {_ranking(solved_texts(counts))}")
     return _finding(lines, "outcomes")
 
 
-def _damaged(run: Run, arms: Arms) -> SummaryFinding | None:
+def _damage(run: Run, arms: Arms) -> SummaryFinding | None:
     """Return in how many trials each architecture did damage in a world, the least first."""
     lines = []
     for group in compared_arms(run, arms):
@@ -270,7 +269,7 @@ def _damaged(run: Run, arms: Arms) -> SummaryFinding | None:
             shares = [
                 f"{count} of {of} trials of {name}" for count, of, name in sorted(harmed, key=lambda harm: harm[0] / harm[1])
             ]
-            lines.append(f"on {_where(run, group.condition, group.by, FAULTS)}, damage was done in {_ranked(shares)}")
+            lines.append(f"on {_where(run, group.condition, group.by, FAULTS)}, damage was done in {_ranking(shares)}")
     return _finding(lines, "world_damage")
 
 
@@ -287,7 +286,7 @@ def _limits(run: Run, arms: Arms) -> Iterator[str]:
     yield _of_which_tasks(run)
     yield "Other models, prompts and settings than those that were run."
     yield from _below_floor(run, arms)
-    if unpriced := list(dict.fromkeys(_unpriced(run, arms))):
+    if unpriced := list(dict.fromkeys(_without_price(run, arms))):
         yield (
             f"The whole price of a failure for {listed(unpriced)}: fewer than {LEAST_PRICED} trials had an effective fault "
             "that was noticed."
@@ -317,7 +316,7 @@ def _of_which_tasks(run: Run) -> str:
     )
 
 
-def _unpriced(run: Run, arms: Arms) -> Iterator[str]:
+def _without_price(run: Run, arms: Arms) -> Iterator[str]:
     several = len(set(run.names("plan")) - {FAULT_FREE}) > 1
     for arm in each_arm(arms):
         if arm.usable["faults_delivered"].any() and arm.mean(PRICE.tokens.name).n < LEAST_PRICED:

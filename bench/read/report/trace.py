@@ -21,7 +21,7 @@ from bench.read.analysis.faults import receipts
 from bench.read.analysis.frames import Run
 from bench.read.analysis.merge import records_of
 from bench.read.render.labels import model_label
-from bench.read.report.surroundings import NoViews, TrialViews, ViewMaker
+from bench.read.report.surroundings import NoViews, ViewMaker
 from bench.record import ledger
 from bench.record.events import Answered, Called, Committed, Event, Faulted, Judged, Waited, of_kind
 from bench.record.reading import read_texts
@@ -99,14 +99,11 @@ def trace_of(run: Run, around: ViewMaker | None = None) -> Trace | None:
             for trial in run.rerun:  # its last record may be among those that are left out
                 places.pop(trial, None)
             break
-        places[record.id] = trials.add(_json({**_trial(record, numbers), **_views(views, record)}))
+        shown = {kind: view.json for kind, view in views.of(record).items()}
+        places[record.id] = trials.add(_json({**_trial(record, numbers), **shown}))
     packed = trials.pieces()
     index = _pack(_json(_index(run, places, packed, texts)))
     return Trace(index, packed, texts, len(run.trials) - len(places), texts_left_out)
-
-
-def _views(views: TrialViews, record: TrialRecord) -> JsonObject:
-    return {kind: view.json for kind, view in views.of(record).items()}
 
 
 def _packed_texts(
@@ -177,7 +174,7 @@ def _call(entry: ledger.LedgerEntry, numbers: Mapping[str, int], events: Sequenc
         "delivered": numbers.get(call.delivered, call.delivered) if call.delivered else None,
         "account": entry.account,
         "verdict": entry.verdict,
-        "because": "" if call.caused_by is None else _told(events[call.caused_by]),
+        "because": "" if call.caused_by is None else _reason(events[call.caused_by]),
     }
     for seldom in ("tool_calls", "options"):
         if shown[seldom] is None:
@@ -185,7 +182,7 @@ def _call(entry: ledger.LedgerEntry, numbers: Mapping[str, int], events: Sequenc
     return shown
 
 
-def _told(event: Event) -> str:
+def _reason(event: Event) -> str:
     """Return the failure that caused a call, in words."""
     match event:
         case Judged():

@@ -21,7 +21,7 @@ def calls_told(record: TrialRecord) -> Iterator[str]:
         if isinstance(event, Faulted):
             yield _fault(event, finishes[event.fault])
         else:
-            yield from _told(event)
+            yield from _lines_of(event)
 
 
 def end_told(record: TrialRecord, texts: Mapping[str, str]) -> Iterator[str]:
@@ -42,7 +42,7 @@ def end_told(record: TrialRecord, texts: Mapping[str, str]) -> Iterator[str]:
         yield f"note: {repeated}"
 
 
-def _told(event: Event) -> Iterator[str]:
+def _lines_of(event: Event) -> Iterator[str]:
     match event:
         case Called():
             tried = f", try {event.try_}" if event.try_ > 1 else ""

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.read.analysis.arms import Arm, Arms, Condition
+from bench.read.analysis.arms import Arm, Arms
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import FIRST_ROUND, PRICE, Metric
 from bench.read.analysis.statistics import Mean
@@ -25,7 +25,7 @@ from bench.read.render.drawing import (
     panel_title,
     panels,
 )
-from bench.read.render.labels import bracketed, each_arm, extremes_said, model_label, numbers_said, slug, trials_in, under
+from bench.read.render.labels import each_arm, extremes_said, in_brackets, model_label, numbers_said, slug, trials_in, under
 from bench.read.render.marks import errors_of
 from bench.read.report.figure_part import FigurePart
 from bench.read.tables.model_figures import models_together
@@ -77,7 +77,8 @@ def first_round(run: Run, arms: Arms) -> Picture:
         ax.set_ylim(bottom=0.0)
     legend_below(figure, max(axes, key=lambda ax: len(ax.get_legend_handles_labels()[0])), 2)
     condition = next(iter(arms))
-    title = f"The first repair after a failure took {_extremes(arms, FIRST_ROUND.tokens)} {_of_whom(run, condition)}"
+    of_whom = in_brackets(f"{model_label(run, condition.model)}, {under(condition.plan)}")
+    title = f"The first repair after a failure took {_extremes(arms, FIRST_ROUND.tokens)} {of_whom}"
     caption = f"{title}. Squares are means with their 95% intervals, and each dot is a trial."
     return finish(figure, slug("first_round", condition.model, condition.plan), title, caption)
 
@@ -89,10 +90,6 @@ def _extremes(arms: Arms, metric: Metric) -> str:
         if extremes := extremes_said(means, lambda value: f"{value:,.0f}", " tokens"):
             return f"{extremes} on {condition.scenario}"
     return "what the panels show"
-
-
-def _of_whom(run: Run, condition: Condition) -> str:
-    return bracketed(f"{model_label(run, condition.model)}, {under(condition.plan)}")
 
 
 def _points(ax: Axes, place: int, arm: Arm) -> None:
@@ -126,15 +123,15 @@ def accounts(run: Run, arms: Arms) -> Picture:
     panel."""
     plans = len({condition.plan for condition in arms})
     figure, axes = panels(len(arms), min(plans, 4), _width(arms, 3.0), 2.5)
-    looks = _looks_of(arms, ACCOUNT_LOOKS)
+    looks = {name: look for name, look in ACCOUNT_LOOKS.items() if any(arm.mean(name).mean for arm in each_arm(arms))}
     for (condition, named), ax in zip(arms.items(), axes, strict=True):
-        _stack(ax, named, looks, "tokens")
+        _stack(ax, named, looks)
         panel_title(ax, condition.scenario, f"{condition.plan}, {trials_in(named.values())}")
         ax.set_ylabel("tokens a trial")
     legend_of(figure, looks)
     _one_scale_by_scenario(arms, axes)
     model = next(iter(arms)).model
-    title = f"{_in_answer(arms)} {bracketed(model_label(run, model))}"
+    title = f"{_in_answer(arms)} {in_brackets(model_label(run, model))}"
     caption = f"{title}. Each bar is a mean, split by account. The whisker is the 95% interval of the total."
     return finish(figure, slug("ledger", model), title, caption)
 
@@ -160,27 +157,18 @@ def _one_scale_by_scenario(arms: Arms, axes: Sequence[Axes]) -> None:
             ax.set_ylim(0, 1.03 * top)
 
 
-def _looks_of(arms: Arms, looks: Mapping[str, Look]) -> dict[str, Look]:
-    """Return the looks of the columns that are not 0 in every arm."""
-    return {name: look for name, look in looks.items() if any(arm.mean(name).mean for arm in each_arm(arms))}
-
-
-def _stack(ax: Axes, arms: Mapping[str, Arm], looks: Mapping[str, Look], total: str) -> list[float]:
-    """Stack bars of these columns' means and draw the whisker of `total`. Return each stack's height, whisker included."""
+def _stack(ax: Axes, arms: Mapping[str, Arm], looks: Mapping[str, Look]) -> None:
+    """Stack bars of these columns' means and draw the whisker of the tokens."""
     places = list(range(len(arms)))
     bottoms = [0.0] * len(arms)
     for column, look in looks.items():
         heights = [arm.mean(column).mean or 0.0 for arm in arms.values()]
         ax.bar(places, heights, 0.6, bottoms, color=look.colour, hatch=look.hatch, edgecolor="white", linewidth=0.4)
         bottoms = [bottom + height for bottom, height in zip(bottoms, heights, strict=True)]
-    tops = []
     for place, arm in enumerate(arms.values()):
-        mean = arm.mean(total)
-        errors = _errors(mean)
-        ax.errorbar([place], [mean.mean or 0.0], yerr=errors, fmt="none", ecolor=BLACK, capsize=4, lw=1)
-        tops.append(max(bottoms[place], (mean.mean or 0.0) + (errors[1][0] if errors else 0.0)))
+        mean = arm.mean("tokens")
+        ax.errorbar([place], [mean.mean or 0.0], yerr=_errors(mean), fmt="none", ecolor=BLACK, capsize=4, lw=1)
     names_below(ax, list(arms))
-    return tops
 
 
 def _width(arms: Arms, least: float) -> float:

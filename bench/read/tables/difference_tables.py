@@ -87,7 +87,7 @@ def models(run: Run, arms: Arms) -> list[Table]:
         "each interval holds by itself at 95%: of twenty, about one misses the truth by chance",
         *_taken_over(run),
     )
-    measures = (measure for pair in _pairs(arms) for measure in _compared(*pair))
+    measures = (measure for pair in _pairs(arms) for measure in _comparisons(*pair))
     return [table_of("models", "Models compared", columns, measures, notes)]
 
 
@@ -108,7 +108,7 @@ def _pairs(arms: Arms) -> Iterator[ArmPair]:
     return (pair for group in alike.values() for pair in combinations(group, 2))
 
 
-def _compared(first: Arm, second: Arm) -> Iterator[MeasureOfModels]:
+def _comparisons(first: Arm, second: Arm) -> Iterator[MeasureOfModels]:
     def values(measure: Metric) -> tuple[Cell, Cell]:
         before, after = (Estimate(arm.mean(measure.name), measure.digits, with_n=True) for arm in (first, second))
         return before, after

@@ -79,10 +79,10 @@ def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
 
     def apart(accepted_again: bool) -> Callable[[Arm], Cell]:
         chosen = lasting[lasting.eq(accepted_again)].index
-        return lambda arm: _priced(_only(arm, arm.usable["trial"].isin(chosen)), PRICE.tokens)
+        return lambda arm: _price(_only(arm, arm.usable["trial"].isin(chosen)), PRICE.tokens)
 
     def priced(metric: Metric) -> TableColumn[Arm]:
-        return TableColumn(metric.title, lambda arm: _priced(arm, metric))
+        return TableColumn(metric.title, lambda arm: _price(arm, metric))
 
     def excess(arm: Arm) -> Estimate:
         return Estimate(tokens_over(control_of(arms, arm), arm), with_n=True)
@@ -118,7 +118,7 @@ def _retry_share(arm: Arm) -> BoundedNumber:
     return BoundedNumber.of(share, 1, percent=True)
 
 
-def _priced(arm: Arm, measure: Metric) -> Cell:
+def _price(arm: Arm, measure: Metric) -> Cell:
     mean = arm.mean(measure.name)
     return Estimate(mean, measure.digits, with_n=True) if mean.n >= LEAST_PRICED else f"{NOT_MEASURED} (N={mean.n})"
 

@@ -50,7 +50,7 @@ def solved_differences(run: Run, arms: Arms) -> list[Table]:
         TableColumn[SolvedPair](
             "p, Holm", lambda row: AdjustedP(row.adjusted, row.test.least if row.test.p == row.test.least else None)
         ),
-        TableColumn[SolvedPair](f"Instances that decide {TEN_POINTS * 100:.0f} points", _required),
+        TableColumn[SolvedPair](f"Instances that decide {TEN_POINTS * 100:.0f} points", _required_instances),
     )
     notes = (
         "paired by instance and repetition; pairs with an error are left out; B − A: the difference of the rates, with Bonett "
@@ -89,7 +89,7 @@ def _gap(row: SolvedPair) -> BoundedNumber:
     return BoundedNumber.of(row.second.solved_less(row.first), 1, percent=True)
 
 
-def _required(row: SolvedPair) -> Cell:
+def _required_instances(row: SolvedPair) -> Cell:
     required = statistics.required_instances(*row.solved)
     return BoundedNumber(required.number, required.low, required.high) if required else NOTHING
 

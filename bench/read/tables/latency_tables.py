@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.read.analysis.frames import Run
 from bench.read.analysis.lived import live_seconds_of
-from bench.read.analysis.published import PublishedFigures
+from bench.read.analysis.published import Published
 from bench.read.render.cells import Cell, Number
 from bench.read.render.labels import model_label
 from bench.read.render.table import Table, TableColumn, table_of
@@ -14,13 +14,10 @@ from bench.record.history import LiveSeconds
 ModelAndArm = tuple[str, LiveSeconds]
 
 
-def latency_tables(run: Run, published: PublishedFigures) -> list[Table]:
-    """Return the table if it has rows."""
-    return [table for table in (framework_time(run, published),) if table.rows]
-
-
-def framework_time(run: Run, published: PublishedFigures) -> Table:
-    """Return the framework's part of live latency by arm. For a replay it is the part in its recording."""
+def framework_time(run: Run, published: Published) -> list[Table]:
+    """Return the framework's part of live latency by arm; nothing if no arm was live. For a replay it is the part in its
+    recording."""
+    lived = live_seconds_of(run)
     papers = TableColumn[ModelAndArm](
         "Share, paper", lambda row: _papers_share(published, row[1].scenario, row[1].architecture)
     )
@@ -42,10 +39,10 @@ def framework_time(run: Run, published: PublishedFigures) -> Table:
         "and is not part of the recorded latency",
         *([f"paper: framework time by latency, {published.paper.source}, Tables 1 and 2"] if published.has_figures else []),
     )
-    return table_of("framework_time", "Framework time of the live run", columns, live_seconds_of(run), notes)
+    return [table_of("framework_time", "Framework time of the live run", columns, lived, notes)] if lived else []
 
 
-def _papers_share(published: PublishedFigures, scenario: str, architecture: str) -> Cell:
+def _papers_share(published: Published, scenario: str, architecture: str) -> Cell:
     try:
         part, whole = (published.cell(scenario, what, architecture) for what in ("framework_seconds", "latency_seconds"))
     except KeyError:
@@ -53,4 +50,4 @@ def _papers_share(published: PublishedFigures, scenario: str, architecture: str)
     return Number(part.mean / whole.mean, 1, percent=True)
 
 
-PARTS = (TablePart("latency", lambda of: latency_tables(of.run, of.published), "latency"),)
+PARTS = (TablePart("latency", lambda of: framework_time(of.run, of.published), "latency"),)

@@ -39,13 +39,13 @@ class TwoLooks:
 def looks(run: Run, arms: Arms) -> Iterator[TwoLooks]:
     """Yield both groups for each condition without faults in which each group has at least two instances."""
     for condition, named in arms.items():
-        taken, new = _parted(run, condition)
+        taken, new = _groups(run, condition)
         if condition.plan == FAULT_FREE and min(len(taken), len(new)) > 1:
-            first, later = ({name: _solved(arm, side) for name, arm in named.items()} for side in (taken, new))
+            first, later = ({name: _share_solved(arm, side) for name, arm in named.items()} for side in (taken, new))
             yield TwoLooks(condition, first, later, _p(named, taken, new))
 
 
-def _parted(run: Run, condition: Condition) -> tuple[frozenset[str], frozenset[str]]:
+def _groups(run: Run, condition: Condition) -> tuple[frozenset[str], frozenset[str]]:
     """Return the instances whose every reply was taken over, and the other instances. Both are empty if the model took over no
     replies."""
     if not run.parameters_of(condition.model).cache_from or "instance" not in run.calls:
@@ -55,7 +55,7 @@ def _parted(run: Run, condition: Condition) -> tuple[frozenset[str], frozenset[s
     return frozenset(reused.index[reused]), frozenset(reused.index[~reused])
 
 
-def _solved(arm: Arm, instances: frozenset[str]) -> Share:
+def _share_solved(arm: Arm, instances: frozenset[str]) -> Share:
     seen = arm.usable[arm.usable["instance"].isin(instances)]
     return share_in(seen, seen["outcome"].eq("solved"))
 

@@ -11,7 +11,7 @@ from bench.read.analysis.metrics import COST, measure_of
 from bench.read.analysis.pairing import only
 from bench.read.analysis.per_solved import per_solved
 from bench.read.analysis.statistics import amount_of, by_unit
-from bench.read.compare.models import ModelPair, pooled
+from bench.read.compare.models import ModelPair, pool
 from bench.read.render.drawing import PALE, Picture, blank, finish
 from bench.read.render.labels import listed, model_label
 from bench.read.render.marks import ValueInterval, lying, signs_of
@@ -65,5 +65,5 @@ def _pooled_point(run: Run, panel: str) -> ValueInterval | None:
         spent = per_solved(run.trials, column)
         return None if spent.value is None else (spent.value, spent.low, spent.high)
     timed = replace(run, trials=run.trials.assign(on_the_clock=run.trials["api_seconds"] + run.trials["waiting_seconds"]))
-    mean = amount_of(list(by_unit(pooled(timed, column)).values()), measure_of(column))
+    mean = amount_of(list(by_unit(pool(timed, column)).values()), measure_of(column))
     return None if mean.mean is None else (mean.mean, mean.low, mean.high)

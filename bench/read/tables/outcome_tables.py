@@ -58,14 +58,14 @@ def ranking_warnings(run: Run, arms: Arms) -> tuple[str, ...]:
     """Return a warning for each pair of arms if the errors decide which arm solves more."""
     return tuple(
         f"WARNING, {condition_label(run, condition)}: whether {first.architecture} or {second.architecture} solves more "
-        f"depends on how errors are counted ({_shown(first)}; {_shown(second)})"
+        f"depends on how errors are counted ({_text(first)}; {_text(second)})"
         for condition, named in arms.items()
         for first, second in combinations(named.values(), 2)
         if statistics.ranking_depends(denominators_of(first), denominators_of(second))
     )
 
 
-def _shown(arm: Arm) -> str:
+def _text(arm: Arm) -> str:
     ways = denominators_of(arm)
     rates = (("left out", ways.left_out), ("as failures", ways.as_failures), ("as solved", ways.best))
     return f"{arm.architecture}: {', '.join(f'{name} {share.k}/{share.n}' for name, share in rates)}"

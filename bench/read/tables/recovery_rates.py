@@ -14,8 +14,8 @@ from bench.read.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.read.analysis.statistics import Share
 from bench.read.render.cells import BoundedNumber, Rate
 from bench.read.render.drawing import WIDEST, Picture, finish, legend_of_points, names_below, panel_title, panels
-from bench.read.render.labels import arm_columns, bracketed, listed, model_label, numbers_said, slug, under
-from bench.read.render.marks import Sign, bounded, signs_of
+from bench.read.render.labels import arm_columns, in_brackets, listed, model_label, numbers_said, slug, under
+from bench.read.render.marks import Sign, draw_value, signs_of
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.table_part import TablePart
 from bench.record.config import FAULT_FREE
@@ -25,7 +25,11 @@ def recovery_tables(run: Run, arms: Arms) -> list[Table]:
     """Return the table. None is made if no control solved anything: then there is nothing to recover to."""
     rates = list(recovery_rates(run, arms))
     title = "Recovery: what is solved under faults, beside the controls"
-    return [table_of("recovery", title, _columns(run), rates, (*_NOTES, *_decided(rates), *_second_draw(run)))] if rates else []
+    return (
+        [table_of("recovery", title, _columns(run), rates, (*_NOTES, *_no_evidence(rates), *_second_draw(run)))]
+        if rates
+        else []
+    )
 
 
 def _columns(run: Run) -> tuple[TableColumn[RecoveryRate], ...]:
@@ -57,7 +61,7 @@ _NOTES = (
 )
 
 
-def _decided(rates: Sequence[RecoveryRate]) -> Iterator[str]:
+def _no_evidence(rates: Sequence[RecoveryRate]) -> Iterator[str]:
     """Name the plans that are no evidence, because they leave each trial only one possible result."""
     reasons = {rate.arm.condition.plan: rate.decided for rate in rates if rate.decided}
     yield from (f"{plan} is no evidence: {why}" for plan, why in reasons.items())
@@ -106,7 +110,7 @@ def _figure(run: Run, model: str, arms: Arms) -> Picture:
     legend_of_points(figure, {_plan_named(plan): sign for plan, sign in signs.items()})
     first = {condition.plan: named for condition, named in arms.items() if condition.scenario == scenarios[0]}
     whose = "architectures" if len(names) > 1 else names[0]
-    title = f"On {scenarios[0]}, {whose} solved {_solved_by_plan(first)} {bracketed(model_label(run, model))}"
+    title = f"On {scenarios[0]}, {whose} solved {_solved_by_plan(first)} {in_brackets(model_label(run, model))}"
     caption = f"{title}. Whiskers are 95% intervals. All plans ran on the same instances, and a table has the paired change."
     return finish(figure, slug("recovery", model), title, caption)
 
@@ -137,7 +141,7 @@ def _panel(ax: Axes, shares: Mapping[str, Mapping[str, Share]], names: Sequence[
         place = list(signs).index(plan) - (len(signs) - 1) / 2
         for name, share in by_name.items():
             if name in names and share.rate is not None:
-                bounded(ax, names.index(name) + step * place, (share.rate, share.low, share.high), signs[plan])
+                draw_value(ax, names.index(name) + step * place, (share.rate, share.low, share.high), signs[plan])
     names_below(ax, names)
     ax.set_ylim(-0.03, 1.03)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))

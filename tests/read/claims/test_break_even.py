@@ -16,9 +16,9 @@ from records import experiment, run_of, trial
 
 from bench.read.analysis.arms import arms_of
 from bench.read.analysis.frames import Run, load_run
+from bench.read.analysis.published import load_published
 from bench.read.analysis.statistics import Pair, mean_of
 from bench.read.claims.break_even import Rivals, break_even, rivals_of
-from bench.read.claims.published import load_published
 from bench.record.events import Called, Event
 from bench.record.record import TrialRecord
 

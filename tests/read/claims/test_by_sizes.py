@@ -13,8 +13,8 @@ from trials import matrix_of
 
 import bench
 from bench.read.analysis.frames import Run
+from bench.read.analysis.published import SIZE, Published, load_published
 from bench.read.claims.counted import COUNTED
-from bench.read.claims.published import SIZE, Published, load_published
 from bench.read.claims.trace import claim_named, trace
 from bench.read.claims.verdicts import Judgement, can_judge, judge_all
 

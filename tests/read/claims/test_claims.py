@@ -12,11 +12,11 @@ import pytest
 from records import accepted, called, committed, fault, recovered, rejected, run_of, trial
 
 from bench.common.errors import ResultsError
+from bench.read.analysis.claim import DirectionClaim, RatioClaim
 from bench.read.analysis.frames import Run
+from bench.read.analysis.published import Published, load_published
 from bench.read.analysis.statistics import mean_of, required_pairs, share_of
-from bench.read.claims.claim import DirectionClaim, RatioClaim
 from bench.read.claims.judging import standing
-from bench.read.claims.published import Published, load_published
 from bench.read.claims.sample_size import pairs_after_correction, trials_without_one
 from bench.read.claims.table import claims_tables, verdict_finding, verdict_lines
 from bench.read.claims.trace import claim_named, trace

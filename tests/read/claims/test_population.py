@@ -8,11 +8,11 @@ from pathlib import Path
 from records import config_in, edit_manifest, experiment, run_of, trial, write_run
 
 import bench
+from bench.read.analysis.claim import DirectionClaim
 from bench.read.analysis.frames import Run
-from bench.read.claims.claim import DirectionClaim
+from bench.read.analysis.published import load_published
 from bench.read.claims.evidence import results_by_model
-from bench.read.claims.population import population_of, refused
-from bench.read.claims.published import load_published
+from bench.read.claims.population import population_of, reason_against
 from bench.read.claims.table import claims_tables
 from bench.read.claims.trace import claim_named
 from bench.read.claims.verdicts import judge_all
@@ -93,7 +93,7 @@ def test_arms_that_differ_beside_what_the_claim_names_are_not_comparable(tmp_pat
     records = [trial(name, "paper", n, scenario="k8s_oomkill", timing="live") for name in names for n in range(1, 9)]
     write_run(tmp_path / "run", records)
     plain = bench.load_run(tmp_path / "run")
-    assert refused(results_by_model(plain)[0], BELOW) == ""
+    assert reason_against(results_by_model(plain)[0], BELOW) == ""
     variant = {"static": {"base": "static", "max_attempts": 9}}
     edit_manifest(
         tmp_path / "run", config={**config_in(tmp_path / "run"), "architecture": variant}, models={"m": {"kind": "openai"}}
@@ -137,5 +137,5 @@ def test_no_claim_is_judged_on_copies(tmp_path: Path) -> None:
         run = bench.load_run(tmp_path / name)
         spent = [400.0 + 500 * (arm == BELOW.higher) for arm in run.trials["architecture"]]
         run = replace(run, trials=run.trials.assign(first_round_counted_tokens=spent))
-        by_model[name] = refused(results_by_model(run)[0], BELOW)
+        by_model[name] = reason_against(results_by_model(run)[0], BELOW)
     assert by_model == {"right": "the 8 pairs that could differ are copies of 1", "erring": ""}

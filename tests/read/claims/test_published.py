@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bench.common.errors import ConfigError
+from bench.read.analysis.claim import RateClaim
 from bench.read.analysis.metrics import RETRY_TOKENS, SOLVED, costs
-from bench.read.claims.claim import RateClaim
-from bench.read.claims.published import FILE, Published, load_published
+from bench.read.analysis.published import FILE, Published, load_published
 
 SMALL = """
 columns = {{ static = "Static" }}

@@ -180,6 +180,6 @@ def test_each_cell_is_what_the_raw_events_hold(run: str, name: str, scenario: st
 
 @pytest.mark.parametrize("number", [1, 2])
 def test_what_a_cell_holds_is_said_as_the_paper_says_it(number: int) -> None:
-    published = tomllib.loads((ROOT / "bench" / "read" / "claims" / "published.toml").read_text(encoding="utf-8"))
+    published = tomllib.loads((ROOT / "bench" / "read" / "analysis" / "published.toml").read_text(encoding="utf-8"))
     [table] = [table for table in published["table"] if table["number"] == number]
     assert {name: tuple(subtasks) for name, subtasks in table["counted"].items()} == COUNTED[table["scenario"]]

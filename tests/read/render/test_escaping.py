@@ -23,8 +23,8 @@ from bench.read.render.labels import slug
 from bench.read.render.table import Table, comma_separated, markdown
 from bench.read.report.page import Page, Section, as_markdown
 from bench.read.report.page_html import as_html
-from bench.read.report.report import report_of
 from bench.read.report.summary import Summary, SummaryFinding
+from bench.read.written_report import report_of
 
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 each = pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)

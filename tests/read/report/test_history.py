@@ -11,10 +11,10 @@ from pydantic import TypeAdapter
 from records import edit_manifest, experiment, trial, with_manifest, write_run
 
 import bench
-from bench.read.claims.published import load_published
+from bench.read.analysis.published import load_published
 from bench.read.report.history import history_facts, sandbox_said, sessions_said
-from bench.read.report.report import report_of
-from bench.read.tables.latency_tables import framework_time, latency_tables
+from bench.read.tables.latency_tables import framework_time
+from bench.read.written_report import report_of
 from bench.record.history import History, LiveSeconds
 from bench.record.messages import Timing
 from bench.record.origin import Machine
@@ -95,7 +95,8 @@ def test_models_of_one_recording_share_its_line_and_their_own_counts_are_added(t
 def test_a_replay_of_a_replay_names_both_and_keeps_the_live_seconds(tmp_path: Path) -> None:
     run = replay(tmp_path, recording(name="again", seconds=(), before=recording()))
     assert dict(history_facts(run))["Recording"].endswith("itself a replay of live")
-    assert len(framework_time(run, load_published()).rows) == 1
+    [table] = framework_time(run, load_published())
+    assert len(table.rows) == 1
 
 
 def test_a_replay_that_kept_no_history_says_so(tmp_path: Path) -> None:
@@ -106,18 +107,19 @@ def test_the_framework_time_of_a_live_run_and_of_its_replay_are_the_same_rows(tm
     records = [*of_time("live"), replace(trial(repetition=4, outcome="error"), timing="live")]
     run, published = bench.load_run(write_run(tmp_path / "live", records)), load_published()
     history = History.of("live", "d1", run.manifest.machine, None, records)
-    [ours], [theirs] = (framework_time(each, published).texts() for each in (run, replay(tmp_path, history)))
+    [ours], [theirs] = (table.texts() for each in (run, replay(tmp_path, history)) for table in framework_time(each, published))
     assert ours[4:] == theirs[4:] == ["3", "0.7500", "8.85", "8.4746%", "8.1967% to 8.7719%", "–"]
 
 
 def test_the_papers_share_stands_beside_the_arms_that_it_has(tmp_path: Path) -> None:
-    [row] = framework_time(replay(tmp_path, recording()), load_published()).texts()
+    [table] = framework_time(replay(tmp_path, recording()), load_published())
+    [row] = table.texts()
     assert row[-1] == "18.0%"
 
 
 def test_no_latency_of_a_simulated_model_is_taken_apart(tmp_path: Path) -> None:
     run = bench.load_run(write_run(tmp_path / "run", experiment()))
-    assert latency_tables(run, load_published()) == []
+    assert framework_time(run, load_published()) == []
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from bench.read.analysis.per_solved import PerSolved
 from bench.read.analysis.statistics import Mean
 from bench.read.render.cells import Cell, Estimate, Linked, Number, Spent
 from bench.read.render.table import Table
-from bench.read.report.html import rendered
+from bench.read.report.html import render
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from bench.read.report.html import rendered
 )
 def test_a_page_groups_the_digits_of_numbers_and_breaks_no_interval(cell: Cell, shown: str) -> None:
     table = Table("t", "a title", ("A", "B"), ((cell, cell),))
-    page = rendered("table.html.j2", "", whole=table, table=table)
+    page = render("table.html.j2", "", whole=table, table=table)
     assert page.count(f">{shown}</t") + page.count(f">\n{shown}\n</t") + page.count(f"{shown}\n</th>") >= 2
 
 
@@ -36,9 +36,9 @@ def test_a_sentence_sets_names_as_code_and_intervals_apart_and_escapes_all_else(
     (tmp_path / "sentence.j2").write_text("{{ prose(text, names) }}")
     text = "On k8s with a <b>, a repair took 10 [9, 11] tokens with a.b, 12 with x & 9 [of 10] with a, as the paper."
     names = ("a", "a.b", "x", "paper", "k8", "amp", "lt")
-    assert rendered("sentence.j2", "", folder=tmp_path, text=text, names=names) == (
+    assert render("sentence.j2", "", folder=tmp_path, text=text, names=names) == (
         "On k8s with <code>a</code> &lt;b&gt;, <code>a</code> repair took 10 "
         '<span class="interval">[9,\N{NO-BREAK SPACE}11]</span> tokens with <code>a.b</code>, 12 with <code>x</code> '
         "&amp; 9 [of 10] with <code>a</code>, as the paper.\n"
     )
-    assert rendered("sentence.j2", "", folder=tmp_path, text="none & [1, 2] of", names=()).startswith("none &amp; <span")
+    assert render("sentence.j2", "", folder=tmp_path, text="none & [1, 2] of", names=()).startswith("none &amp; <span")

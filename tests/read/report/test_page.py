@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from bench.read.render.table import Table
-from bench.read.report.html import rendered
+from bench.read.report.html import render
 from bench.read.report.page import Page, Section
 from bench.read.report.summary import Summary, SummaryFinding
 from bench.read.report.table_part import OPEN, SECTIONS
@@ -56,7 +56,7 @@ def test_an_open_table_of_verdicts_begins_with_the_sentence_and_all_its_columns_
 def test_a_verdict_has_a_side_that_its_colour_and_sign_show_and_a_number_stands_right() -> None:
     verdicts = ("holds", "contradicted", "counterexample found (2 of 3)", "decided by sizes, as claimed", "inconclusive")
     table = Table("claims", "", ("Claim", "Verdict", "N"), tuple(("c", verdict, 8) for verdict in verdicts))
-    text = rendered("table.html.j2", "", whole=table, table=table)
+    text = render("table.html.j2", "", whole=table, table=table)
     sides = ("stands", "falls", "falls", "sizes", "open")
     assert all(
         f'data-label="Verdict" class="verdict {side}" data-value="">{verdict}<' in text

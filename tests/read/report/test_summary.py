@@ -10,8 +10,8 @@ from scorecards import CRASH, lived
 
 from bench.read.analysis.arms import arms_of
 from bench.read.analysis.frames import Run
-from bench.read.report.report import report_of
 from bench.read.report.summary import Summary, SummaryFinding, summary_of
+from bench.read.written_report import report_of
 from bench.record.record import TrialRecord
 
 

@@ -9,7 +9,7 @@ import pytest
 from records import run_of
 from scorecards import CRASH, lived
 
-from bench.read.report.report import report_of
+from bench.read.written_report import report_of
 from bench.record.events import Called
 
 

@@ -14,9 +14,9 @@ from bench.read.analysis.arms import arms_of
 from bench.read.analysis.frames import Run
 from bench.read.render.cells import text_of
 from bench.read.render.table import Table, comma_separated
-from bench.read.report.report import report_of
 from bench.read.report.summary import summary_of
 from bench.read.tables.instance_tables import MOST_INSTANCES, by_instance, solved_differences
+from bench.read.written_report import report_of
 from bench.record.record import Outcome, TrialRecord
 
 SOLVES: Mapping[str, str] = {"static": "abc", "mine": "abcdefgh", "other": "hgfed"}

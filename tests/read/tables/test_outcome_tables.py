@@ -9,7 +9,7 @@ from records import experiment, run_of, trial
 from bench.read.analysis.arms import arms_of
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import mean_of, share_of
-from bench.read.render.limits import coverage_said, noted
+from bench.read.render.limits import coverage_said, limit_notes
 from bench.read.render.table import Table
 from bench.read.report.page import page_of
 from bench.read.report.results import Results
@@ -53,7 +53,7 @@ def test_the_warning_stands_below_the_outcomes(tmp_path: Path) -> None:
 
 
 def test_each_kind_of_limit_is_said_once_with_the_smallest_n() -> None:
-    notes = noted([mean_of([1.0, 2.0, 3.0]), share_of(1, 3), mean_of([4.0]), mean_of([2.0] * 4), mean_of([2.0] * 6)])
+    notes = limit_notes([mean_of([1.0, 2.0, 3.0]), share_of(1, 3), mean_of([4.0]), mean_of([2.0] * 4), mean_of([2.0] * 6)])
     assert [note.partition(":")[0] for note in notes] == ["N=1", "N=4"]
     assert notes[1].endswith("; the limit is weaker at larger N")
 

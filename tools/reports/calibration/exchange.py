@@ -17,9 +17,9 @@ import pandas as pd
 from calibration.experiments import Simulations
 from scipy import stats
 
+from bench.read.analysis.claim import RateClaim, RatioClaim
 from bench.read.analysis.frames import Run, load_run
-from bench.read.claims.claim import RateClaim, RatioClaim
-from bench.read.claims.published import Published, load_published
+from bench.read.analysis.published import Published, load_published
 from bench.read.claims.verdicts import Judgement, judge_all
 
 RUNS = (

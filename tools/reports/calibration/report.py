@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
+from calibration.chosen import CHOSEN
 from calibration.exchange import Verdicts
 from calibration.experiments import Result, Simulations
 from calibration.worlds import Recorded
@@ -17,7 +18,7 @@ from calibration.worst import table as worst_table
 from calibration.worst import worst
 from matplotlib.axes import Axes
 
-from bench.read.analysis.statistics import METHODS, share_of
+from bench.read.analysis.statistics import share_of
 from bench.read.analysis.statistics.limits import BEARABLE, NAMES
 from bench.read.render.cells import Rate
 from bench.read.render.drawing import (
@@ -137,7 +138,7 @@ class _Held:
 
 
 def _chosen() -> Table:
-    rows = tuple((kind, method.name, method.reason) for kind, method in METHODS.items())
+    rows = tuple((kind, *of_kind) for kind, of_kind in CHOSEN.items())
     return Table("chosen", "Which method the suite takes", ("Of a", "Method", "Why"), rows)
 
 

@@ -21,12 +21,12 @@ HEAD = """# Speed, commit by commit
 `nox -s perf` appends a row: how many milliseconds of the processor a call takes in a run, with the simulated model and the
 checks; the same as a share of what Inspect AI takes for the same calls with its mock model and without its log in real time;
 and how long a report of 10,000 trials and 50,000 calls takes, as many times as ten lines with `json.loads` take to read the
-same file and group it: as frames, with tables, and whole, with figures and page. Each is measured at the first reading of the
-run, and again, when its frames are kept in the user's cache folder.
+same file and group it: as frames, and as the whole report. Both are measured at the first reading of the
+run, and again, when its frames are kept in the user's cache folder. The floor is the report of a run of one trial.
 Compare rows that were measured on the same machine on the same day.
 
-| Date | Commit | Python | Ms a call | of Inspect's | Frames | Again | Tables | Again | Page | Again |
-| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+| Date | Commit | Python | Ms a call | of Inspect's | Frames | Again | Report | Again | Floor |
+| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 """
 
 

@@ -1,8 +1,9 @@
 """What `bench report` takes of a run of 10,000 trials, beside ten lines with `json.loads` that read the same file and group it.
 
-Each is a process of its own, its start and imports within; they take turns, so that whatever else the machine does falls on
-all of them. The stages are the report as far as it goes: each holds those above it. Each is measured twice: at the first
-reading, with an empty cache folder, and again, when the run's frames are kept there.
+Each is a process of its own, its start and imports within, from compiled bytecode, as in an installed package. Processes take
+turns. What is compared is their CPU time, the user's and the system's, since other work on the machine changes it least. Frames
+and report are measured twice: with an empty cache folder, and again, when the run's frames are kept there. The floor is the
+report of a run of one trial.
 
     python tools/reports/perf/report.py [ROUNDS]
 """
@@ -22,9 +23,12 @@ from time import perf_counter
 
 CHECKOUT = Path(__file__).parents[3]
 TRIALS, ARMS, ROUNDS = 10_000, 12, 2
-RUN = "large"
+RUN, SMALL = "large", "small"
 FAILURE_RATE = 0.15
 """Of the simulated model, so that trials differ as real ones do: some retry, some give up."""
+
+OF_ONE_TRIAL = ("--scenario", "k8s_oomkill", "--architecture", "runtime_structured", "--plan", "paper")
+"""What leaves one trial of the paper's experiment."""
 
 ARM = ["scenario", "model", "plan", "architecture"]
 OF_A_CALL = ["tokens_in", "tokens_out", "seconds"]
@@ -54,19 +58,9 @@ def frames(path: Path) -> None:
     bench.load_run(path)
 
 
-def with_tables(path: Path) -> None:
-    """All tables but those of verdicts, which bring an analysis of their own."""
-    import bench  # noqa: PLC0415
-    from bench.read.report.results import Results  # noqa: PLC0415
-    from bench.read.report.tables import TABLES, all_tables  # noqa: PLC0415
-
-    all_tables(Results(bench.load_run(path)), [part for part in TABLES if part.section != "verdicts"])
-
-
 STAGES: dict[str, Callable[[Path], None]] = {
     "loop": plain_loop,
     "frames": frames,
-    "tables": with_tables,
 }
 """What a process of this file does, by its first argument."""
 AGAIN = " again"
@@ -74,10 +68,9 @@ WORDS = {
     "loop": "json.loads in a loop: read and group",
     "frames": "frames",
     "frames again": "frames again, from the cache",
-    "tables": "  and tables",
-    "tables again": "  and tables, again",
-    "page": "bench report: and figures and page",
-    "page again": "bench report again",
+    "report": "bench report",
+    "report again": "bench report, from the cache",
+    "floor": "bench report of one trial",
 }
 
 
@@ -96,7 +89,7 @@ def cost_of(*command: str, folder: Path, cache: Path) -> Cost:
     sys.path.insert(0, str(CHECKOUT / "tests" / "support"))
     from commands import environment  # noqa: PLC0415  it loads half of the package, which is no part of a stage
 
-    variables = environment(XDG_CACHE_HOME=str(cache), MPLCONFIGDIR=str(folder / "matplotlib"))
+    variables = environment(XDG_CACHE_HOME=str(cache), MPLCONFIGDIR=str(folder / "matplotlib"), PYTHONDONTWRITEBYTECODE="")
     began = perf_counter()
     process = subprocess.Popen([sys.executable, *command], cwd=folder, env=variables, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -107,25 +100,28 @@ def cost_of(*command: str, folder: Path, cache: Path) -> Cost:
     return Cost(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024)
 
 
-def make_run(folder: Path) -> None:
-    """The paper's experiment with a simulated model and many repetitions."""
+def make_runs(folder: Path) -> None:
+    """The paper's experiment with a simulated model and many repetitions, and one trial of it."""
     shutil.copytree(CHECKOUT / "scenarios", folder / "scenarios")
     text = (CHECKOUT / "configs" / "paper.toml").read_text()
-    text = re.sub(r"^repetitions = .*$", f"repetitions = {-(-TRIALS // ARMS)}", text, flags=re.MULTILINE)
     text = text.replace('kind = "simulated"\n', f'kind = "simulated"\nfailure_rate = {FAILURE_RATE}\n')
-    (folder / "large.toml").write_text(text)
-    cost_of("-m", "bench", "run", "large.toml", "--name", RUN, folder=folder, cache=folder)
+    for name, repetitions, options in ((RUN, -(-TRIALS // ARMS), ()), (SMALL, 1, OF_ONE_TRIAL)):
+        (folder / f"{name}.toml").write_text(
+            re.sub(r"^repetitions = .*$", f"repetitions = {repetitions}", text, flags=re.MULTILINE)
+        )
+        cost_of("-m", "bench", "run", f"{name}.toml", "--name", name, *options, folder=folder, cache=folder)
 
 
 def main(rounds: int) -> dict[str, float]:
     """Print what each stage takes. Return its seconds of the processor, as many times as the loop takes."""
     here = str(Path(__file__).resolve())
     results = f"results/{RUN}"
-    commands = {stage: (here, stage, results) for stage in STAGES} | {"page": ("-m", "bench", "report", RUN)}
+    commands: dict[str, tuple[str, ...]] = {stage: (here, stage, results) for stage in STAGES}
+    commands |= {"report": ("-m", "bench", "report", RUN), "floor": ("-m", "bench", "report", SMALL)}
     by_stage: dict[str, list[Cost]] = {stage: [] for stage in WORDS}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        make_run(folder)
+        make_runs(folder)
         for number in range(rounds):
             for stage, command in commands.items():
                 for word in (word for word in WORDS if word.removesuffix(AGAIN) == stage):

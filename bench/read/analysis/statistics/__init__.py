@@ -11,7 +11,6 @@ from bench.read.analysis.statistics.clusters import Pair, by_unit, effective_num
 from bench.read.analysis.statistics.intervals import CONFIDENCE, Mean, amount_of, mean_of, median
 from bench.read.analysis.statistics.limits import Limit, Limited, has_width, is_narrow, limits_of
 from bench.read.analysis.statistics.mcnemar import RequiredInstances, TwoByTwo, mcnemar_test, required_instances, two_by_two
-from bench.read.analysis.statistics.methods import METHODS
 from bench.read.analysis.statistics.paired import (
     PairedMean,
     Ratio,
@@ -32,7 +31,6 @@ from bench.read.analysis.statistics.rates import (
     ranking_depends,
     share_by_instance,
     share_of,
-    unpaired_rates,
 )
 from bench.read.analysis.statistics.reach import beyond_reach, floor_said, open_verdict
 from bench.read.analysis.statistics.significance import (
@@ -45,7 +43,6 @@ from bench.read.analysis.statistics.significance import (
 
 __all__ = [
     "CONFIDENCE",
-    "METHODS",
     "Denominators",
     "Limit",
     "Limited",
@@ -96,5 +93,4 @@ __all__ = [
     "share_of",
     "sign_flip_test",
     "two_by_two",
-    "unpaired_rates",
 ]

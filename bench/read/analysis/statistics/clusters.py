@@ -30,11 +30,11 @@ def by_unit(values: Mapping[Pair, float]) -> Mapping[Hashable, float]:
     Student's t on the means of clusters with equal weights is a cluster interval without any resampling: Donald and Lang,
     Review of Economics and Statistics 89 (2007). `reports/calibration` has its coverage ("a task a value").
     """
+    if len({instance for instance, _ in values}) < 2:
+        return {pair: float(value) for pair, value in values.items()}
     by_instance: dict[str, list[float]] = {}
     for (instance, _), value in values.items():
         by_instance.setdefault(instance, []).append(value)
-    if len(by_instance) < 2:
-        return {pair: float(value) for pair, value in values.items()}
     return {instance: math.fsum(values) / len(values) for instance, values in by_instance.items()}
 
 

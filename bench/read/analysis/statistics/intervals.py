@@ -12,7 +12,6 @@ from typing import Literal
 from scipy import special
 
 from bench.read.analysis.measure import Measure
-from bench.read.analysis.statistics.methods import ends
 
 CONFIDENCE = 0.95
 
@@ -45,7 +44,7 @@ class Mean:
 def mean_of(values: Iterable[float], measure: Measure = "spent") -> Mean:
     """Return the mean of values that can be negative, such as differences, with Student's t interval.
 
-    `METHODS` says why this interval; `limits_of` says when it holds the truth too seldom.
+    `reports/calibration` says why this interval; `limits_of` says when it holds the truth too seldom.
 
     Source: Student, Biometrika 6 (1908): mean ± t(n - 1) sd / sqrt(n).
     Raises ValueError for a value that is not finite: the caller has to leave it out knowingly.
@@ -89,3 +88,21 @@ def _interval(numbers: Sequence[float], measure: Measure, *, signed: bool) -> Me
     error = t_quantile(n - 1) * sd / math.sqrt(n)
     kind: Literal["difference", "amount", "score"] = "difference" if signed else "score" if measure == "score" else "amount"
     return Mean(n, mean, sd, *ends(mean, error, kind), measure, signed)
+
+
+def ends(mean: float, error: float, kind: Literal["difference", "amount", "score"]) -> tuple[float, float]:
+    """Return the ends of a mean's interval. `error` is the standard error times the quantile of t. The interval is symmetric on
+    the scale of the kind.
+
+    The error is moved to that scale by the delta method: by the scale's slope at the mean. An amount's mean is above 0 and a
+    score's between 0 and 1: otherwise all values are equal, and there is no interval.
+
+    Source: Oehlert, A note on the delta method, The American Statistician 46 (1992).
+    """
+    if kind == "difference":
+        return mean - error, mean + error
+    if kind == "amount":
+        factor = math.exp(error / mean)
+        return mean / factor, mean * factor
+    odds, factor = mean / (1 - mean), math.exp(error / (mean * (1 - mean)))
+    return odds / factor / (1 + odds / factor), odds * factor / (1 + odds * factor)

@@ -129,7 +129,7 @@ def _of_rate(share: Share) -> tuple[Limit, ...]:
         return _of(share.instances, "rate by instance", "a rate by instance")
     if not share.n:
         return ()
-    size, worst = _calibrated(share.n, "rate")
+    size, worst = _worst_case(share.n, "rate")
     if worst.beyond >= BEARABLE:
         return ()
     held = f"{worst.beyond:.1%} of experiments at the worst rate"
@@ -140,7 +140,7 @@ def _of_rate(share: Share) -> tuple[Limit, ...]:
 def _of(n: int, about: str, name: str) -> tuple[Limit, ...]:
     if not n:
         return ()
-    size, worst = _calibrated(n, about)
+    size, worst = _worst_case(n, about)
     lowest = min(worst.recorded, worst.beyond)
     if lowest >= BEARABLE:
         return ()
@@ -170,7 +170,7 @@ def _of_test(test: PairedTest) -> tuple[Limit, ...]:
 def _errs(pairs: int) -> float:
     """Return the share of false positives at this number of pairs. The share grows up to about 20 pairs and falls beyond, so
     the worse of the two nearest calibrated sizes is returned."""
-    by_size = calibrated()["sign-flip test"]
+    by_size = worst_coverages()["sign-flip test"]
     below, above = (
         max((size for size in by_size if size <= pairs), default=min(by_size)),
         min((size for size in by_size if size >= pairs), default=max(by_size)),
@@ -179,7 +179,7 @@ def _errs(pairs: int) -> float:
 
 
 @cache
-def calibrated() -> Mapping[str, Mapping[int, Worst]]:
+def worst_coverages() -> Mapping[str, Mapping[int, Worst]]:
     """Return kind of number -> N -> the worst coverage."""
     worst: dict[str, dict[int, Worst]] = {}
     with CALIBRATED.open(encoding="utf-8", newline="") as lines:
@@ -188,9 +188,9 @@ def calibrated() -> Mapping[str, Mapping[int, Worst]]:
     return worst
 
 
-def _calibrated(n: int, about: str) -> tuple[int, Worst]:
+def _worst_case(n: int, about: str) -> tuple[int, Worst]:
     """Return the worst case at the largest calibrated size that is at most n. Below all sizes it is the worst case at the
     smallest size, which is too favourable."""
-    by_size = calibrated()[about]
+    by_size = worst_coverages()[about]
     size = max((size for size in by_size if size <= n), default=min(by_size))
     return size, by_size[size]

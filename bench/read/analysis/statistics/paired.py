@@ -10,8 +10,7 @@ from typing import TypeVar
 
 from bench.read.analysis.measure import Measure
 from bench.read.analysis.statistics.clusters import Pair, by_unit, in_common
-from bench.read.analysis.statistics.intervals import Mean, amount_of, mean_of, t_quantile
-from bench.read.analysis.statistics.methods import ends
+from bench.read.analysis.statistics.intervals import Mean, amount_of, ends, mean_of, t_quantile
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -83,7 +82,8 @@ def ratio_of_sums(above: Sequence[float], below: Sequence[float]) -> Ratio:
     Each unit is a cluster: an instance with all its trials, or a trial if there is one instance. There is no interval below two
     units, or if all units have the same ratio, which shows no spread.
 
-    Source: Cochran, Sampling Techniques, 3rd edition (1977), section 6.4. `METHODS` says why Student's t for what has a sign.
+    Source: Cochran, Sampling Techniques, 3rd edition (1977), section 6.4. `reports/calibration` says why
+    Student's t for what has a sign.
     Raises ValueError for a unit whose `below` is not above 0.
     """
     units = len(below)

@@ -30,6 +30,8 @@ GRID = 1 << 20
 pair."""
 DENOMINATORS = range(1, 61)
 """Of means of so many whole numbers, p is exact."""
+HALVED_AT_ONCE = 512
+"""The differences after which counts of assignments become shares, before they grow beyond what a float holds."""
 NEAR = 1e-6
 """Two values that differ by less than this share of the sum of all distances are equal."""
 
@@ -83,13 +85,15 @@ def _one_sided(differences: tuple[float, ...]) -> float:
     scale = _denominator(sizes, smaller)
     steps = np.rint(sizes * scale).astype(np.int64) if scale else np.floor(sizes / sizes.sum() * GRID).astype(np.int64)
     reach = round(smaller * scale) if scale else math.floor(smaller / sizes.sum() * GRID * (1 + NEAR)) + 1
-    shares = np.zeros(reach + 1)
-    shares[0] = 1.0
-    for step in steps:
-        shares /= 2
+    ways = np.zeros(reach + 1)
+    ways[0], reached = 1.0, 0
+    for number, step in enumerate(steps, 1):
         if step <= reach:
-            shares[step:] += shares[: reach + 1 - step].copy()
-    return float(shares.sum())
+            reached = min(reached + int(step), reach)
+            ways[step : reached + 1] += ways[: reached + 1 - step]
+        if number % HALVED_AT_ONCE == 0:
+            ways[: reached + 1] *= 0.5**HALVED_AT_ONCE
+    return float(ways.sum()) * 0.5 ** (len(steps) % HALVED_AT_ONCE)
 
 
 def _denominator(sizes: np.ndarray, smaller: float) -> int | None:

@@ -20,20 +20,20 @@ from bench.worlds.read.analysis.workflow import (
 )
 
 
-def _ended(trial: TrialReading) -> WorldEnded | None:
+def _end(trial: TrialReading) -> WorldEnded | None:
     """Return how the trial's world ended. None if the trial has no world."""
     return next(iter(of_kind(trial.record.events, WorldEnded)), None) if trial.once(_stands_in_world) else None
 
 
-def _damaged(kind: str) -> Callable[[TrialReading], int | None]:
+def _damage(kind: str) -> Callable[[TrialReading], int | None]:
     """Return a reader of how often this kind of damage happened, by the journal. The reader returns None without a world."""
-    return lambda trial: ended.damage.get(kind) if (ended := _ended(trial)) else None
+    return lambda trial: ended.damage.get(kind) if (ended := _end(trial)) else None
 
 
 def _recount_agrees(trial: TrialReading) -> bool | None:
     """Return whether the count from the world's tables agrees with the count from its journal, for all kinds that both
     count."""
-    if (ended := _ended(trial)) is None:
+    if (ended := _end(trial)) is None:
         return None
     counted = {kind: count for kind, count in ended.recount.items() if count is not None}
     return all(ended.damage.get(kind) == count for kind, count in counted.items())
@@ -50,9 +50,9 @@ def _stands_in_world(events: Sequence[Event]) -> bool:
 
 OF_WORLDS = frozenset(part.form for part in EVENTS)
 METRICS = (
-    *(Metric(f"damage_{kind}", "Int64", _damaged(kind), harm=True) for kind in DAMAGES),
+    *(Metric(f"damage_{kind}", "Int64", _damage(kind), harm=True) for kind in DAMAGES),
     Metric("recount_agrees", "boolean", _recount_agrees),
-    Metric("lives", "Int64", lambda trial: ended.lives if (ended := _ended(trial)) else None),
+    Metric("lives", "Int64", lambda trial: ended.lives if (ended := _end(trial)) else None),
     _in_world("tool_calls", lambda trial: len(of_kind(trial.record.events, ToolCalled))),
     _in_world("tool_retries", lambda trial: tool_retries(trial.record.events)),
     _in_world("compensated_pairs", lambda trial: trial.once(compensations)[0]),

@@ -115,22 +115,22 @@ class _Steps:
                 return self._call(event, entry)
             case Judged() if event.view == "told":
                 how, reason = ("accepted", "") if event.accepted else ("rejected", event.reason)
-                details = _known(("Calls of the model", ", ".join(map(str, event.calls))), ("Why", event.detail))
+                details = _with_text(("Calls of the model", ", ".join(map(str, event.calls))), ("Why", event.detail))
                 title = f"{event.subtask} {how}{f' ({reason})' if reason else ''}"
                 return WorldStep("judgment", title, self._life, how=how, details=details)
             case Arrived():
                 title = f"told of {event.event}" if event.what != "answer" else f"told the answer of {event.event}"
-                details = _known(("Kind", event.what), ("What it says", self._text(event.payload)))
+                details = _with_text(("Kind", event.what), ("What it says", self._text(event.payload)))
                 return WorldStep("notice", title, event.life, event.day, event.minute, details=details)
             case PersonAsked():
                 question = _cut(dump(entry.arguments)) if entry else ""
                 shown = (("Shown", line) for line in event.shown.splitlines())
-                details = _known(("Ticket", event.ticket), ("Question", question), *shown)
+                details = _with_text(("Ticket", event.ticket), ("Question", question), *shown)
                 title = f"asked {event.person} about {event.about}"
                 return WorldStep("asked", title, event.life, event.day, event.minute, entry=_number(entry), details=details)
             case Stored():
                 return WorldStep(
-                    "stored", f"wrote '{event.name}'", event.life, details=_known(("Value", self._text(event.value)))
+                    "stored", f"wrote '{event.name}'", event.life, details=_with_text(("Value", self._text(event.value)))
                 )
             case ProcessDied():
                 title = f"died, {event.point}: {POINTS.get(event.point, '')}"
@@ -140,7 +140,7 @@ class _Steps:
     def _call(self, event: ToolCalled, entry: JournalEntry | None) -> WorldStep:
         unheard = entry is not None and not event.entry and entry.outcome == "done"
         how = "unheard" if unheard else event.outcome
-        details = _known(
+        details = _with_text(
             ("Effect", f"{event.effect}, try {event.try_}" if event.access != "read" else ""),
             ("Idempotency key", event.key or ("none" if event.access != "read" else "")),
             ("Arguments", self._text(event.arguments)),
@@ -155,7 +155,7 @@ class _Steps:
 
     def _unheard(self, entry: JournalEntry) -> WorldStep:
         """Return the step of an entry that the agent was not told of at that moment."""
-        details = _known(("Effect", entry.effect), ("What it says", _cut(dump(entry.arguments))), ("Reason", entry.reason))
+        details = _with_text(("Effect", entry.effect), ("What it says", _cut(dump(entry.arguments))), ("Reason", entry.reason))
         kind = {"call": "call", "ask": "asked", "crash": "crash"}.get(entry.what, entry.what)
         titles = {
             "call": f"{entry.name} ({entry.kind}), by {entry.who}: the agent was not told",
@@ -206,5 +206,5 @@ def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters)"
 
 
-def _known(*details: tuple[str, str]) -> tuple[tuple[str, str], ...]:
+def _with_text(*details: tuple[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple((name, text) for name, text in details if text)

@@ -35,10 +35,10 @@ def damage(run: Run, arms: list[Arm]) -> Table:
     damage."""
     columns = (
         *arm_columns(run),
-        TableColumn("Trials", lambda arm: len(_lived(arm))),
-        TableColumn("Trials with damage", lambda arm: Rate(share_in(_lived(arm), _harmed(arm)))),
-        *map(_damaged, DAMAGES),
-        TableColumn("Recounts that differ", lambda arm: int((~_lived(arm)["recount_agrees"].astype(bool)).sum())),
+        TableColumn("Trials", lambda arm: len(_in_world(arm))),
+        TableColumn("Trials with damage", lambda arm: Rate(share_in(_in_world(arm), _with_harm(arm)))),
+        *map(_damage, DAMAGES),
+        TableColumn("Recounts that differ", lambda arm: int((~_in_world(arm)["recount_agrees"].astype(bool)).sum())),
     )
     notes = (
         "effects, summed over the trials that did not end in an error; shares are k/N with Wilson's 95% interval",
@@ -47,12 +47,12 @@ def damage(run: Run, arms: list[Arm]) -> Table:
     return table_of("world_damage", "Damage: effects that went wrong, counted in the world's journal", columns, arms, notes)
 
 
-def _damaged(kind: str) -> TableColumn[Arm]:
-    return TableColumn(kind.capitalize(), lambda arm: int(_lived(arm)[f"damage_{kind}"].sum()))
+def _damage(kind: str) -> TableColumn[Arm]:
+    return TableColumn(kind.capitalize(), lambda arm: int(_in_world(arm)[f"damage_{kind}"].sum()))
 
 
-def _harmed(arm: Arm) -> pd.Series[bool]:
-    counts = _lived(arm)[[f"damage_{kind}" for kind in DAMAGES]]
+def _with_harm(arm: Arm) -> pd.Series[bool]:
+    counts = _in_world(arm)[[f"damage_{kind}" for kind in DAMAGES]]
     return counts.gt(0).any(axis=1).fillna(False).astype(bool)
 
 
@@ -69,11 +69,11 @@ def tool_calls(run: Run, arms: list[Arm]) -> Table:
 
     columns = (
         *arm_columns(run),
-        TableColumn("Trials", lambda arm: len(_lived(arm))),
-        TableColumn("Calls a trial", lambda arm: Number(len(calls(arm)) / len(_lived(arm)), 1)),
+        TableColumn("Trials", lambda arm: len(_in_world(arm))),
+        TableColumn("Calls a trial", lambda arm: Number(len(calls(arm)) / len(_in_world(arm)), 1)),
         *map(ended, OUTCOMES),
         TableColumn("Done against the policy", forbidden),
-        TableColumn("Crashes", lambda arm: int((_lived(arm)["lives"] - 1).sum())),
+        TableColumn("Crashes", lambda arm: int((_in_world(arm)["lives"] - 1).sum())),
     )
     notes = (
         "calls as the agent was told of them, reads among them; replayed: its idempotency key was known, and nothing "
@@ -115,12 +115,12 @@ def _refusals(run: Run, arm: Arm) -> Iterator[TurnedCalls]:
         yield TurnedCalls(arm, *turned_call, calls)
 
 
-def _lived(arm: Arm) -> pd.DataFrame:
+def _in_world(arm: Arm) -> pd.DataFrame:
     return arm.usable[arm.usable["lives"].notna()]
 
 
 def _calls_of(run: Run, arm: Arm) -> pd.DataFrame:
-    return run.tool_calls[run.tool_calls["trial"].isin(set(_lived(arm)["trial"]))]
+    return run.tool_calls[run.tool_calls["trial"].isin(set(_in_world(arm)["trial"]))]
 
 
 PARTS = (

@@ -16,7 +16,7 @@ from bench.common.errors import ResultsError, one_line
 from bench.read.analysis.arms import UNUSABLE, require_receipts
 from bench.read.analysis.frames import Run
 from bench.read.analysis.merge import merge
-from bench.read.analysis.pairing import asked, plan_texts
+from bench.read.analysis.pairing import digests_of_tasks, plan_texts
 from bench.read.analysis.statistics import exact_share
 from bench.record.config import FAULT_FREE
 from bench.record.reading import read_texts, read_trials
@@ -87,7 +87,7 @@ def _with_reasons(run: Run) -> Run:
 
 
 def _world(run: Run, world: str) -> ScorecardWorld:
-    cases = {instance: digest for (_, instance), digest in asked(run).items()}
+    cases = {instance: digest for (_, instance), digest in digests_of_tasks(run).items()}
     texts, seed, repetitions = plan_texts(run), run.config.seed, int(run.trials["repetition"].max())
     schedule = json.dumps([seed, texts, cases, repetitions], sort_keys=True)
     return ScorecardWorld(world, digest_of(schedule), seed, len(cases), repetitions, tuple(run.names("plan")))

@@ -64,15 +64,15 @@ def tables(card: Scorecard) -> tuple[Table, ...]:
 
 
 def glance(card: Scorecard) -> Table:
-    k = max((hat.k for row in card.rows for hat in _crashed(row).pass_hat if hat.value is not None), default=1)
+    k = max((hat.k for row in card.rows for hat in _all_crashes(row).pass_hat if hat.value is not None), default=1)
     columns = (
         *PLACE,
         TableColumn[ScorecardRow]("Right, undisturbed", lambda row: _share(row.control)),
-        TableColumn[ScorecardRow]("Crashes", lambda row: _crashed(row).failures),
-        TableColumn[ScorecardRow]("Right after a crash", lambda row: _share(_crashed(row).right)),
-        TableColumn[ScorecardRow](f"pass^{k}", lambda row: _pass(_crashed(row).pass_hat, k)),
-        TableColumn[ScorecardRow]("Damaged per 100 crashes", lambda row: _harm(_crashed(row), ANY)),
-        TableColumn[ScorecardRow]("Tokens, × control", lambda row: _work(_crashed(row), "tokens")),
+        TableColumn[ScorecardRow]("Crashes", lambda row: _all_crashes(row).failures),
+        TableColumn[ScorecardRow]("Right after a crash", lambda row: _share(_all_crashes(row).right)),
+        TableColumn[ScorecardRow](f"pass^{k}", lambda row: _pass(_all_crashes(row).pass_hat, k)),
+        TableColumn[ScorecardRow]("Damaged per 100 crashes", lambda row: _harm(_all_crashes(row), ANY)),
+        TableColumn[ScorecardRow]("Tokens, × control", lambda row: _work(_all_crashes(row), "tokens")),
     )
     table_notes = (
         "right: solved, of the trials that a crash struck",
@@ -117,7 +117,7 @@ def in_short(card: Scorecard) -> Table:
         HAPPENED,
         TableColumn[StruckRow]("How often, in trials", lambda each: f"{each.struck.failures} in {each.struck.trials}"),
         RIGHT,
-        TableColumn[StruckRow]("Effects damaged for 100 of them", lambda each: _named(each.struck)),
+        TableColumn[StruckRow]("Effects damaged for 100 of them", lambda each: _damage_by_kind(each.struck)),
     )
     failures = _failures(card)
     damaged = {kind for each in failures for kind, harm in each.struck.harm.items() if harm.effects}
@@ -226,7 +226,7 @@ def receipts(card: Scorecard) -> Table:
 NEVER = Struck(ALL_CRASHES, 0, 0, 0, Share(0, 0, None, None, None), (), 0, Share(0, 0, None, None, None), {}, 0, {}, {})
 
 
-def _crashed(row: ScorecardRow) -> Struck:
+def _all_crashes(row: ScorecardRow) -> Struck:
     """Return a cell for all crashes of a row together. It is empty if no plan has crashes."""
     return row.struck_by(ALL_CRASHES) or NEVER
 
@@ -263,7 +263,7 @@ def _work(struck: Struck, kind: str) -> Cell:
     return _rate(struck.work[kind], 2) if kind in struck.work else UNMEASURED
 
 
-def _named(struck: Struck) -> Cell:
+def _damage_by_kind(struck: Struck) -> Cell:
     """Return the total damage with its interval, and the kinds."""
     if not struck.paired:
         return UNMEASURED

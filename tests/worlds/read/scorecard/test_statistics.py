@@ -15,8 +15,8 @@ from bench.read.analysis.statistics import (
     pass_hat,
     ratio_of_sums,
     share_of,
-    unpaired_rates,
 )
+from bench.read.analysis.statistics.rates import unpaired_rates
 
 
 @given(st.lists(st.booleans(), min_size=2, max_size=9), st.integers(1, 9))

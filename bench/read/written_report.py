@@ -13,13 +13,14 @@ from typing import TypeVar
 
 from bench.read.analysis.arms import require_receipts
 from bench.read.analysis.frames import Run
+from bench.read.claims.judging import findings, of_paper, standing
+from bench.read.claims.table import verdict_lines
 from bench.read.render.drawing import Picture
 from bench.read.render.table import Table, comma_separated, markdown
-from bench.read.report.claims_part import CLAIMS
 from bench.read.report.figures import all_figures
 from bench.read.report.page import Page, as_markdown, page_of
 from bench.read.report.page_html import as_html
-from bench.read.report.results import Results, claims_of
+from bench.read.report.results import Results
 from bench.read.report.summary import Summary
 from bench.read.report.surroundings import ViewMaker
 from bench.read.report.tables import all_tables
@@ -60,7 +61,7 @@ def report_of(run: Run, around: ViewMaker | None = None, pdf: bool = False) -> R
     """
     results = Results(run)
     contents = contents_of(results)
-    lines = tuple(line for claims in map(claims_of, CLAIMS) for line in claims.lines(results))
+    lines = tuple(verdict_lines(run, results.once(of_paper)))
     del results  # what it keeps of a large run need not be held while the trials are read again
     return Report(_files(run, contents, around, pdf), contents.page.summary, lines)
 
@@ -70,10 +71,7 @@ def contents_of(results: Results) -> Contents:
     require_receipts(results.run)
     tables = _named_apart(all_tables(results))
     pictures = _named_apart(all_figures(results))
-    claims = [claims_of(part) for part in CLAIMS]
-    findings = [finding for source in claims for finding in source.findings(results)]
-    standing = " ".join(filter(None, (source.standing(results) for source in claims)))
-    page = page_of(results, tables, pictures, findings, standing)
+    page = page_of(results, tables, pictures, tuple(findings(results)), standing(results))
     return Contents(page, tuple(tables), tuple(pictures))
 
 

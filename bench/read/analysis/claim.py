@@ -25,7 +25,7 @@ NUMBERS = ("int64", "float64", "boolean")
 """The types of the metrics that a claim can be about."""
 
 
-def _known(name: object) -> object:
+def _require_metric(name: object) -> object:
     if isinstance(name, str) and (name not in METRICS or METRICS[name].dtype not in NUMBERS):
         raise ValueError(
             f"unknown measure '{name}': {nearest(name, [metric.name for metric in METRICS if metric.dtype in NUMBERS])}"
@@ -33,7 +33,7 @@ def _known(name: object) -> object:
     return name
 
 
-MeasureName = Annotated[str, BeforeValidator(_known)]
+MeasureName = Annotated[str, BeforeValidator(_require_metric)]
 
 
 class _Claim(BaseModel):
