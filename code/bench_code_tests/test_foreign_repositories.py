@@ -142,7 +142,7 @@ FORGING = "x\x1b]0;owned\x07\r\u202e{0}\n   9  2026-01-01 00:00:00  run     9 pa
 def test_a_name_or_a_note_of_a_state_steers_no_terminal_and_forges_no_line(root: Path) -> None:
     state = ExecutionState.open(root)
     write(root, {f"{FORGING.replace('/', ' ')}.py": "B = 2\n"})
-    state.note_changes(FORGING, person=FORGING)
+    state.note_changes(FORGING, call=FORGING)
     db = stored(root)
     db.execute("UPDATE steps SET note = ? WHERE id = 1", (FORGING,))
     db.execute("INSERT INTO executions VALUES (1, 1, 1, '', 0, 'test', ?, 'passed', '', 0, '')", (FORGING,))

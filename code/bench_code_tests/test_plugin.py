@@ -182,6 +182,28 @@ def test_a_result_of_a_session_without_what_leaves_something_counts_in_no_other(
     assert "test_b.py::test_b FAILED" in impact(root)[0]
 
 
+def test_what_a_test_leaves_again_runs_no_other(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r", MONEY | LEAVES)
+    impact(root)
+    write(root, {"money.py": MONEY["money.py"].replace("sum(amounts)", "sum([*amounts])")})
+    assert impact(root)[:2] == (["test_a.py::test_a PASSED", "test_money.py::test_total PASSED"], 2)
+    write(root, {"money.py": MONEY["money.py"].replace("sum(amounts)", "3 + sum(amounts)")})
+    assert "test_b.py::test_b FAILED" in impact(root)[0]
+
+
+def test_what_a_test_left_is_known_after_a_session_that_was_broken_off_and_after_a_revert(tmp_path: Path) -> None:
+    calls = "import money\ndef test_aa(): assert money.total([1]) == 2\n"
+    root = repository(tmp_path / "r", MONEY | LEAVES | {"test_aa.py": calls})
+    impact(root)
+    write(root, {"money.py": MONEY["money.py"].replace("sum(amounts)", "3 + sum(amounts)")})
+    assert impact(root, "-x")[0] == ["test_a.py::test_a PASSED", "test_aa.py::test_aa FAILED"]
+    assert "test_b.py::test_b FAILED" in impact(root)[0]
+    write(root, {"money.py": MONEY["money.py"]})
+    impact(root)
+    assert impact(root)[:2] == ([], 5)
+    assert session(root).table["test_b.py::test_b"] == "passed"
+
+
 LAZY = """
 import importlib.util, sys
 
@@ -214,6 +236,11 @@ def test_a_file_that_was_broken_off_is_not_known(money: Path) -> None:
     write(money, {"test_names.py": "def test_first():\n    assert 0\n\n\ndef test_second():\n    assert 1\n"})
     impact(money, "-x")
     assert impact(money)[0] == ["test_names.py::test_first FAILED", "test_names.py::test_second PASSED"]
+
+
+def test_a_project_that_takes_each_warning_for_an_error_is_run(money: Path) -> None:
+    write(money, {"pytest.ini": "[pytest]\nfilterwarnings = error\n"})
+    assert ExecutionState.open(money).run(["-q"]) == 0
 
 
 def test_outside_of_a_repository_it_says_so_in_one_line(tmp_path: Path) -> None:

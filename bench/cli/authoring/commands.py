@@ -13,7 +13,6 @@ from bench.cli.command import PacksOption
 from bench.cli.junit import JunitCase, write_junit
 from bench.cli.scaffold import check_command
 from bench.cli.terminal import Terminal
-from bench.common.errors import PackError
 from bench.common.paths import PACKS
 from bench.run.packs import find_packs
 
@@ -46,12 +45,11 @@ def check(
 def scenario_(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The pack's name: lower-case letters, digits and underscores.")],
     rows: Annotated[
-        Path | None, typer.Option("--from", metavar="FILE", help="Make one task of each row of this file, .csv or .jsonl.")
-    ] = None,
-    expected: Annotated[
-        list[str] | None,
+        Path | None,
         typer.Option(
-            help="A column that holds the answer; may be given more than once. Default: columns that begin with 'expected'."
+            "--from",
+            metavar="FILE",
+            help="Make one task of each row of this file, .csv or .jsonl.",
         ),
     ] = None,
 ) -> None:
@@ -60,14 +58,12 @@ def scenario_(
     For example: bench new scenario tickets --from tickets.csv
     """
     if rows is None:
-        if expected:
-            raise PackError("--expected says which columns of a table hold the answer; give the table with --from FILE")
         folder = new_scenario(name, PACKS[0])
         out.print(f"{folder} is a small pack that works; make it yours, and see: {check_command(folder)}")
         return
     from bench.cli.authoring.pack_of_rows import pack_of_table  # noqa: PLC0415  few packs begin so
 
-    out.print("\n".join(pack_of_table(name, PACKS[0], rows, expected or ())))
+    out.print("\n".join(pack_of_table(name, PACKS[0], rows)))
 
 
 @new_app.command("plugin")

@@ -21,12 +21,11 @@ COMPARED: dict[ColumnKind, str] = {
 }
 
 
-def pack_of_table(name: str, into: Path, file: Path, expected: Sequence[str]) -> Sequence[str]:
+def pack_of_table(name: str, into: Path, file: Path) -> Sequence[str]:
     """Make a pack in `into/name` from a table.
 
     Args:
-        file: The table, as CSV or as JSON lines.
-        expected: The columns that hold the answer; if empty, those whose names begin with "expected".
+        file: The table, as CSV or as JSON lines. Columns whose names begin with "expected" hold the answer.
 
     Returns:
         A description of the pack, line by line.
@@ -34,7 +33,7 @@ def pack_of_table(name: str, into: Path, file: Path, expected: Sequence[str]) ->
     Raises:
         PackError: The table cannot be read, or there is such a pack already.
     """
-    rows = read_rows(file, expected)
+    rows = read_rows(file)
     folder = pack_of_rows(name, into, rows, file.name)
     fields = ", ".join(f"{field.name} ({f'{len(field.words)} words' if field.words else field.kind})" for field in rows.fields)
     return (

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from bench.cli.authoring.tables import LARGEST, CellValue, FileRow, read_table
-from bench.common.errors import PackError, nearest
+from bench.common.errors import PackError
 from bench.scenario import Output
 
 ColumnKind = Literal["word", "text", "integer", "number", "boolean"]
@@ -55,12 +55,12 @@ class SourceRows:
         return max(Counter(tuple(map(plain, row.expected.values())) for row in self.rows).values())
 
 
-def read_rows(path: Path, expected: Sequence[str] = ()) -> SourceRows:
-    """Return the rows of a CSV or JSONL file. `expected` names the columns of the answer; by default those whose name begins
-    with "expected". Raises PackError, in one line, for the first fault."""
+def read_rows(path: Path) -> SourceRows:
+    """Return the rows of a CSV or JSONL file. Columns whose name begins with "expected" hold the answer. Raises PackError, in
+    one line, for the first fault."""
     records = read_table(path)
     _refuse_other_columns(records)
-    columns = _expected_columns(records[0], expected, path)
+    columns = _expected_columns(records[0], path)
     inputs = [name for name in records[0].fields if name not in columns and name != "id"]
     if not inputs:
         raise PackError(f"{path}: has only columns of the answer; a model needs something to read")
@@ -92,25 +92,14 @@ def _refuse_other_columns(records: Sequence[FileRow]) -> None:
             )
 
 
-def _expected_columns(first: FileRow, named: Sequence[str], path: Path) -> tuple[str, ...]:
+def _expected_columns(first: FileRow, path: Path) -> tuple[str, ...]:
     """Return the columns of the answer."""
     columns = [name for name in first.fields if name != "id"]
-    if named and first.expected:
-        raise PackError(f"{path}: its rows already say what is expected; leave --expected out")
-    for name in named:
-        if name not in columns:
-            raise PackError(f"{path}: has no column '{name}' that could be expected; {nearest(name, columns)}")
-    if named and (unnamed := [name for name in columns if _begins(name) and name not in named]):
-        raise PackError(f"{path}: '{unnamed[0]}' would be shown to a model; name it with --expected as well, or rename it")
-    expected = tuple(dict.fromkeys(named)) or first.expected or tuple(name for name in columns if _begins(name))
+    expected = first.expected or tuple(name for name in columns if name.lower().startswith(EXPECTED))
     if not expected:
-        problem = f"no column begins with '{EXPECTED}'; say which hold the answer with --expected COLUMN"
+        problem = f"no column begins with '{EXPECTED}'; rename those that hold the answer, such as {EXPECTED}_team"
         raise PackError(f"{path}: {problem} (there are {', '.join(columns) or 'none'})")
     return expected
-
-
-def _begins(name: str) -> bool:
-    return name.lower().startswith(EXPECTED)
 
 
 def _field_names(columns: Sequence[str], path: Path) -> dict[str, str]:
@@ -130,7 +119,7 @@ def _field_name(column: str) -> str:
     whole = _legal(column)
     if whole == EXPECTED:
         return "answer"
-    short = whole.removeprefix(f"{EXPECTED}_") if _begins(column) else whole
+    short = whole.removeprefix(f"{EXPECTED}_") if column.lower().startswith(EXPECTED) else whole
     name = short if short[:1].isalpha() else whole if whole[:1].isalpha() else ""
     return f"{name}_" if keyword.iskeyword(name) or hasattr(Output, name) else name
 

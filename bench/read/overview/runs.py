@@ -167,15 +167,15 @@ def _runs_table(runs: Sequence[ListedRun]) -> Table:
     rows = [(listed, of) for listed in runs for of in listed.row.models]
     columns = (
         TableColumn[ListedModel]("Run", lambda row: Linked(row[0].row.name, row[0].report)),
-        TableColumn[ListedModel]("Started (UTC)", lambda row: row[0].row.started),
+        TableColumn[ListedModel]("Started", lambda row: row[0].row.started[:10]),
         TableColumn[ListedModel]("Pack", lambda row: row[1].pack),
         TableColumn[ListedModel]("Model", lambda row: row[1].model),
         TableColumn[ListedModel]("Solved", lambda row: row[1].solved),
         TableColumn[ListedModel]("Price of a failure", lambda row: row[1].price),
         TableColumn[ListedModel]("Trials", lambda row: row[1].spent.trials),
-        TableColumn[ListedModel]("Dollars", lambda row: row[1].spent.cost),
         TableColumn[ListedModel]("Whose, tags, note", lambda row: row[0].labels),
         TableColumn[ListedModel]("Tokens", lambda row: row[1].spent.tokens),
+        TableColumn[ListedModel]("Dollars", lambda row: row[1].spent.cost),
         TableColumn[ListedModel]("The paper's claims", lambda row: row[0].row.verdicts or "–"),
     )
     notes = (

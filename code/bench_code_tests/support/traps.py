@@ -130,6 +130,72 @@ TRAPS: dict[str, Trap] = {
         "import test_a, time\ndef test_b():\n    test_a.END.set()\n    while not test_a.GOT: time.sleep(0.001)\n"
         "    assert test_a.GOT == [1]\n",
     ),
+    # what a test leaves otherwise than before an edit
+    "a list that is turned round": _in_two(
+        "import store\ndef test_a(): lib.value() == 1 or store.L.reverse()\n",
+        "import store\ndef test_b(): assert store.L == [1, 2]\n",
+        store_py="L = [1, 2]\n",
+    ),
+    "another of two equal places": _in_two(
+        "import store\ndef test_a(): store.D['a' if lib.value() == 1 else 'b']['x'] = 1\n",
+        "import store\ndef test_b(): assert store.D['a'] == {'x': 1}\n",
+        store_py="D = {'a': {}, 'b': {}}\n",
+    ),
+    "a copy instead of an object": _in_two(
+        "import store\ndef test_a(): store.X = store.L if lib.value() == 1 else [*store.L]\n",
+        "import store\ndef test_b(): assert store.X is store.L\n",
+        store_py="L = []\n",
+    ),
+    "a lambda": _in_two(
+        "import store, k\ndef test_a(): k.put(store)\n",
+        "import store\ndef test_b(): assert store.get() == 1\n",
+        store_py="",
+        k_py="def put(module): module.get = lambda: 1\n",
+        edit={"k.py": "def put(module): module.get = lambda: 2\n"},
+    ),
+    "a lock": _in_two(
+        "import store, threading\ndef test_a():\n    store.LOCK = threading.Lock()\n"
+        "    lib.value() == 1 or store.LOCK.acquire()\n",
+        "import store\ndef test_b(): assert not store.LOCK.locked()\n",
+        store_py="",
+    ),
+    "a pattern": _in_two(
+        "import store, re\ndef test_a(): store.P = re.compile(str(lib.value()))\n",
+        "import store\ndef test_b(): assert store.P.match('1')\n",
+        store_py="",
+    ),
+    "a slot": _in_two(
+        "import store\ndef test_a(): store.O = store.K(lib.value())\n",
+        "import store\ndef test_b(): assert store.O.x == 1\n",
+        store_py="class K:\n    __slots__ = ('x',)\n    def __init__(self, x): self.x = x\n",
+    ),
+    "what a second test makes of it": Trap(
+        {
+            "test_a.py": "import lib, store\ndef test_a(): store.X = lib.value()\n",
+            "test_b.py": "import store\ndef test_b(): store.Y = [store.X]\n",
+            "test_c.py": "import store\ndef test_c(): assert store.Y == [1]\n",
+            "store.py": "",
+        },
+        "test_c.py::test_c",
+    ),
+    "a test that is gone": Trap(
+        {
+            "test_a.py": "import lib, store\ndef test_a(): store.X = 1\ndef test_other(): pass\n",
+            "test_b.py": "import store\ndef test_b(): assert store.X == 1\n",
+            "store.py": "X = 0\n",
+        },
+        "test_b.py::test_b",
+        {"test_a.py": "import lib, store\ndef test_other(): pass\n"},
+    ),
+    "two tests that change places": Trap(
+        {
+            "test_a.py": "import store\ndef test_a(): store.X = 1\ndef test_b(): store.X = 2\n",
+            "test_c.py": "import store\ndef test_c(): assert store.X == 2\n",
+            "store.py": "",
+        },
+        "test_c.py::test_c",
+        {"test_a.py": "import store\ndef test_b(): store.X = 2\ndef test_a(): store.X = 1\n"},
+    ),
     # what is computed once
     "a global that is filled once": _in_two(
         ASKS,

@@ -5,6 +5,7 @@
     state.impact("src/money.py::total")
 
 Each name is imported on first use, so that the pytest plug-in costs nothing in a session that does not ask for it.
+PYTEST_DONT_REWRITE: `bench_code.session` imports this package before pytest, which otherwise warns of that.
 """
 
 from __future__ import annotations

@@ -186,7 +186,6 @@ def _words(file: str) -> list[str]:
 def patch(
     action: Annotated[str, typer.Option(help="The agent's action that made the change.")] = "",
     call: Annotated[str, typer.Option(help="The model call that made it.")] = "",
-    person: Annotated[str, typer.Option(help="The person who made it.")] = "",
     folder: FolderOption = HERE,
     as_json: JsonOption = False,
 ) -> None:
@@ -194,7 +193,7 @@ def patch(
 
     For example: bench code patch --action "fix the total"
     """
-    made = ExecutionState.open(folder).note_changes(action, call, person)
+    made = ExecutionState.open(folder).note_changes(action, call)
     _show(as_json, made, [f"{_label_of(made)}: {', '.join(target for edit in made.edits for target in edit.targets)}"])
 
 
@@ -336,7 +335,7 @@ def _label_of(patch: Patch) -> str:
 
 
 def _show(as_json: bool, value: object, lines: Iterable[str]) -> None:
-    """Print a value as JSON, or its lines. Names, notes and persons in them are a repository's, which can be a stranger's."""
+    """Print a value as JSON, or its lines. Names and notes in them are a repository's, which can be a stranger's."""
     for line in [json.dumps(value, default=_plain)] if as_json else lines:
         typer.echo(escape_line(line))
 

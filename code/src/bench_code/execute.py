@@ -66,7 +66,7 @@ def main(root: str, layout: str, path: str, *arguments: str) -> int:
         outcome, detail = _result(kind, path)
     seconds = time.perf_counter() - began
     folders = {folder for folder in files.folders if not folder.startswith(OUTSIDE)}
-    loaded = {str(getattr(module, "__file__", None) or "") for module in [*sys.modules.values()]}
+    loaded = {str(getattr(module, "__file__", None) or "") for module in sys.modules.copy().values()}
     used = {str(state.root / path), *files.paths, *(file for file in loaded if file and not file.startswith(OUTSIDE))}
     used |= {*map(os.path.realpath, used)}
     is_always = files.always or processes != count_of_processes() or not all(map(is_text, used | folders))

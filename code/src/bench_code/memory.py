@@ -16,25 +16,32 @@ import logging
 import os
 import sys
 import threading
-from collections import deque
-from collections.abc import Callable, Collection
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
+from itertools import chain
 from operator import is_
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
+from bench_code.contents import ATOMS, CONTAINERS, PICKLED, attributes_of, contents_of, digest_of, is_of_standard
+
 MOST = 300_000
 """The most objects that are looked at."""
-CONTAINERS = (dict, list, set, deque)
+MOST_LEFT = 1_000
+"""The most objects that are looked at of what one test left."""
+TOGETHER = 100
+"""How many objects are asked at once whether they hold something else."""
 OF_PYTHONS_OWN = 1 << 9
 """The flag of a type that is no static one of C. If its objects have attributes, they hide nothing else."""
-PICKLED = ("__reduce__", "__reduce_ex__", "__getstate__")
 IDENTITY: tuple[object, ...] = (None, object.__hash__)
 """How an object is hashed that can change."""
-ATOMS = (int, float, str, bytes, bool, type(None))
-OF_PYTHON = frozenset({"__annotations__", "__warningregistry__", "__path__", "tearDown_exceptions", "_cache"})
-"""Names that Python, `unittest` and `logging` set in a module, a class or a logger at any time."""
+OF_TOOLS = frozenset({"__annotations__", "__warningregistry__", "__path__", "__slotnames__", "tearDown_exceptions", "_cache"})
+OF_HYPOTHESIS = "_hypothesis_"
+"""Names, and how names begin, that Python, `unittest`, `logging`, `copyreg` and hypothesis set anywhere at any time."""
+UNTOLD = (None for _ in ())
+"""Nobody can tell what a generator holds."""
 TESTERS = frozenset({"_pytest", "pytest", "pluggy", "hypothesis", "bench", "bench_code", "sys", "warnings", "__main__"})
 """Packages whose modules' attributes change while any test runs."""
 
@@ -42,18 +49,30 @@ TESTERS = frozenset({"_pytest", "pytest", "pluggy", "hypothesis", "bench", "benc
 class ProcessState(NamedTuple):
     """What a process has but one of.
 
-    variables   of the environment: name -> value
-    place       the folder (None if it is gone), the path of imports, the threads, and the tree's modules by their identity
-    limits      the context of decimal numbers, the locale, and the depth of recursion
-    levels      of loggers that have one: identity -> level
-    context     variables of the context: identity -> the value's identity
+    told     the variables of the environment, the folder (None if it is gone), the path of imports, the context of decimal
+             numbers, the locale, the depth of recursion, and the levels of loggers that have one
+    threads  those that run
+    modules  the tree's modules by their identity
+    context  variables of the context: identity -> the value's identity
     """
 
-    variables: dict[str, str]
-    place: tuple[Path | None, list[str], set[threading.Thread], list[int]]
-    limits: tuple[str, str, int]
-    levels: dict[int, int]
+    told: tuple[object, ...]
+    threads: set[threading.Thread]
+    modules: list[int]
     context: dict[int, int]
+
+
+class HeldAt(NamedTuple):
+    """Where an object is held.
+
+    file   the file of tests whose own module holds it; "" if all tests may see it
+    name   the name of the module's or class's attribute; "" for what holds the attributes
+    path   the module and the attribute
+    """
+
+    file: str
+    name: str
+    path: str
 
 
 class HeldObjects:
@@ -67,17 +86,19 @@ class HeldObjects:
     def __init__(self, file_of: Callable[[dict[str, object]], str], is_tests: Callable[[str], bool]):
         self._file_of, self._is_tests = file_of, is_tests
         self._held: list[Any] = []
-        self._labels: list[tuple[str, str]] = []
+        self._places: list[HeldAt] = []
         self._inside: list[list[object]] = []
         self._contents: list[dict[object, object]] = []
-        self._opaque: list[int] = []
-        self._flat: list[object] = []
+        self._opaque = set[int]()
+        self._flat: dict[int, list[object]] = {}
         self._kept: list[object] = []  # so that no later object has the identity of one that is known
-        self._known: set[int] = {id(vars(builtins))}
+        self._known: dict[int, str] = {id(vars(builtins)): "builtins"}
+        self._counts = Counter[str]()
         self._modules = dict[str, object]()
         self._seen = set[str]()
         self._around: ProcessState | None = None
         self._others = dict[str, dict[str, object]]()
+        self._unseen = set[str]()
 
     def begin(self) -> None:
         """Note what is there."""
@@ -86,146 +107,164 @@ class HeldObjects:
         attributes = {name: held for name in names if (held := attributes_of(sys.modules.get(name))) is not None}
         new = {name: (held, file) for name, held in attributes.items() if (file := self._file_of(held))}
         self._modules |= {name: sys.modules.get(name) for name in new}
-        self._known |= {id(held) for held, _ in new.values()}
-        for held, file in new.values():
-            scope = file if self._is_tests(file) else ""
-            self._hold(held, scope, "")
-            self._add([(value, scope, key) for key, value in [*held.items()] if key != "__builtins__"])
-        self._flat, self._around = self._referents(), self._surroundings()
+        self._known |= {id(held): name for name, (held, _) in new.items()}
+        for name, (held, file) in new.items():
+            place = HeldAt(file if self._is_tests(file) else "", "", name)
+            self._hold(held, place)
+            self._add([(value, _within(place, key)) for key, value in [*held.items()] if key != "__builtins__"])
+        self._around = self._surroundings()
         self._others = self._others or self._other_modules()
 
     def watch(self, value: object, file: str, name: str) -> None:
         """Look from now on at the value of a shared fixture too."""
-        count = len(self._held)
-        self._add([(value, file, name)])
-        self._flat += self._referents(count)
+        self._add([(value, HeldAt(file, name, f"fixture {name}"))])
 
-    def left(self, filled: Collection[str]) -> set[str]:
+    def left(self, filled: Collection[str], here: str) -> dict[str, str]:
         """Return what holds something else than at the last call, and note what is there now.
 
         Args:
             filled: The names under which something may have come that counts for nobody.
+            here: The file of the test that ran since.
 
         Returns:
-            Files of tests that hold it in their own module; "" if all tests may see it.
+            For each file of tests that holds it in its own module, and for "" if all tests may see it, a digest of what is held
+            there now; "" if that cannot be told.
         """
-        around, flat = self._surroundings(), self._referents()
-        files = {""} if around != self._around else set[str]()
-        if not _are_same(flat, self._flat) or any(map(self._has_changed, self._opaque)):
-            files |= self._changed({*filled})
-        elif not files:
-            return files
+        around, left, new = self._surroundings(), dict[str, dict[str, object]](), list[tuple[object, HeldAt]]()
+        if around != self._around:
+            is_told = self._around is not None and around[1:] == self._around[1:]
+            left[""] = {"": around.told if is_told else UNTOLD}
+        for holder, place, before, now in self._changed():
+            keys = {key for key in before.keys() | now.keys() if not _is_same(before.get(key, gc), now.get(key, gc))}
+            new += [(now.get(key), _within(place, key)) for key in keys]
+            keys -= {key for key in keys if key in filled or _is_of_tools(key)}
+            if keys and place.name not in filled:
+                pairs = [(key, now[key]) if key in now else (key,) for key in before | now if key in keys]
+                what = pairs if isinstance(holder, dict) else contents_of(holder, self._known)
+                left.setdefault(place.file, {})[self._known[id(holder)]] = UNTOLD if what is None else what
+        if not (left or new):
+            return dict.fromkeys(self._unseen & {"", here}, "")
+        told = {file: digest_of([dict(sorted(what.items()))], self._known) for file, what in left.items()}
+        told |= dict.fromkeys(self._unseen & {"", here}, "")
+        self._add(new, len(self._known) + MOST_LEFT)
         self.begin()
-        return files
+        return told
 
     def is_left_elsewhere(self) -> bool:
         """Return whether an attribute of another module differs from the last call, but for modules and what was None."""
         before, self._others = self._others, self._other_modules()
+        both = ((before[name], self._others[name]) for name in before.keys() & self._others.keys())
         return any(
             not (value is None or isinstance(now, ModuleType) or _is_same(value, now))
-            for name in before.keys() & self._others.keys()
-            for key in before[name].keys() | self._others[name].keys()
-            for value, now in ((before[name].get(key, gc), self._others[name].get(key, gc)),)
+            for then, there in both
+            if [*then] != [*there] or not _are_same([*then.values()], [*there.values()])
+            for key in then.keys() | there.keys()
+            for value, now in ((then.get(key, gc), there.get(key, gc)),)
         )
 
     def _other_modules(self) -> dict[str, dict[str, object]]:
         """Return their attributes: of plain modules alone, for a lazy one runs when it is asked for its own."""
         return {
             name: dict(vars(each))
-            for name, each in [*sys.modules.items()]
+            for name, each in sys.modules.copy().items()
             if name not in self._modules and name.partition(".")[0] not in TESTERS and type(each) is ModuleType
         }
 
     def _surroundings(self) -> ProcessState:
-        variables = {key: value for key, value in os.environ.items() if key != "PYTEST_CURRENT_TEST"}
         where: Path | None = None
         with suppress(FileNotFoundError):
             where = Path.cwd()
         loggers = [logging.root, *logging.root.manager.loggerDict.values()]
         return ProcessState(
-            variables,
-            (where, [*sys.path], {*threading.enumerate()}, [id(sys.modules.get(name)) for name in self._modules]),
-            (repr(decimal.getcontext()), locale.setlocale(locale.LC_ALL), sys.getrecursionlimit()),
-            {id(each): each.level for each in loggers if isinstance(each, logging.Logger) and each.level},
+            (
+                {key: value for key, value in os.environ.items() if key != "PYTEST_CURRENT_TEST"},
+                (where, [*sys.path], repr(decimal.getcontext()), locale.setlocale(locale.LC_ALL), sys.getrecursionlimit()),
+                {each.name: each.level for each in loggers if isinstance(each, logging.Logger) and each.level},
+            ),
+            {*threading.enumerate()},
+            [id(sys.modules.get(name)) for name in self._modules],
             {id(variable): id(value) for variable, value in contextvars.copy_context().items()},
         )
 
-    def _referents(self, start: int = 0) -> list[object]:
-        return gc.get_referents(*self._held[start:])
+    def _changed(self) -> Iterator[tuple[Any, HeldAt, dict[object, object], dict[object, object]]]:
+        """Yield what holds something else than before, where that is, and what it held and holds."""
+        for number in [*self._touched()]:
+            holder = self._held[number]
+            inside, before, now = gc.get_referents(holder), self._contents[number], _content(holder)
+            if not _are_same(inside, self._inside[number]) or (number in self._opaque and before[""] != now[""]):
+                self._inside[number], self._contents[number] = inside, now
+                self._flat.pop(number // TOGETHER, None)
+                yield holder, self._places[number], before, now
 
-    def _has_changed(self, place: int) -> bool:
-        return _content(self._held[place])[""] != self._contents[place][""]
+    def _touched(self) -> Iterator[int]:
+        """Yield the numbers of all that may hold something else than before. Many are asked at once, which takes little."""
+        yield from self._opaque
+        for part in range(-(-len(self._held) // TOGETHER)):
+            numbers = range(part * TOGETHER, min((part + 1) * TOGETHER, len(self._held)))
+            if part not in self._flat:
+                self._flat[part] = [*chain.from_iterable(self._inside[number] for number in numbers)]
+            if not _are_same(gc.get_referents(*self._held[numbers.start : numbers.stop]), self._flat[part]):
+                yield from numbers
 
-    def _changed(self, filled: set[str]) -> set[str]:
-        files, again = set[str](), list[tuple[Any, str, str]]()
-        for place, holder in enumerate(self._held):
-            inside = gc.get_referents(holder)
-            if _are_same(inside, self._inside[place]) and place not in self._opaque:
-                continue
-            (file, name), before = self._labels[place], self._contents[place]
-            self._inside[place], now = inside, _content(holder)
-            self._contents[place] = now
-            keys = {key for key in before.keys() | now.keys() if not _is_same(before.get(key, gc), now.get(key, gc))}
-            again += [(now.get(key), file, name or str(key)) for key in keys]
-            if keys - OF_PYTHON and name not in filled and not keys <= filled:
-                files.add(file)
-        self._add(again)
-        return files
-
-    def _hold(self, holder: object, file: str, name: str) -> None:
-        self._opaque += [len(self._held)] if _state(holder) is not None else []
-        self._known.add(id(holder))
+    def _hold(self, holder: object, place: HeldAt) -> None:
+        self._opaque |= {len(self._held)} if _state(holder) is not None else set()
+        self._flat.pop(len(self._held) // TOGETHER, None)
+        self._name(holder, place)
         self._held.append(holder)
-        self._labels.append((file, name))
+        self._places.append(place)
         self._inside.append(gc.get_referents(holder))
         self._contents.append(_content(holder))
 
-    def _add(self, waiting: list[tuple[Any, str, str]]) -> None:
-        """Look at these objects, each of a file and under a name, and at what they hold."""
-        while waiting and len(self._known) < MOST:
-            value, file, name = waiting.pop()
+    def _name(self, value: object, place: HeldAt) -> None:
+        """Give an object a name that it has in each process in which the same things came to the same places."""
+        if id(value) not in self._known:
+            self._counts[place.path] += 1
+            self._known[id(value)] = f"{place.path} {self._counts[place.path]}"
+
+    def _add(self, waiting: list[tuple[Any, HeldAt]], most: int = MOST) -> None:
+        """Look at these objects, and at what they hold, until so many are known."""
+        while waiting and len(self._known) < most:
+            value, place = waiting.pop()
             kind = type(value)
             if kind in ATOMS or id(value) in self._known or isinstance(value, ModuleType):
                 continue
-            self._known.add(id(value))
+            self._name(value, place)
             self._kept.append(value)
             attributes, inside = attributes_of(value), gc.get_referents(value)
             if isinstance(value, type):
                 if value.__module__ in self._modules:
                     attributes = next((each for each in inside if type(each) is dict and "__module__" in each), {})
-                    self._hold(attributes, file, "")
-                    waiting += [(each, file, key) for key, each in attributes.items()]
+                    of_class = HeldAt(place.file, "", f"{value.__module__}.{value.__qualname__}")
+                    self._hold(attributes, of_class)
+                    waiting += [(each, _within(of_class, key)) for key, each in attributes.items()]
             elif kind is FunctionType:
                 is_known = value.__module__ in self._modules or value.__closure__
-                waiting += [(each, file, name) for each in inside if is_known and type(each) in (dict, tuple)]
-            elif kind.__module__ in self._modules or _is_of_standard(kind):
+                waiting += [(each, place) for each in inside if is_known and type(each) in (dict, tuple)]
+            elif kind.__module__ in self._modules or is_of_standard(kind):
                 if attributes is None or isinstance(value, CONTAINERS) or _state(value) is not None:
-                    self._hold(value, file, name)
+                    self._hold(value, place)
                 if attributes is not None:
-                    self._hold(attributes, file, name)
-                waiting += [(each, file, name) for each in (*inside, *(attributes or {}).values())]
+                    self._hold(attributes, place)
+                of_tools = [id(each) for key, each in (attributes or {}).items() if _is_of_tools(key)]
+                within = (*inside, *(attributes or {}).values())
+                waiting += [(each, place) for each in within if id(each) not in of_tools]
+        self._unseen |= {place.file for _, place in waiting}
 
 
-def attributes_of(value: object) -> dict[str, object] | None:
-    """Return what an object holds as attributes; None if it holds none. None of its code runs, so a lazy module stays lazy."""
-    try:
-        attributes = object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        return None
-    return attributes if type(attributes) is dict else None
+def _is_of_tools(key: object) -> bool:
+    return isinstance(key, str) and (key in OF_TOOLS or key.startswith(OF_HYPOTHESIS))
+
+
+def _within(place: HeldAt, key: object) -> HeldAt:
+    """Return where an object lies that something in this place holds by a key."""
+    return place if place.name else HeldAt(place.file, str(key), f"{place.path}.{key}")
 
 
 def _content(holder: Any) -> dict[object, object]:
-    """Return what an object holds: a table's values by their keys, other objects by their identity, and its hidden state."""
+    """Return what an object holds: a table's values by their keys, the referents of others in order, and their hidden state."""
     if isinstance(holder, dict):
         return dict.copy(holder)
-    inside = gc.get_referents(holder)
-    of = {(type(each), each) if type(each) in ATOMS else id(each): each for each in inside}
-    return of | {"": f"{len(inside)} {_state(holder)}"}
-
-
-def _is_of_standard(kind: type) -> bool:
-    return str(kind.__module__).partition(".")[0] in sys.stdlib_module_names
+    return {**dict(enumerate(gc.get_referents(holder))), "": str(_state(holder))}
 
 
 def _state(value: Any) -> list[object] | None:
@@ -233,7 +272,7 @@ def _state(value: Any) -> list[object] | None:
     kind, hidden = type(value), list[object]()
     hides = any(getattr(kind, name, None) is not getattr(object, name, None) for name in PICKLED)
     hides = hides and not (kind.__flags__ & OF_PYTHONS_OWN and hasattr(value, "__dict__"))
-    if not hides or not _is_of_standard(kind) or isinstance(value, CONTAINERS) or kind.__hash__ not in IDENTITY:
+    if not hides or not is_of_standard(kind) or isinstance(value, CONTAINERS) or kind.__hash__ not in IDENTITY:
         return None
     try:
         waiting = [*value.__reduce_ex__(2)[1:]]

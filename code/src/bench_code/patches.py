@@ -34,7 +34,6 @@ class Patch:
     edits    the edits, at most one for each file
     action   the agent's action that made it; "" if none did
     call     the model call that made it; "" if none did
-    person   the person who made it; "" if nobody did
     """
 
     id: int
@@ -43,17 +42,14 @@ class Patch:
     edits: tuple[Edit, ...]
     action: str = ""
     call: str = ""
-    person: str = ""
 
     @property
     def made_by(self) -> str:
         """Who made the patch, in words; "" if that is not known."""
-        return ", ".join(
-            f"{key} {value}" for key, value in (("action", self.action), ("call", self.call), ("by", self.person)) if value
-        )
+        return ", ".join(f"{key} {value}" for key, value in (("action", self.action), ("call", self.call)) if value)
 
 
-def propose(state: Workspace, edits: Sequence[Edit], action: str = "", call: str = "", person: str = "") -> Patch:
+def propose(state: Workspace, edits: Sequence[Edit], action: str = "", call: str = "") -> Patch:
     """Keep a patch without applying it.
 
     Args:
@@ -61,7 +57,6 @@ def propose(state: Workspace, edits: Sequence[Edit], action: str = "", call: str
         edits: The edits, at most one for each file.
         action: The agent's action that made it.
         call: The model call that made it.
-        person: The person who made it.
 
     Returns:
         The patch with its number.
@@ -75,16 +70,16 @@ def propose(state: Workspace, edits: Sequence[Edit], action: str = "", call: str
         if paths.count(path) > 1:
             raise CodeError(f"a patch has one edit for each file, and {path} has {paths.count(path)}")
         file_in(state.root, path)
-    return _keep(state, edits, "proposed", action, call, person)
+    return _keep(state, edits, "proposed", action, call)
 
 
-def _keep(state: Workspace, edits: Sequence[Edit], status: str, action: str, call: str, person: str) -> Patch:
+def _keep(state: Workspace, edits: Sequence[Edit], status: str, action: str, call: str) -> Patch:
     keep = state.repository.keep
     rows = [{"path": edit.path, "before": _blob(keep, edit.before), "after": _blob(keep, edit.after)} for edit in edits]
     with state.store.writing():
         cursor = state.store.db.execute(
-            "INSERT INTO patches(at, base, status, edits, action, call, person) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (time.time(), state.store.last_step()[1], status, json.dumps(rows), action, call, person),
+            "INSERT INTO patches(at, base, status, edits, action, call, person) VALUES (?, ?, ?, ?, ?, ?, '')",
+            (time.time(), state.store.last_step()[1], status, json.dumps(rows), action, call),
         )
     return patch_of(state, int(cursor.lastrowid or 0))
 
@@ -102,7 +97,7 @@ def patch_of(state: Workspace, number: int) -> Patch:
     Raises:
         CodeError: There is no patch of this number.
     """
-    query = "SELECT id, at, status, edits, action, call, person FROM patches WHERE id = ?"
+    query = "SELECT id, at, status, edits, action, call FROM patches WHERE id = ?"
     rows_of_patch = state.store.rows(query, number)
     if not rows_of_patch:
         raise CodeError(f"there is no patch {number}; `bench code log` shows the patches")
@@ -275,14 +270,13 @@ def _put(file: Path, content: bytes | None) -> None:
     beside.replace(file)
 
 
-def note_changes(state: Workspace, action: str = "", call: str = "", person: str = "") -> Patch:
+def note_changes(state: Workspace, action: str = "", call: str = "") -> Patch:
     """Make a patch of all that changed in this worktree since its last patch, or its first step. Runs in between do not matter.
 
     Args:
         state: The execution state.
         action: The agent's action that made the changes.
         call: The model call that made them.
-        person: The person who made them.
 
     Returns:
         The patch, which counts as applied.
@@ -304,7 +298,7 @@ def note_changes(state: Workspace, action: str = "", call: str = "", person: str
         if not edits:
             raise CodeError("nothing changed in this worktree since its last patch, or its first step")
         with state.store.writing():  # a process that is killed makes both or none, so that no change is in two patches
-            patch = _keep(state, edits, "applied", action, call, person)
+            patch = _keep(state, edits, "applied", action, call)
             state.step("apply", f"patch {patch.id}", patch.id)
             state.store.credit_versions(patch.id, str(state.root), before, [edit.path for edit in edits])
         return patch

@@ -99,7 +99,8 @@ def _filled(unit: Function) -> tuple[set[str], bool]:
     nodes = [node for statement in unit.body for node in ast.walk(statement)]
     shared = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
     stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    inner = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    inner = {node.arg for node in nodes if isinstance(node, ast.arg)} | {"super"}
+    inner |= {str(node.name) for node in nodes if isinstance(node, Function | ast.ClassDef | ast.ExceptHandler)}
     local = ({*parameters(unit)} | stored | inner) - shared - {"cls"}
     filled, asked, keys = set[str](shared), set[str](), {"self", "cls"}
     for node in nodes:

@@ -11,7 +11,7 @@ import marshal
 import os
 import re
 import sys
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from functools import cache, partial
 from importlib.machinery import SourceFileLoader
@@ -23,12 +23,14 @@ import pytest
 
 from bench.common.escaping import escape_line
 from bench.common.files import opened
+from bench_code.contents import attributes_of
 from bench_code.git import is_text
-from bench_code.memory import HeldObjects, attributes_of
+from bench_code.memory import HeldObjects
 from bench_code.probes import probed
 from bench_code.pytest_outcomes import Outcomes
 from bench_code.record import Execution, Fact, Record
 from bench_code.state import ExecutionState
+from bench_code.store import Kept, Leftover
 from bench_code.units import digest
 from bench_code.validity import in_order
 from bench_code.watching import count_of_processes, watching
@@ -41,8 +43,8 @@ OF_DISPLAY = re.compile(
 """The names of options that change what is shown, or which tests run, and no result; of the last two some values count."""
 HARMLESS = re.compile(r"\W*(\S*/)?(git|hg|uname|ldconfig|gcc|cc|ld|objdump|lsb_release)\b")
 """Programs that run no code of the tree. Modules start them to learn of their system or their version."""
-TOO_OFTEN = 200
-"""After so many tests that left something in memory, no more are looked for: they all run on each change."""
+TOO_OFTEN = 1000
+"""After so many tests that left something in memory, all others count as if they did."""
 
 
 class RanInTest:
@@ -99,8 +101,11 @@ class ImpactSession(Outcomes):
         self._tests: dict[str, RanInTest] = {}
         self._fixtures: dict[str, RanInTest] = {}
         self._item, self._writers, self._written = "", dict[str, str](), dict[str, object]()
-        self._orders, self._often = set[str](), 0
+        self._leftovers, self._often = dict[str, Leftover](), 0
+        self._differing, self._different, self._latest = dict[str, set[str]](), set[str](), dict[str, str]()
         self._items: list[pytest.Item] = []
+        self._running: list[pytest.Item] = []
+        self._untold = Leftover("", f"?{self.step}")
         self._due, self._surroundings = set[str](), set[Fact]()
         self._why = ""
         self._memory = HeldObjects(self._file_in, lambda file: file not in self._probed and not file.endswith("conftest.py"))
@@ -137,7 +142,7 @@ class ImpactSession(Outcomes):
         """Return a module's code with probes, which is kept by its content; None if it has none."""
         file = os.path.join(self._root, path)
         source = loader.get_data(file)
-        name = digest(f"2 {sys.version} {file}\0".encode() + source)
+        name = digest(f"3 {sys.version} {file}\0".encode() + source)
         code: CodeType | None = self._loaded(name, CodeType)
         if code is None:
             try:
@@ -180,7 +185,8 @@ class ImpactSession(Outcomes):
         """
         writer, inside = self._writers.get(path), self._inside(path)
         if is_read and not (writer and writer == self._item):
-            self._orders |= {writer} if writer else set()
+            if writer:
+                self._leave(writer, self._untold)
             if not is_text(path):
                 self._now.always = "reads a path whose name is not UTF-8"
             elif not self.present.is_held(inside) or inside.endswith(".py"):
@@ -211,14 +217,17 @@ class ImpactSession(Outcomes):
         known = {each.name: each for each in self.state.store.executions(self._layout)}
         seconds = sum(each.seconds for each in known.values())
         self._surroundings = self.present.surroundings()
-        names, every, self._items = [item.nodeid for item in items], self._everything, [*items]
+        names, every = [item.nodeid for item in items], self._everything
+        self._items, self._running = [*items], items
         if known and seconds < self._least and not every:
             self._why, every = f"; all tests run at once, as they take {seconds:.1f} s", True
-        self._due = {name for name in names if every or name not in decision.valid}
-        run = in_order(self._due, names, self.state.store.ordered())
+        self._leftovers = self.state.store.leftovers()
+        self._forget(names, options)
+        self._due = {name for name in names if every or name not in decision.valid or self._sees_other(name)}
+        run = in_order(self._due, names, self._leftovers)
         if len(run) == len(items) and not every:
             self._why = _why_all([known[name].id for name in names if name in known], self.state, self.present)
-        self.kept = {name: decision.kept[name].outcome for name in names if name not in run}
+        self.kept = {name: decision.valid[name].outcome for name in names if name not in run}
         if self.kept:
             config.hook.pytest_deselected(items=[item for item in items if item.nodeid in self.kept])
             items[:] = [item for item in items if item.nodeid in run]
@@ -243,23 +252,59 @@ class ImpactSession(Outcomes):
             self._item = ""
 
     def _look(self, item: pytest.Item, is_last: bool) -> None:
-        """Note whether a test left something for others. If it is new, the tests after it run as well."""
+        """Note what a test left for others."""
         _forget_lines(self._root)
-        files = {"" for path, stamp in self._written.items() if _stamp(path) != stamp}
+        here = self._inside(str(item.path))
+        left = self._memory.left(self.filled, here) if self._often < TOO_OFTEN else {"": ""}
+        left |= {"": ""} if any(_stamp(path) != stamp for path, stamp in self._written.items()) else {}
         self._written.clear()
-        file, its_file = item.nodeid.partition("::")[0], self._inside(str(item.path))
-        if self._often < TOO_OFTEN:
-            files |= self._memory.left(self.filled)
-        self._often += bool(files)
-        leaves = {item.nodeid} if files - {its_file} or self._often >= TOO_OFTEN else {file} if files else set[str]()
+        self._often += bool(left)
+        name, file = item.nodeid, _file_of(item.nodeid)
+        scope = "" if left.keys() - {here} else file
+        value = digest(repr((sorted(left.items()), self._latest.get(""), self._latest.get(file))))
+        self._leave(name, Leftover(scope, value if all(left.values()) else self._untold.value) if left else None)
+        self._latest |= {scope: name} if left else {}
         if is_last and self._memory.is_left_elsewhere():
-            leaves |= {name for name in self._tests if name.startswith(f"{file}::")}
-        self._orders |= leaves
-        if leaves and self.kept and item.nodeid in self._due:
-            items, prefix = item.session.items, f"{file}::" if leaves == {file} else ""
-            after = self._items[self._items.index(item) + 1 :]
-            items[items.index(item) + 1 :] = [e for e in after if e.nodeid not in self.kept or e.nodeid.startswith(prefix)]
-            self.kept = {name: outcome for name, outcome in self.kept.items() if name not in {e.nodeid for e in items}}
+            for each in [each for each in self._tests if _file_of(each) == file]:
+                self._leave(each, self._untold)
+
+    def _leave(self, name: str, now: Leftover | None) -> None:
+        """Note what a test leaves for others. If an edit makes that something else than before, the tests after it run as well.
+
+        If none does, chance makes it differ, and it cannot be told.
+        """
+        before = self._leftovers.pop(name, None)
+        is_of_edit = name in self._due or self._sees_other(name)
+        if now != before and not is_of_edit:
+            now = before if before and before.is_untold else self._untold
+        self._leftovers |= {name: now} if now else {}
+        if now != before and is_of_edit:
+            self._differ(name, {each.file for each in (before, now) if each})
+
+    def _differ(self, name: str, files: set[str]) -> None:
+        """Let the tests that may see what a test leaves run from now on."""
+        self._differing[name] = files
+        self._different |= files
+        names = [item.nodeid for item in self._items]
+        if self.kept and self._item:
+            after = self._items[names.index(self._item) + 1 :]
+            at = next(number for number, item in enumerate(self._running) if item.nodeid == self._item)
+            self._running[at + 1 :] = [e for e in after if e.nodeid not in self.kept or self._sees_other(e.nodeid)]
+            run = {item.nodeid for item in self._running}
+            self.kept = {each: outcome for each, outcome in self.kept.items() if each not in run}
+
+    def _sees_other(self, name: str) -> bool:
+        """Return whether a test may see that an earlier test leaves something else than before."""
+        return bool(self._different & {"", _file_of(name)})
+
+    def _forget(self, names: Collection[str], options: Any) -> None:
+        """Forget what tests left that are gone. The tests that saw it run."""
+        files = {*map(_file_of, names)}
+        if options.keyword or options.markexpr or options.deselect or any("::" in each for each in options.file_or_dir):
+            return
+        for name in self._leftovers.keys() - names:
+            if not self._is_part or _file_of(name) in files or not (self._rootpath / _file_of(name)).exists():
+                self._differ(name, {self._leftovers.pop(name).file})
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
@@ -302,8 +347,7 @@ class ImpactSession(Outcomes):
         tests, self._tests = self._tests, {}
         body = cache(partial(self.present.fact, "body"))
         rest = Record("rest", "", frozenset(self._rest()))
-        shared = [self.shared, *(each for name, each in tests.items() if name in self._orders)]
-        for_all = Record("shared", "", frozenset().union(*(self._facts(each, body) for each in shared)))
+        for_all = Record("shared", "", self._facts(self.shared, body))
         fixtures = {base: (Record("fixtures", base, self._facts(f, body)), f.always) for base, f in self._fixtures.items()}
         executions = []
         for name, context in tests.items():
@@ -322,11 +366,22 @@ class ImpactSession(Outcomes):
                 executions.append(
                     Execution("test", name, out.outcome, out.detail, out.seconds, tuple(records), reason, out.message)
                 )
-        is_whole = not self.kept and not self._is_part and len(executions) == len(self._items)
-        missing = self.state.store.ordered() - {name.partition("::")[0] for name in tests} - tests.keys()
+        files, earlier = {"", *map(_file_of, tests)}, self.state.store.executions()
+        missing = {name for name, each in self._leftovers.items() if each.file in files and name not in tests}
         self.state.save(self.step, f"{self._layout} in part" if self._is_part and missing else self._layout, executions)
-        self.state.store.save_order(self._orders, anew=is_whole)
+        self._retire(earlier)
+        self.state.store.save_leftovers(self._leftovers)
         self._store("plain", self._plain | (self._looked & self._probed))
+
+    def _retire(self, earlier: Sequence[Kept]) -> None:
+        """Let no earlier result count of tests that may see what some tests now leave."""
+        names, retired = [item.nodeid for item in self._items], dict[int, str]()
+        for name, files in self._differing.items():
+            before = {*names[: names.index(name)]} if name in names else set()
+            seers = (each for each in earlier if each.kind == "test" and each.name not in before)
+            ids = (each.id for each in seers if files & {"", _file_of(each.name)})
+            retired = dict.fromkeys(ids, name) | retired
+        self.state.store.retire(retired)
 
     def _facts(self, context: RanInTest, body: Callable[[str], Fact]) -> frozenset[Fact]:
         ran = (body(name) for name in context.hits if "::" in name)
@@ -335,7 +390,7 @@ class ImpactSession(Outcomes):
     def _rest(self) -> Iterable[Fact]:
         """Yield the facts that hold of all that is no body of a function whose runs are seen."""
         tests = {self._inside(str(item.path)) for item in self._items}
-        files = ((attributes_of(module) or {}).get("__file__") for module in [*sys.modules.values()])
+        files = ((attributes_of(module) or {}).get("__file__") for module in sys.modules.copy().values())
         outside = (sys.prefix + os.sep, sys.base_prefix + os.sep)
         loaded = {self._inside(f) or os.path.abspath(f) for f in files if isinstance(f, str) and not f.startswith(outside)}
         modules = {path: self.present.module(path) for path in self.present.files}
@@ -367,7 +422,7 @@ def _layout(config: pytest.Config, root: str) -> str:
     options["plugins"] = [each for each in given.get("plugins") or () if each != "bench_code.plugin"]
     options["override_ini"] = [each for each in given.get("override_ini") or () if not each.startswith("bench_")]
     folder = os.path.relpath(config.invocation_params.dir.resolve(), root)
-    return f"only bodies select {digest(repr((sorted(options.items()), folder)))}"
+    return f"only bodies select, by what is left {digest(repr((sorted(options.items()), folder)))}"
 
 
 def _why_all(last: Sequence[int], state: ExecutionState, present: Any) -> str:
@@ -379,6 +434,10 @@ def _why_all(last: Sequence[int], state: ExecutionState, present: Any) -> str:
         for fact in sorted(changed, key=lambda fact: (fact.kind == "body", fact))[:1]:
             return f"; all run, since {fact.words} changed{', which is not of one test' if fact.kind == 'body' else ''}"
     return "" if last else "; all run, since none has run so before"
+
+
+def _file_of(name: str) -> str:
+    return name.partition("::")[0]
 
 
 def _stamp(path: str) -> object:

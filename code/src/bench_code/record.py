@@ -37,6 +37,7 @@ WORDS = {
     "environment": "the variable {}",
     "variables": "which variables there are",
     "platform": "Python, its options or the installed packages",
+    "left": "what {} leaves in memory",
     "tree": "the tree, and each change of it counts",
 }
 """The kinds of facts, each with what a fact of it is about."""
@@ -47,8 +48,8 @@ class Record:
     """Facts that belong together, and why. Equal records are kept once.
 
     kind   "rest", which is all that is no body of a function; "shared", of what ran outside of tests; "test", of what one test
-           ran and read; "fixtures" of a file or folder; "always" of a test that runs on every change; "script" and
-           "document", of what these used
+           ran and read; "fixtures" of a file or folder; "always" of a test that runs on every change; "left", of what a test
+           before it left; "script" and "document", of what these used
     name   whose facts they are, or the reason
     """
 

@@ -43,7 +43,6 @@ CREATE TABLE record_facts(record INTEGER NOT NULL, fact INTEGER NOT NULL, PRIMAR
 CREATE TABLE depends(execution INTEGER NOT NULL, record INTEGER NOT NULL, PRIMARY KEY(record, execution)) WITHOUT ROWID;
 CREATE INDEX depends_of ON depends(execution);
 CREATE TABLE artifacts(portfolio TEXT NOT NULL, artifact TEXT NOT NULL, needs TEXT NOT NULL, PRIMARY KEY(portfolio, artifact));
-CREATE TABLE ordered(name TEXT PRIMARY KEY);
 """
 ADDED = (
     "CREATE INDEX IF NOT EXISTS facts_in ON record_facts(record)",
@@ -51,10 +50,12 @@ ADDED = (
     "CREATE TABLE IF NOT EXISTS worktrees(folder TEXT PRIMARY KEY, patched TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS messages(execution INTEGER PRIMARY KEY, text TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS made_in(step INTEGER PRIMARY KEY, folder TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS leftovers(name TEXT PRIMARY KEY, file TEXT NOT NULL, value TEXT NOT NULL)",
 )
 """Statements that add the tables and indexes which the first states of this format lacked."""
 FORMER = frozenset(
     {
+        "CREATE TABLE ordered(name TEXT PRIMARY KEY)",
         "CREATE TABLE surfaces(skeleton TEXT PRIMARY KEY, statements TEXT NOT NULL)",
         "CREATE TABLE mentions(body TEXT PRIMARY KEY, names TEXT NOT NULL)",
         "CREATE TABLE unread(source TEXT PRIMARY KEY, skeleton TEXT NOT NULL, text BLOB NOT NULL)",

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from bench_code.record import Execution, Fact, Record
 from bench_code.state_file import StateFile
@@ -45,6 +46,21 @@ class Kept:
     detail: str
     seconds: float
     volatile: str
+
+
+class Leftover(NamedTuple):
+    """What a test leaves for the tests after it.
+
+    file    the file of tests in whose own module it lies; "" if all tests may see it
+    value   a digest of it; if it cannot be told, "?" and the number of the step at which the test last ran for its own sake
+    """
+
+    file: str
+    value: str
+
+    @property
+    def is_untold(self) -> bool:
+        return self.value.startswith("?")
 
 
 KEPT = "id, step, at, kind, name, outcome, detail, seconds, volatile"
@@ -165,21 +181,27 @@ class ExecutionStore(StateFile):
         """Return the steps with this tree."""
         return {step for (step,) in self.rows("SELECT id FROM steps WHERE tree = ?", tree)}
 
-    def ordered(self) -> set[str]:
-        """Return the tests that leave something in memory for others, and the files in which tests leave it for each other."""
-        return {name for (name,) in self.rows("SELECT name FROM ordered")}
+    def leftovers(self) -> dict[str, Leftover]:
+        """Return what tests left for others when they last ran, by the tests' names."""
+        return {name: Leftover(file, value) for name, file, value in self.rows("SELECT name, file, value FROM leftovers")}
 
-    def save_order(self, names: Iterable[str], anew: bool) -> None:
-        """Note which tests leave something for others, and the files of tests that do among themselves.
-
-        Args:
-            names: Their names.
-            anew: Whether all tests ran, so that what was noted before no longer counts.
-        """
+    def save_leftovers(self, leftovers: Mapping[str, Leftover]) -> None:
+        """Store what tests leave for others, instead of what was stored before."""
         with self.writing():
-            if anew:
-                self.db.execute("DELETE FROM ordered")
-            self.db.executemany("INSERT OR IGNORE INTO ordered VALUES (?)", [(name,) for name in names])
+            self.db.execute("DELETE FROM leftovers")
+            rows = [(name, *each) for name, each in leftovers.items()]
+            self.db.executemany("INSERT INTO leftovers(name, file, value) VALUES (?, ?, ?)", rows)
+
+    def retire(self, executions: Mapping[int, str]) -> None:
+        """Let the results of these executions count no more, each since a test of this name leaves something else than then."""
+        records = {Record("left", name, frozenset({Fact("left", name, "other")})) for name in executions.values()}
+        with self.writing():
+            ids = {record.name: id_ for record, id_ in self._record_ids(records).items()}
+            done = {
+                each for (each,) in self.rows("SELECT execution FROM depends JOIN records ON id = record WHERE kind = 'left'")
+            }
+            rows = [(each, ids[executions[each]]) for each in executions.keys() - done]
+            self.db.executemany("INSERT INTO depends(execution, record) VALUES (?, ?)", rows)
 
     def executions_on(self, facts: Iterable[int], but: str = "") -> set[int]:
         """Return the executions that depend on any of these facts, by other records than those of a kind."""

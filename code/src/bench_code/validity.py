@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from bench_code.present import Present
-from bench_code.record import Fact
-from bench_code.store import ExecutionStore, Kept
+from bench_code.store import ExecutionStore, Kept, Leftover
 
 BAD = ("failed", "error")
 """The outcomes that are never kept: a test may be flaky, and what failed is what its user looks at."""
@@ -18,15 +17,13 @@ class ValidityDecision:
     """The executions of one layout that are valid in the present tree, and those that are not.
 
     kept      for the name of each valid execution, its result
-    invalid   the names of the executions that must run again, in the order in which they last ran
-    stale     the facts that no longer hold
-    valid     the names of the executions whose own facts hold; some of them run again for the sake of others
+    invalid   the names of the executions that must run again, in the order in which they first ran
+    valid     for the name of each execution whose own facts hold, its result; some of them run again for the sake of others
     """
 
     kept: dict[str, Kept]
     invalid: tuple[str, ...]
-    stale: frozenset[Fact]
-    valid: frozenset[str]
+    valid: dict[str, Kept]
 
 
 def decide(store: ExecutionStore, present: Present, layout: str) -> ValidityDecision:
@@ -40,37 +37,39 @@ def decide(store: ExecutionStore, present: Present, layout: str) -> ValidityDeci
         present: The present tree.
         layout: The options under which the executions ran.
     """
-    stale = {id_: fact for id_, fact in store.facts().items() if not present.holds(fact)}
-    bad = store.executions_on(stale)
+    bad = store.executions_on(id_ for id_, fact in store.facts().items() if not present.holds(fact))
     same = store.steps_of(present.tree)
-    kept: dict[str, Kept] = {}
+    valid: dict[str, Kept] = {}
     last: dict[str, Kept] = {}
-    for execution in reversed(store.executions(layout)):
+    executions = store.executions(layout)
+    for execution in reversed(executions):
         latest = last.setdefault(execution.name, execution)
         fails = latest.outcome in BAD and latest.id not in bad
         counts = execution is latest or execution.step in same
         if counts and not fails and execution.id not in bad and execution.outcome not in BAD:
-            kept.setdefault(execution.name, execution)
-    names = list(reversed(last))
-    due = in_order({name for name in names if name not in kept}, names, store.ordered())
+            valid.setdefault(execution.name, execution)
+    names = list(dict.fromkeys(execution.name for execution in executions))
+    due = in_order(last.keys() - valid.keys(), names, store.leftovers())
     return ValidityDecision(
-        {name: each for name, each in kept.items() if name not in due},
-        tuple(name for name in names if name in due),
-        frozenset(stale.values()),
-        frozenset(kept),
+        {name: each for name, each in valid.items() if name not in due}, tuple(name for name in names if name in due), valid
     )
 
 
-def in_order(due: Collection[str], names: Collection[str], ordered: Collection[str]) -> set[str]:
-    """Return the tests that must run, with those without which some of them would come out otherwise.
+def in_order(due: Collection[str], names: Sequence[str], leftovers: Mapping[str, Leftover]) -> set[str]:
+    """Return the tests that must run, with those after which they would come out otherwise if these did not run.
 
     Args:
         due: The tests that must run for their own sake.
-        names: All tests.
-        ordered: The tests that leave something in memory for others, and the files in which tests leave it for each other.
+        names: All tests, in their order.
+        leftovers: What tests left for others when they last ran.
     """
-    if not due:
-        return set()
-    run = {*due} | ({*names} & {*ordered})
-    files = {name.partition("::")[0] for name in run} & {*ordered}
-    return run | {name for name in names if name.partition("::")[0] in files}
+    run, files = {*due}, set[str]()
+    for name in names:
+        file = name.partition("::")[0]
+        run |= {name} if files & {"", file} else set()
+        files |= {leftovers[name].file} if name in run and name in leftovers and leftovers[name].is_untold else set()
+    files.clear()
+    for name in reversed(names):
+        run |= {name} if name in leftovers and leftovers[name].file in files else set()
+        files |= {"", name.partition("::")[0]} if name in run else set()
+    return run

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import gettempdir
 
 from impact.kinds import edits_of_kinds
 from impact.mutants import Mutant
@@ -26,7 +27,12 @@ def main() -> None:
     parser.add_argument("--edits", type=int, default=20, help="how many edits of each package are judged")
     parser.add_argument("--packages", default=",".join(package.name for package in PACKAGES))
     parser.add_argument("--minutes", type=float, default=600.0, help="after how many minutes nothing more is begun")
-    parser.add_argument("--work", type=Path, default=Path("build/impact"), help="where packages are fetched to")
+    parser.add_argument(
+        "--work",
+        type=Path,
+        default=Path(gettempdir(), "bench-impact"),
+        help="where packages are fetched to; outside of the repository, whose options pytest else takes",
+    )
     parser.add_argument("--to", type=Path, default=Path("reports/impact"))
     asked = parser.parse_args()
     chosen = [each for each in PACKAGES if each.name in asked.packages.split(",")]

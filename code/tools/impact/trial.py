@@ -19,6 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import bench_code
+from bench_code.units import parse
 from impact.mutants import Mutant
 from impact.packages import Package, git
 
@@ -41,6 +42,8 @@ PROGRAMS = {PLAIN: (*PYTEST, "-p", "no:testmon"), "bench": BENCH, "testmon": (*P
 """What a user types, before the folder of the tests."""
 STATES = {"bench": Path(".git", "bench-code"), "testmon": Path(".testmondata")}
 SELECTORS = ("testmon", "bench")
+SELECTION = ("contents", "memory", "present", "probes", "pytest_session", "store", "units", "validity", "watching")
+"""The modules of `bench code` on which depends which tests run, and how long that takes. They are its version here."""
 
 
 @dataclass(frozen=True)
@@ -293,5 +296,5 @@ def version_of(selector: str) -> str:
     """Return a word for the version of a selector, or of pytest."""
     if selector != "bench":
         return version(f"pytest-{selector}" if selector != PLAIN else "pytest")
-    files = sorted(Path(bench_code.__path__[0]).glob("*.py"))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
+    files = (Path(bench_code.__path__[0], f"{name}.py") for name in SELECTION)
+    return hashlib.sha256("".join(parse(file.read_bytes()).code for file in files).encode()).hexdigest()[:12]

@@ -106,7 +106,7 @@ def test_whatever_the_rows_hold_the_reference_solves_and_wrong_answers_do_not(
 
 
 def as_csv(rows: Sequence[Mapping[str, str]]) -> str:
-    return "\n".join(["text,team", *(f"{row['text']},{row['team']}" for row in rows)])
+    return "\n".join(["text,expected_team", *(f"{row['text']},{row['expected_team']}" for row in rows)])
 
 
 def as_jsonl(rows: Sequence[Mapping[str, str]]) -> str:
@@ -118,10 +118,10 @@ def test_a_table_of_thirty_rows_becomes_a_report_in_three_commands(
     name: str, written: Callable[[Sequence[Mapping[str, str]]], str], tmp_path: Path
 ) -> None:
     config = workplace(tmp_path, repetitions=1)
-    rows = [{"text": f"ticket {number}", "team": TEAMS[number % 4]} for number in range(30)]
+    rows = [{"text": f"ticket {number}", "expected_team": TEAMS[number % 4]} for number in range(30)]
     (tmp_path / name).write_text(written(rows))
     commands = (
-        ["new", "scenario", "tickets", "--from", name, "--expected", "team"],
+        ["new", "scenario", "tickets", "--from", name],
         ["check", "tickets"],
         ["run", f"configs/{config.name}", "--scenario", "tickets", "--report"],
     )
@@ -135,7 +135,7 @@ def test_a_table_of_thirty_rows_becomes_a_report_in_three_commands(
 
 def test_rows_that_make_no_pack_leave_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("text,expected\na,1\n")
-    for words in (["demo", "--from", "t.csv"], ["demo", "--from", "gone.csv"], ["Demo"], ["demo", "--expected", "text"]):
+    for words in (["demo", "--from", "t.csv"], ["demo", "--from", "gone.csv"], ["Demo"]):
         code, _, err = bench(tmp_path, "new", "scenario", *words)
         assert code == 2 and err.startswith("bench: ") and err.count("\n") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["t.csv"]

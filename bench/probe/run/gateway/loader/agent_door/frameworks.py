@@ -84,12 +84,12 @@ def _naming(tool: Any, function: Callable[..., Any], tool_call: Callable[..., An
     return lambda args, kwargs: tool_call(tool, arguments_of(function, args, kwargs))
 
 
-def _by_schema(properties: Callable[[Any], Collection[str]]) -> Callable[..., Any]:
+def _by_schema(properties: Callable[[Any], Collection[str]], name: str = "name") -> Callable[..., Any]:
     """Return what names a call of a tool: its name, and of its arguments those that its schema has, as the model gave them."""
 
     def tool_call(self: Any, arguments: dict[str, Any]) -> tuple[str, Any]:
         given, names = arguments.pop("kwargs", {}) | arguments, properties(self)
-        return getattr(self, "tool_name", None) or self.name, {name: given[name] for name in given if name in names}
+        return getattr(self, name), {each: given[each] for each in given if each in names}
 
     return tool_call
 
@@ -185,7 +185,7 @@ def _google_adk(module: ModuleType, around: Around) -> None:
 
 
 def _strands(module: ModuleType, around: Around) -> None:
-    tool_call = _by_schema(lambda tool: tool.tool_spec["inputSchema"]["json"]["properties"])
+    tool_call = _by_schema(lambda tool: tool.tool_spec["inputSchema"]["json"]["properties"], "tool_name")
     _attributes(module.DecoratedFunctionTool, "__init__", ["_tool_func"], around, tool_call)
 
 
