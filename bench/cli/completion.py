@@ -13,19 +13,19 @@ from bench.common.paths import PACKS, runs_known
 
 
 def run_names(incomplete: str) -> list[str]:
-    """Return the runs under results/ that begin so."""
+    """Return the names of the runs under results/ that begin with `incomplete`."""
     return _beginning(incomplete, runs_known())
 
 
 def pack_names(incomplete: str) -> list[str]:
-    """Return the packs under scenarios/ that begin so."""
+    """Return the names of the packs under scenarios/ that begin with `incomplete`."""
     from bench.run.packs import find_packs  # noqa: PLC0415  a completion of another value should not wait for it
 
     return _beginning(incomplete, find_packs(PACKS))
 
 
 def model_names(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the config's models, the providers and the recordings, that begin so."""
+    """Return the names of the config's models, the providers and the recordings that begin with `incomplete`."""
     from bench.run.openai.providers import PROVIDERS  # noqa: PLC0415  a completion of another value should not wait for it
 
     recorded, provided = (f"recorded:{name}" for name in runs_known()), (f"{name}/" for name in PROVIDERS)
@@ -33,7 +33,7 @@ def model_names(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def plan_names(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the config's fault plans that begin so."""
+    """Return the names of the config's fault plans, and `none`, that begin with `incomplete`."""
     return _beginning(incomplete, ("none", *_of_config(ctx, "plan")))
 
 

@@ -60,9 +60,9 @@ class ProbeProgress:
         self._bar.update(self._task, completed=min(self._ended, self._total or self._ended))
 
     def plan(self, planned: CellsPlanned) -> None:
-        """Take over how many cells there are, and how many of them have run."""
+        """Show how many cells are planned, and how many of them have run before."""
         self._total = len(planned.cells)
-        self._ended = sum(plan in self._done for plan in planned.cells)
+        self._ended = sum(cell in self._done for cell in planned.cells)
         self._bar.update(self._task, total=self._total)
 
     def _place(self, run: CellRun) -> str:

@@ -242,8 +242,8 @@ def one_line(text: str, longest: int) -> str:
 
 
 def whole_text(text: str) -> str:
-    """Return the text with U+FFFD for each half of a surrogate pair: JSON can name a half, but neither file nor terminal can
-    hold it. Two halves in a row become their character: a stream may cut it between two pieces."""
+    """Return the text with U+FFFD for each half of a surrogate pair: JSON can name a half, but no file or terminal can hold a
+    half. Two halves in a row become their character: a stream can cut a character between two pieces."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -272,10 +272,10 @@ def _binds(assigned: ast.Assign, name: str) -> bool:
 
 @contextmanager
 def foreign_code(home: str | Path) -> Iterator[None]:
-    """Run code of another package in the block: whatever it raises is Unusable, but for a Ctrl-C.
+    """Run the code of another package in the block. Every exception except a Ctrl-C becomes Unusable.
 
     Args:
-        home: The package's folder, or a module of it that was imported.
+        home: The package's folder, or the name of a module of the package that was imported.
 
     Yields:
         Nothing.

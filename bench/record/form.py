@@ -25,12 +25,21 @@ STRENGTHS: tuple[Strength, ...] = ("none", "schema", "policy", "business_rule")
 
 @dataclass(frozen=True)
 class Form:
-    """The settings of a pattern. `remedies` turns on the author's remedies, which include the boundary's three settings and
-    `approval`, unless these are set separately. Two remedies are always set separately, since the others were measured without
-    them: `deadline`, the minutes of world time after which a read is given up and made again, and `catches_up`, by which the
-    agent asks for events that it missed. `children` is how many children make each judgment. `pins`, one of the author's
-    remedies, can be set alone: a state's decision stands, with the model version that made it, and no other version is asked
-    about the same state. `undo_order` is `reverse` unless it is set."""
+    """The settings of a pattern.
+
+    remedies     whether the remedies of the pattern's author are on, except `deadline` and `catches_up`, without which they
+                 were measured. They choose each of the next four settings that is None
+    strength     what a proposal must pass before it is committed
+    commit       how an effect is made
+    signal       what the proposer hears of a rejection
+    approval     which effects a person must approve
+    deadline     the minutes of world time after which a read is given up and made again
+    catches_up   whether the agent asks for events that it missed
+    children     how many child agents make each judgment
+    pins         whether the decision on a state stays, so that no other version of the model is asked about the state; one of
+                 the author's remedies, which can be on alone
+    undo_order   the order in which the effects of a saga are taken back; by default `reverse`
+    """
 
     remedies: bool = False
     strength: Strength | None = None

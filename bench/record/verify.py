@@ -185,6 +185,7 @@ class Defects:
         self._more = Counter[tuple[Path, str]]()
 
     def add(self, path: Path, line: int | None, what: str) -> None:
+        """Keep a defect, or count it if MOST of its kind are kept. The first word of `what` is the kind."""
         kind = path, what.split(" ", maxsplit=1)[0]
         kept = self._kinds.setdefault(kind, [])
         if len(kept) < MOST:

@@ -82,12 +82,12 @@ class Evidence:
         return damage["damage"].mean(), damage["damage"].size(), damage["faults_delivered"].sum()
 
     def damaged(self, arm: str, plans: Sequence[str]) -> Share:
-        """Return the share of trials with damage of any kind."""
+        """Return the share of an arm's trials under these fault plans that have damage of any kind."""
         trials = self.of(arm, plans)
         return exact_share_by_instance(trials["instance"].tolist(), (trials[DAMAGE].sum(axis=1) > 0).tolist())
 
     def effects(self, arm: str, plans: Sequence[str]) -> int:
-        """Return how many effects were damaged, over all kinds of damage."""
+        """Return how many effects were damaged in an arm's trials under these fault plans, over all kinds of damage."""
         return int(self.of(arm, plans)[DAMAGE].to_numpy().sum())
 
     def harm(self, arm: str, failures: Mapping[str, float]) -> dict[str, float]:
@@ -105,19 +105,19 @@ class Evidence:
         return {str(instance): float(value) for instance, value in total.dropna().items()}
 
     def harm_by_fault(self, arm: str, plan: str) -> float:
-        """Return the number of damaged effects per delivered fault."""
+        """Return the number of damaged effects per delivered fault of a plan."""
         return self.effects(arm, [plan]) / max(1, int(self.of(arm, [plan])["faults_delivered"].sum()))
 
     def solved(self, arm: str, plan: str) -> float:
-        """Return the share of solved trials."""
+        """Return the share of an arm's trials under a plan that are solved."""
         return float((self.of(arm, [plan])["outcome"] == "solved").mean())
 
     def tokens(self, arm: str, plan: str) -> float:
-        """Return the mean number of tokens of a trial."""
+        """Return the mean number of tokens of an arm's trials under a plan."""
         return float(self.of(arm, [plan])["tokens"].mean())
 
     def passes(self, arm: str) -> dict[Pair, float]:
-        """Return the tokens of each trial without a fault."""
+        """Return pair -> the tokens of the arm's trial without a fault."""
         trials = self.of(arm, [FAULT_FREE])
         return dict(zip(_pairs(trials), trials["tokens"].astype(float), strict=True))
 

@@ -94,11 +94,14 @@ async def search(run: RunPlan, menu: FaultPlan, trials: int, seed: int = 1, stra
     """Search for the schedule of faults that does most damage.
 
     Args:
-        run: Runs the trial under a plan.
+        run: The function that runs the trial under a fault plan.
         menu: The faults that can strike; their triggers are ignored.
         trials: How many trials are run, including the control.
-        seed: Of the search's draws.
-        strategy: Returns the next schedule, or None if it knows none; `next_schedule` if None is given.
+        seed: The seed of the search's random choices.
+        strategy: The function that returns the next schedule, or None to end the search; by default `next_schedule`.
+
+    Returns:
+        All schedules that were tried, with the damage of each.
     """
     seen, draw = Seen(), draw_for(seed, "search")
     control: TrialFailure | None = None

@@ -47,7 +47,7 @@ def _may_hold(text: str, key: str) -> bool:
 
 @lru_cache(maxsize=256)
 def lower_forms(key: str) -> tuple[str, ...]:
-    """Return the key as the web encodes it, in lower case."""
+    """Return each distinct encoding of the key (JSON, URL, hexadecimal, base64 and others), in lower case."""
     return tuple({form.lower(): None for form in _encodings(key)})
 
 
@@ -61,8 +61,8 @@ def _forms(key: str) -> re.Pattern[str]:
 
 
 def _encodings(key: str) -> Iterator[str]:
-    """Yield the key as the web encodes it, and as JSON does, also within JSON. Its base64 form has three variants, by its place
-    in the encoded text."""
+    """Yield the key plain, reversed, as Latin-1 shows its bytes, in JSON (once and twice), in a URL, in hexadecimal, and in
+    base64. The base64 form has three variants, by the key's place in the encoded text."""
     raw = key.encode("utf-8", "surrogateescape")
     yield key
     yield key[::-1]

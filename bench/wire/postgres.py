@@ -16,6 +16,8 @@ LONGEST_START = 10_000
 """Bytes of the longest packet that begins a connection, as the server bounds it."""
 CANCEL, TLS, GSS = 80877102, 80877103, 80877104
 _VERSION = 3
+_COLUMN_REST = 18
+"""Bytes that follow the name of a column in a RowDescription message: table, number, type, size, modifier and format."""
 _QUOTES = re.compile(r"--[^\n]*|/\*|(?<![\w$])[eE]'|'|\"|(?<![\w$])\$(?:[^\W\d]\w*)?\$|;")
 _COMMENT_ENDS = re.compile(r"/\*|\*/")
 _ESCAPED_END = re.compile(r"(?:[^'\\]|\\.|'')*'", re.DOTALL)
@@ -159,12 +161,12 @@ def error_of(message: WireMessage) -> dict[str, str]:
 
 
 def columns_of(message: WireMessage) -> list[str]:
-    """Return the names of the columns that a description lists. Raises MalformedMessage."""
+    """Return the names of the columns that a RowDescription message lists. Raises MalformedMessage."""
     fields = _Fields(message.body)
     names = list[str]()
     for _ in range(fields.number(2)):
         names.append(fields.text())
-        fields.part(18)
+        fields.part(_COLUMN_REST)
     return names
 
 

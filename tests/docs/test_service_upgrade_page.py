@@ -42,7 +42,7 @@ def test_what_is_said_of_the_smaller_works_is_what_their_rows_count() -> None:
     assert not any(int(row[kind]) for row in remedied.values() for kind in SHOWN)
     assert f"except for `pull_request` under `stale_read`: {solved(failed)}. The {54 - int(failed['solved'])} remedied" in TEXT
     lost = {solved(row) for (_, plan, form), row in by_cell.items() if (plan, form) == ("lost_ci", "bare")}
-    assert [f"leaves {cell} solved in each work" in TEXT for cell in lost] == [True]
+    assert [f"leaves {cell} solved in each task" in TEXT for cell in lost] == [True]
 
 
 def test_each_patterns_crashes_are_those_of_the_table_and_remedies_damage_nothing() -> None:

@@ -210,8 +210,9 @@ def assert_each_fault_is_delivered_and_followed(result: TrialResult, effect: str
 
 def assert_a_broken_first_reply_is_recovered_from(result: TrialResult, architecture: str) -> None:
     assert result.record.outcome == "solved", (architecture, result.record.reason)
-    assert {way[-1] for way in stages(result).values()} == {"recovered"}
-    assert all("detected" in way for way in stages(result).values()), architecture
+    struck = [way for number, way in stages(result).items() if not reads_the_same(result, number)]
+    assert {way[-1] for way in struck} <= {"recovered"}
+    assert all("detected" in way for way in struck), architecture
 
 
 def assert_it_gives_up_where_every_reply_is_broken(result: TrialResult, architecture: str) -> None:

@@ -43,9 +43,9 @@ class CheckResult:
 
 
 def check_pack(name: str, packs: Sequence[Path]) -> Iterator[tuple[str, CheckResult]]:
-    """Yield (scenario, result) for each variant of a pack, or for the named variant.
+    """Check a pack, and yield (label, result) for each check and note of each variant, or of the named variant alone.
 
-    A pack with many instances has one result for all. Raises PackError if there is no such pack or variant.
+    A result covers all instances of a variant. Raises PackError if the pack or the variant does not exist.
     """
     pack, _, variant = name.partition(":")
     folder = find_packs(packs).get(pack)

@@ -333,11 +333,13 @@ OF_WORLDS: dict[str, Callable[[TaskHooks], Soundness]] = {
 
 
 def checks_of(scenario: Scenario) -> Mapping[str, Callable[[TaskHooks], Soundness]]:
+    """Return title -> the check, for a pack with or without a world."""
     return OF_WORLDS if scenario.environment else CHECKS
 
 
 def notes_on(hooks: TaskHooks) -> Iterator[str]:
-    """Yield what an author should know, although nothing is wrong."""
+    """Yield a sentence for each property of a sound pack that its author should know, such as a final subtask that alone is a
+    checkpoint."""
     task = hooks.scenario.task
     yield from _harmless_effects(hooks.scenario)
     if len(task.subtasks) > 1 and len(task.stages) == 1 and not hooks.scenario.environment:

@@ -67,7 +67,7 @@ async def _diagnose(originals: list[Original]) -> list[Diagnosis]:
 
 
 def evenly(records: list[TrialRecord], most: int) -> list[TrialRecord]:
-    """Return at most this many of the records, evenly picked."""
+    """Return the records, or `most` of them at equal distances if there are more."""
     if len(records) <= most:
         return records
     return [records[number * len(records) // most] for number in range(most)]

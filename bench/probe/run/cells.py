@@ -77,11 +77,13 @@ def _of_call(
     planned = clean.calls[identity, nth]
     step = step_before(clean, subject, call, identity)
     for point in points_of(planned.call_class):
-        if point.after == "stale" and not _has_earlier(clean, call, identity):
+        if point.after == "stale" and not _reads_again_after_effect(clean, call, identity):
             continue
         if (point.processes > 1 and not subject.goes_on) or (point.others and not step):
             continue
-        if (point.before == "again" and not _has_later(clean, call)) or (point.by_tool and call.door in subject.stand_ins):
+        if (point.before == "again" and not _has_effect_after(clean, call)) or (
+            point.by_tool and call.door in subject.stand_ins
+        ):
             continue
         within = (each.door_kind for each in clean.reference.calls if each.continues == call.number and point.before == "hold")
         if point.needs and not any(point.needs in DOOR_KINDS[kind].can for kind in (call.door_kind, *within)):
@@ -96,14 +98,14 @@ def _of_call(
             yield ProbeCell(plan, planned.name, point.name, form, strike)
 
 
-def _has_earlier(clean: Clean, call: GatewayCall, identity: str) -> bool:
-    """Return whether the same read was made earlier, and a call with an effect came in between."""
+def _reads_again_after_effect(clean: Clean, call: GatewayCall, identity: str) -> bool:
+    """Return whether the same read was made earlier, and a call with an effect came between the two reads."""
     reference = clean.reference
     earlier = [made.number for made, same, _ in reference.own_calls() if same == identity and made.number < call.number]
     effects = [made.number for made in reference.calls if made.call_class == "effect" and made.number < call.number]
-    return any(number < effect for number in earlier for effect in effects[-1:])
+    return bool(earlier and effects) and min(earlier) < max(effects)
 
 
-def _has_later(clean: Clean, call: GatewayCall) -> bool:
+def _has_effect_after(clean: Clean, call: GatewayCall) -> bool:
     """Return whether a call with an effect comes after this one."""
     return any(made.number > call.number and identity in clean.acting for made, identity, _ in clean.reference.own_calls())

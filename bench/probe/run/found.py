@@ -208,9 +208,9 @@ def _stores(draft: AgentDraft, files: Sequence[WatchedFile]) -> tuple[list[_Stor
             rest.append(file)
     groups = defaultdict[Path, list[WatchedFile]](list)
     for file in rest:
-        groups[_group(draft, file.path)].append(file)
+        groups[_group_folder(draft, file.path)].append(file)
     for group in groups.values():
-        made, missed = _of_group(draft, group, [store.path for store in stores])
+        made, missed = _stores_of_group(draft, group, [store.path for store in stores])
         stores += made
         notes += missed
     if left:
@@ -220,8 +220,9 @@ def _stores(draft: AgentDraft, files: Sequence[WatchedFile]) -> tuple[list[_Stor
     return stores, notes
 
 
-def _group(draft: AgentDraft, path: Path) -> Path:
-    """Return what a file belongs to: the folder below the agent's or below the home in which it lies, or itself."""
+def _group_folder(draft: AgentDraft, path: Path) -> Path:
+    """Return the path under which a file is grouped. In a repository of git it is the folder that holds `.git`. Below the
+    agent's folder or home it is the entry there, two levels deeper in IN_HOME. Elsewhere it is the file's folder."""
     if ".git" in path.parts:
         return Path(*path.parts[: path.parts.index(".git")])
     for base in (draft.folder.resolve(), draft.home.resolve()):
@@ -231,9 +232,11 @@ def _group(draft: AgentDraft, path: Path) -> Path:
     return path.parent
 
 
-def _of_group(draft: AgentDraft, group: Sequence[WatchedFile], known: Sequence[Path]) -> tuple[list[_Store], list[FileLine]]:
+def _stores_of_group(
+    draft: AgentDraft, group: Sequence[WatchedFile], known: Sequence[Path]
+) -> tuple[list[_Store], list[FileLine]]:
     """Return the stores that files of one folder make up: a file alone, or the folder that holds them and was there before."""
-    at = _group(draft, group[0].path)
+    at = _group_folder(draft, group[0].path)
     base = at if ".git" in group[0].path.parts else Path(os.path.commonpath([file.path.parent for file in group]))
     while not base.is_dir():
         base = base.parent

@@ -221,7 +221,7 @@ class ValueJudge:
         clean, later = self._clean.get(place, ()), made[1:]
         if not clean:  # it adds to what it was when its row was added
             clean, later = self._born.get(place, ()), made
-        amounts, others = [change.amount for change in clean], [self._amount_of_one(place, change) for change in made]
+        amounts, others = [change.amount for change in clean], [self._amount_by_one_call(place, change) for change in made]
         if None in amounts or None in others:
             return "adds" if all(_is_appended(change) for change in (*clean, *made)) else "sets"
         if any(is_time(change.value) for change in (*clean, *made)):
@@ -290,11 +290,12 @@ class ValueJudge:
         makers = self.makers(place, {})
         return Counter(same for same in change.identities if same in makers)
 
-    def _amount_of_one(self, place: ValuePlace, change: ValueChange) -> float | None:
-        """Return the amount of a change, or where more than one call made it, its share that fits the clean runs."""
+    def _amount_by_one_call(self, place: ValuePlace, change: ValueChange) -> float | None:
+        """Return the amount that one call changed. If several calls could make the change, the amount is divided by the first
+        number of calls for which it fits the clean runs."""
         amount = change.amount
-        times = range(1, 1 + max(1, self._makers_in(place, change).total()))
-        return amount and next((amount / few for few in times if self._fits_times(place, change, few)), amount)
+        counts = range(1, 1 + max(1, self._makers_in(place, change).total()))
+        return amount and next((amount / calls for calls in counts if self._fits_times(place, change, calls)), amount)
 
     def _fits_times(self, place: ValuePlace, change: ValueChange, times: int) -> bool:
         clean = self._clean.get(place, ())

@@ -148,14 +148,17 @@ async def watch(
     secrets: Secrets,
     environment: Mapping[str, str] = os.environ,
 ) -> WatchedRun:
-    """Run the agent once, in a box, and return what was seen.
+    """Run the agent once in a box, and return what it did.
 
     Args:
-        subject: The agent, with all through which it may act.
-        databases: Databases on servers, of which it gets copies.
-        beside: Paths of which it sees copies, beside its folder and its home.
-        secrets: What nothing that is kept may contain.
-        environment: The owner's variables.
+        subject: The agent, and the tools, services and models that it may call.
+        databases: The databases on servers; the agent gets a copy of each.
+        beside: Further paths that are copied for the agent. Its folder and its home always are.
+        secrets: The values that are blotted out of what is kept.
+        environment: The environment variables of the person who probes.
+
+    Returns:
+        The calls and the output of the agent, the files that it wrote, and the MCP servers that it started.
 
     Raises:
         NoBox: There is no box here.

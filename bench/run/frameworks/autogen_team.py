@@ -33,9 +33,10 @@ REVIEW = (
 
 
 async def autogen_team(task: Task, workbench: Workbench) -> None:
+    """Ask a fresh team until the verifier accepts its last answer. Raises GaveUp if no attempt is left."""
     async with workbench.endpoint(*task.subtasks, judges=reviews) as session:
         while True:
-            workbench.attempts_left(*task.subtasks)
+            workbench.attempts_left(*task.subtasks)  # raises GaveUp at 0
             proposal = session.proposal(await _conversation(session))
             if workbench.verify(proposal) is None:
                 break

@@ -159,7 +159,7 @@ class Model(Protocol):
 
     @property
     def parameters(self) -> dict[str, object]:
-        """Return all that determines its replies, as JSON by name, without keys."""
+        """Return all parameters that determine the model's replies, by name, as JSON, without API keys."""
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
         """Answer a request. The caller does all retries.
@@ -188,20 +188,20 @@ class Model(Protocol):
         ...
 
     async def close(self) -> None:
-        """Release its resources. No request follows."""
+        """Release the model's connections and files. The model gets no request afterwards."""
 
 
 @runtime_checkable
 class ExchangedModel(Protocol):
-    """A model that can be another one in each process of the agent."""
+    """A model that is exchanged: another model can answer each further process of the agent."""
 
     def in_life(self, life: int) -> Model:
-        """Return the model that answers this process.
+        """Return the model that answers one process of the agent. Each restart after a kill begins a new process, a *life*.
 
         Args:
-            life: The process's number, from 1.
+            life: The number of the agent's process in the trial, from 1.
 
         Returns:
-            Another model, or this model if the process does not matter.
+            The model for this process; this model if all processes have the same.
         """
         ...

@@ -44,7 +44,8 @@ class RecordedSettings(BaseModel):
 
 
 class RecordedModel:
-    """Implements `bench.run.models.base.Model`. Its parameters are the recorded model's, and name the recording."""
+    """A model that gives the replies of a recorded run. Its parameters are the recorded model's parameters and the recording's
+    name."""
 
     timing: Timing = "recorded"
 

@@ -19,11 +19,13 @@ _LINE = re.compile(r"^(data|error):(.*)", re.MULTILINE)
 
 
 def is_stream(body: str) -> bool:
+    """Return whether a body is a stream of server-sent events."""
     return body.lstrip("\ufeff \t\r\n").startswith(FIELDS)
 
 
 def completion_in(body: str) -> dict[str, Any]:
-    """Join the events into one document. Raises UnreadableDocument, also if they end too early."""
+    """Join the events of a streamed body into one completion. Raises UnreadableDocument if the events cannot be read or end
+    before the completion does."""
     whole, choice, message = dict[str, Any](), dict[str, Any](), _Message()
     for event in _events(body):
         whole |= _there(event, "choices")

@@ -61,7 +61,7 @@ def _refuse_names(task: Task, where: str) -> None:
     for subtask in task.subtasks:
         if not isinstance(subtask, Subtask):
             raise PackError(f"{where}: {subtask!r} stands among the subtasks; it must be a bench.scenario.Subtask")
-        _refuse_texts(subtask, f"{where}: subtask '{subtask.name}'")
+        _refuse_wrong_fields(subtask, f"{where}: subtask '{subtask.name}'")
     names = [subtask.name for subtask in task.subtasks]
     refuse_names(names, "subtask", where)
     for name in names:
@@ -69,7 +69,8 @@ def _refuse_names(task: Task, where: str) -> None:
             raise PackError(f"{where}: the name '{name}' appears twice among its subtasks and documents; rename one")
 
 
-def _refuse_texts(subtask: Subtask, at: str) -> None:
+def _refuse_wrong_fields(subtask: Subtask, at: str) -> None:
+    """Refuse a subtask whose `reads` is no tuple of names or whose instructions are empty. `at` says where it stands."""
     reads: Any = subtask.reads
     if isinstance(reads, str):
         raise PackError(f'{at}: reads is a text; write reads=("{reads}",), with a comma')

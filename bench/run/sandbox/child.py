@@ -22,7 +22,7 @@ CHANNEL, STARTED = 3, 4
 
 
 def run(job: dict[str, Any]) -> None:
-    """Run `job["program"]` and report what its `main` returns. Ends the process."""
+    """Run `job["program"]`, write what its `main` returns, or what it raised, to CHANNEL as JSON, and end the process."""
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it: a write too many is to end the run
     report = reporter(os.write, os._exit)
     sys.path.insert(0, job["folder"])

@@ -16,6 +16,7 @@ INFERRED = (
 
 
 def account_of(record: TrialRecord) -> dict[str, Any]:
+    """Return the answer to a system that ended a trial: how the trial ended, its calls, tokens and seconds, as JSON by name."""
     entries = ledger.book(record.events)
     grade = record.grade
     return {
@@ -37,7 +38,7 @@ def account_of(record: TrialRecord) -> dict[str, Any]:
 
 
 def refusals_of(record: TrialRecord) -> dict[str, Any]:
-    """Return the number of refused requests, and the reason of the last."""
+    """Return `count`, the number of refused requests, and `last`, the reason of the last refusal, "" without a refusal."""
     refused = [event for event in record.events if isinstance(event, Refused)]
     return {"count": len(refused), "last": f"{refused[-1].status}: {refused[-1].detail}" if refused else ""}
 

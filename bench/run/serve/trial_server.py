@@ -70,7 +70,8 @@ class TrialServer:
 
     @web.middleware
     async def follow(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Note the time of the last request, and each request in hand, so that none outlives its trial."""
+        """Handle a request. The server notes when the last request ended, and the open trial notes its calls while they run, so
+        that a call ends with its trial."""
         trial, task = self._open, asyncio.current_task()
         self._in_hand += 1
         calls = trial.calls if trial and asks(request.path) else set()
@@ -86,7 +87,7 @@ class TrialServer:
             self._asked_at = asyncio.get_running_loop().time()
 
     def refused(self, problem: Problem) -> None:
-        """Note a refused request, also in a trial that has begun."""
+        """Note a refused request, and log it in the open trial if that trial has begun."""
         self.refusals.append(f"{problem.status}: {problem.message}")
         if self._open and self._open.state == "begun":
             self._open.session.refuse(problem.status, problem.message)

@@ -27,10 +27,12 @@ STEPS = 10
 
 @dataclass
 class Trouble:
-    """What an endpoint did to the calls of a session.
+    """How an endpoint slowed the calls of a session.
 
-    fell     how often a 429 halved the limit on calls in flight; `lowest` is the lowest limit
-    pauses   how often all calls were held back; `paused` is for how many seconds
+    lowest   the lowest limit on calls in flight
+    fell     how often a 429 halved that limit
+    pauses   how often all calls were held back
+    paused   the seconds for which all calls were held back
     """
 
     lowest: int

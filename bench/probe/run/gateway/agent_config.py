@@ -97,8 +97,8 @@ class _Document:
                 self.text = json.dumps(tomllib.loads(self.text), default=str)
             elif path.suffix in (".yaml", ".yml"):
                 self.text = json.dumps(self._of_yaml(), default=str)
-            self._plain = _plain(self.text)
-            json.loads(self._plain)
+            self._json = _without_comments(self.text)
+            json.loads(self._json)
         except OSError as error:
             raise self.refusal(f"it cannot be read ({error.strerror or error}); name the config of the agent") from error
         except UnicodeDecodeError as error:
@@ -127,7 +127,7 @@ class _Document:
     def servers(self) -> dict[str, TextSpan]:
         """Return where each server's entry stands, without those that are switched off or that the agent brings itself."""
         for table in TABLES:
-            span: TextSpan | None = (self._next(0), len(self._plain))
+            span: TextSpan | None = (self._next(0), len(self._json))
             for key in table:
                 span = self.members(span).get(key) if span else None
             entries = self.members(span) if span else {}
@@ -176,7 +176,7 @@ class _Document:
         places = self.members(span)
         for names in (COMMANDS, ENVIRONMENTS):
             places |= next(({names[0]: places[name]} for name in names if name in places), {})
-        if "command" in places and self._plain[places["command"][0]] == "{" and (inner := self.members(places["command"])):
+        if "command" in places and self._json[places["command"][0]] == "{" and (inner := self.members(places["command"])):
             return {
                 "command": inner.get("path", places["command"]),
                 **{key: inner[key] for key in ("args", "env") if key in inner},
@@ -186,32 +186,32 @@ class _Document:
     def members(self, span: TextSpan) -> dict[str, TextSpan]:
         """Return where the values of an object stand, or the objects of a list, by their `name`; {} for what is neither."""
         at, members = span[0], dict[str, TextSpan]()
-        if (opens := self._plain[at]) not in "{[":
+        if (opens := self._json[at]) not in "{[":
             return {}
         at = self._next(at + 1)
-        while self._plain[at] not in "}]":
+        while self._json[at] not in "}]":
             name = str(len(members))
             if opens == "{":
-                name, end = JSONDecoder().raw_decode(self._plain, at)
+                name, end = JSONDecoder().raw_decode(self._json, at)
                 at = self._next(self._next(end) + 1)
-            value, end = JSONDecoder().raw_decode(self._plain, at)
+            value, end = JSONDecoder().raw_decode(self._json, at)
             if opens == "[" and isinstance(value, dict):
                 name = str(value.get("name", name))
             members[name] = (at, end)
             at = self._next(end)
-            if self._plain[at] == ",":
+            if self._json[at] == ",":
                 at = self._next(at + 1)
         return members
 
     def _value(self, span: TextSpan) -> Any:
-        return json.loads(self._plain[slice(*span)])
+        return json.loads(self._json[slice(*span)])
 
     def _next(self, at: int) -> int:
-        space = _SPACE.match(self._plain, at)
+        space = _SPACE.match(self._json, at)
         return space.end() if space else at
 
 
-def _plain(text: str) -> str:
-    """Return JSON without comments and trailing commas. What stays is at its place."""
+def _without_comments(text: str) -> str:
+    """Return JSON with spaces in place of comments and trailing commas, so that every other character keeps its place."""
     text = _COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else re.sub(r"\S|\ufeff", " ", match[0]), text)
     return _COMMA.sub(lambda match: match[0] if match[0][0] == '"' else " ", text)

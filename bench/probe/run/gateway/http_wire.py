@@ -72,7 +72,7 @@ class Head:
         return replace(self, fields=tuple(field for field in self.fields if field[0] not in names))
 
     def having(self, values: Mapping[str, str]) -> Head:
-        """Return the head with these values. They replace the values under the same names, or stand at the end of the head."""
+        """Return a head with these fields set: a field that the head has gets the new value, any other is added at the end."""
         fields, left = list(self.fields), dict(values)
         for at, (name, _, line) in enumerate(self.fields):
             if name in left:

@@ -66,18 +66,18 @@ class FolderStore(PathStore):
     ) -> None:
         super().__init__(name, path, folder, variables)
         self._encoding, self._ignores = encoding, ignores
-        self._stood: dict[str, _Entry] = {}
-        self._known: dict[tuple[int, ...], tuple[int, str]] = {}
+        self._first_entries: dict[str, _Entry] = {}
+        self._contents_by_stamp: dict[tuple[int, ...], tuple[int, str]] = {}
         self._objects: dict[str, Objects] = {}
-        self._partly = set[str]()
-        """The contents of files of JSON of which something is ignored."""
+        self._digests_in_part = set[str]()
+        """The digests of files of JSON of which something is ignored."""
         self._is_file = path.is_file()
         self.kind = "file" if self._is_file else "folder"
         self._watch: FolderWatch | None = None
-        self._now, self._differing = dict[str, _Entry](), set[str]()
-        """What stood in the copy at the last reading, and the paths at which that differs from the first state."""
-        self._touched, self._times = set[str](), 0
-        """The paths that were touched since the last reading, and how often any were."""
+        self._present_entries, self._differing_paths = dict[str, _Entry](), set[str]()
+        """The entries of the copy at the last reading, and the paths at which they differ from the first entries."""
+        self._touched_paths, self._times_touched = set[str](), 0
+        """The paths that changed since the last reading, and how many calls of `stamp` saw a change."""
 
     def _check(self, path: Path) -> None:
         if not path.is_dir() and not path.is_file():
@@ -94,7 +94,7 @@ class FolderStore(PathStore):
             shutil.copy2(path, self._first)
         else:
             restore(path, self._first, path, path)
-        self._stood = self._entries(self._first, path)
+        self._first_entries = self._entries(self._first, path)
         if not self._box:
             self._root.parent.mkdir(exist_ok=True)
             self.reset()
@@ -110,8 +110,10 @@ class FolderStore(PathStore):
     def read(self, most: int) -> StoreReading:
         """Return the digest of its content, and the paths that differ from the first state, at most `most`."""
         with self._one_line("cannot be read"):
-            now, paths = self._present(), sorted(self._differing)
-            differences = [row for path in paths for row in self._differences(path, self._stood.get(path), now.get(path))]
+            now, paths = self._present(), sorted(self._differing_paths)
+            differences = [
+                row for path in paths for row in self._differences(path, self._first_entries.get(path), now.get(path))
+            ]
             differing = repr([(path, now.get(path)) for path in paths]).encode("utf-8", "surrogatepass")
             return StoreReading(self._encoding.digest(differing), tuple(differences[:most]), max(0, len(differences) - most))
 
@@ -123,9 +125,9 @@ class FolderStore(PathStore):
                 if touched is None:
                     self._end_watch()
                     return None
-                self._touched |= touched
-                self._times += bool(touched)
-            return self._times if self._watch else None
+                self._touched_paths |= touched
+                self._times_touched += bool(touched)
+            return self._times_touched if self._watch else None
 
     def remove(self) -> None:
         """Remove the copy. This can be called again."""
@@ -147,25 +149,27 @@ class FolderStore(PathStore):
             if not self._alone:
                 with suppress(OSError):  # then every reading walks through all
                     self._watch = FolderWatch(self._root)
-            self._now = self._entries(self._root, self._root, self._alone or None)
-            self._differing, seen = set[str](), {*self._stood, *self._now}
-            shown = {entry.content for entries in (self._stood, self._now) for entry in entries.values()}
+            self._present_entries = self._entries(self._root, self._root, self._alone or None)
+            self._differing_paths, seen = set[str](), {*self._first_entries, *self._present_entries}
+            shown = {entry.content for entries in (self._first_entries, self._present_entries) for entry in entries.values()}
             self._objects = {content: objects for content, objects in self._objects.items() if content in shown}
-            self._known = {stamp: content for stamp, content in self._known.items() if content[1] in shown}
+            self._contents_by_stamp = {
+                stamp: content for stamp, content in self._contents_by_stamp.items() if content[1] in shown
+            }
         else:
-            seen = set(self._touched)
-            for path in self._touched:
-                if (entry := self._now.get(path)) and entry.kind == "folder":
-                    seen.update(place for place in self._now if place.startswith(f"{path}/"))
+            seen = set(self._touched_paths)
+            for path in self._touched_paths:
+                if (entry := self._present_entries.get(path)) and entry.kind == "folder":
+                    seen.update(place for place in self._present_entries if place.startswith(f"{path}/"))
             for path in seen:
-                self._now.pop(path, None)
-            entries = self._entries(self._root, self._root, self._touched)
-            self._now |= entries
+                self._present_entries.pop(path, None)
+            entries = self._entries(self._root, self._root, self._touched_paths)
+            self._present_entries |= entries
             seen |= entries.keys()
-        self._touched = set()
-        self._differing -= seen
-        self._differing |= {path for path in seen if self._stood.get(path) != self._now.get(path)}
-        return self._now
+        self._touched_paths = set()
+        self._differing_paths -= seen
+        self._differing_paths |= {path for path in seen if self._first_entries.get(path) != self._present_entries.get(path)}
+        return self._present_entries
 
     @property
     def _root(self) -> Path:
@@ -190,7 +194,7 @@ class FolderStore(PathStore):
                 elif stat.S_ISDIR(item.st_mode):
                     entries[path] = _Entry("folder", mode)
                 else:
-                    known = self._known.get(_stamp_of(item))
+                    known = self._contents_by_stamp.get(_stamp_of(item))
                     entries[path] = _Entry("file", mode, *(known or self._content_of(folder / path)))
         return entries
 
@@ -200,11 +204,11 @@ class FolderStore(PathStore):
         with _open(path) as file:
             item = os.fstat(file)
             stamp = _stamp_of(item)
-            if stamp in self._known:
-                return self._known[stamp]
+            if stamp in self._contents_by_stamp:
+                return self._contents_by_stamp[stamp]
             content = self._content_of_objects(path, file, item.st_size) or self._content_of_bytes(file)
         if max(item.st_mtime_ns, item.st_ctime_ns) < begun - _FRESH:
-            self._known[stamp] = content
+            self._contents_by_stamp[stamp] = content
         return content
 
     def _content_of_bytes(self, file: int) -> tuple[int, str]:
@@ -227,12 +231,12 @@ class FolderStore(PathStore):
         digest = self._encoding.digest(repr(sorted(read.items())).encode("utf-8", "surrogatepass"))
         self._objects[digest] = read
         if len(read) < len(objects):
-            self._partly.add(digest)
+            self._digests_in_part.add(digest)
         return _AS_OBJECTS, digest
 
     def _differences(self, path: str, old: _Entry | None, new: _Entry | None) -> Iterator[RowDifference]:
         before, after = (self._objects.get(entry.content) if entry else None for entry in (old, new))
-        if old is None and new and new.content not in self._partly:  # its name can be another in each run
+        if old is None and new and new.content not in self._digests_in_part:  # its name can be another in each run
             after = None
         if (before is None and after is None) or (before is None and old) or (after is None and new):
             yield self._difference(path, old, new)

@@ -20,8 +20,8 @@ from bench.scenario import Json, Subtask, Task
 from bench.worlds.run.patterns.every_judgment import asked, states_to_ask_in
 
 
-def told(rejected: Rejected) -> Mapping[RepairSignal, Rejected]:
-    """Return the rejection as each signal tells it."""
+def repairs_by_signal(rejected: Rejected) -> Mapping[RepairSignal, Rejected]:
+    """Return signal -> the rejection as that signal tells it to the model."""
     return {
         "typed": rejected,
         "untyped": replace(rejected, detail=NOT_ACCEPTED),
@@ -30,7 +30,8 @@ def told(rejected: Rejected) -> Mapping[RepairSignal, Rejected]:
 
 
 async def every_repair(task: Task, workbench: Workbench) -> None:
-    """Ask each judgment, and each repair. Raise GaveUp if the pack names no states, or no right outputs."""
+    """Ask for each judgment, and after a rejection for each kind of repair. Raises GaveUp if the pack names no states or no
+    right outputs, or if an attempt is lacking."""
     for state in states_to_ask_in(task, workbench):
         subtask = task.subtask(state.subtask)
         first = await workbench.propose(subtask, documents=state.documents)
@@ -38,16 +39,17 @@ async def every_repair(task: Task, workbench: Workbench) -> None:
         if rejected is None:
             workbench.commit(first)
             continue
-        for signal, repair in told(rejected).items():
+        for signal, repair in repairs_by_signal(rejected).items():
             try:
                 proposal = await workbench.propose(subtask, repair=repair, documents=state.documents)
             except GaveUp as error:
                 raise GaveUp((subtask.name,), "it asks four times of one judgment; set max_attempts = 4") from error
-            _keep(task, workbench, subtask, proposal, signal)
+            _record_repair(task, workbench, subtask, proposal, signal)
         workbench.commit_unverified(first)
 
 
-def _keep(task: Task, workbench: Workbench, subtask: Subtask, proposal: Proposal, signal: RepairSignal) -> None:
+def _record_repair(task: Task, workbench: Workbench, subtask: Subtask, proposal: Proposal, signal: RepairSignal) -> None:
+    """Write a repaired proposal and its verdict to the store."""
     rejected = workbench.verify(proposal)
     entry: dict[str, Json] = asked(task, subtask, proposal, rejected, workbench.world.environment)
     workbench.world.store.append(REPAIRED, {**entry, "signal": signal})

@@ -64,7 +64,7 @@ STEP_IN_HAND = ContextVar("step_in_hand", default="")
 
 @dataclass(frozen=True)
 class HeardReports:
-    """What arrives of a worker's report: `first`, the worker's own, and if a fault struck, one that is `contrary` to it."""
+    """The reports that arrive from a worker: `first` is the worker's own. If a fault struck, `contrary` contradicts it."""
 
     first: StepReport
     contrary: StepReport | None = None
@@ -75,8 +75,8 @@ class HeardReports:
         return self.contrary or self.first
 
     def settled_by(self, is_done: Callable[[], bool]) -> StepReport:
-        """Return the report that agrees with what is known of the step: `is_done` is asked only if two reports contradict each
-        other, which is then noticed."""
+        """Return the one report, or of two that contradict each other the report that agrees with `is_done()`, which says
+        whether the step is done. The contradiction then counts as detected."""
         if self.receipt is None:
             return self.first
         self.receipt.detect()

@@ -118,7 +118,7 @@ class BenchRuns:
             yield latest(read_trials(self.folder / "results" / name))
 
     def _diagnosed(self, run: str, record: TrialRecord, name: str) -> CommandTrial:
-        printed = bench(self.folder, "diagnose", run, "--trial", record.id, "--json", exits=(0, 3))
+        printed = bench(self.folder, "explain", "diagnose", run, "--trial", record.id, "--json", exits=(0, 3))
         [trial] = json.loads(printed)["trials"]
         if trial["undiagnosable"]:
             raise ValueError(f"{name}: trial {record.id}: {trial['undiagnosable']}")
