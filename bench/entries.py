@@ -36,8 +36,7 @@ ENTRIES = {
     ),
     "formats": (
         "bench.elsewhere.formats.tau:FORMATS",
-        "bench.elsewhere.formats.labels:FORMATS",
-        "bench.elsewhere.formats.sessions:FORMATS",
+        "bench.elsewhere.formats.inspect_logs:FORMATS",
         "bench.elsewhere.formats.shells:FORMATS",
     ),
     "frames": ("bench.read.analysis.rows:OURS", "bench.worlds.read.analysis.frames:FRAMES"),

@@ -2,7 +2,7 @@
 Values can be nested deeper than Python can go.
 
 Pydantic collects all violations before it reports any. A list or a table from outside stops at its first violation (`Many`,
-`BoundedTable`). A JSON text with more values than anybody sends is not read (`crowded`).
+`BoundedTable`). A JSON text with more values than anybody sends is not read (`excess_in`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MOST_LEVELS = 64
 """The most objects and lists inside each other. Python's own bound depends on the caller's depth."""
 
 
-def validated(adapter: TypeAdapter[Item], text: bytes) -> Item:
+def validate(adapter: TypeAdapter[Item], text: bytes) -> Item:
     """Return JSON as this type. Raises ValidationError.
 
     For a long text Python's values are made first. Otherwise pydantic makes the values of a violation anew for each violation,
@@ -54,7 +54,7 @@ def validated(adapter: TypeAdapter[Item], text: bytes) -> Item:
     return adapter.validate_python(value)
 
 
-def crowded(text: bytes, sparse: int = 0) -> str:
+def excess_in(text: bytes, sparse: int = 0) -> str:
     """Return why a JSON text is not read: it holds too many values. A long text can hold one value for every `sparse` bytes. ""
     if it can be read. The text is not parsed for this."""
     most = max(MOST_VALUES, len(text) // sparse) if sparse else MOST_VALUES

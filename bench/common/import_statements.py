@@ -30,13 +30,8 @@ def run_statements_in(node: ast.AST) -> Iterator[Statement]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, Statement):
             yield child
-        elif isinstance(child, ast.If) and _name(child.test) == "TYPE_CHECKING":
+        elif isinstance(child, ast.If) and ast.unparse(child.test).rpartition(".")[2] == "TYPE_CHECKING":
             for other in child.orelse:
                 yield from run_statements_in(ast.Module([other], []))
         else:
             yield from run_statements_in(child)
-
-
-def _name(test: ast.expr) -> str:
-    """Return `TYPE_CHECKING` for that name and for `typing.TYPE_CHECKING`."""
-    return test.attr if isinstance(test, ast.Attribute) else test.id if isinstance(test, ast.Name) else ""

@@ -1,7 +1,7 @@
 """One tokenizer for all models: tiktoken's cl100k_base. OpenAI's table for it is beside this file, so no network is needed.
 
-Every text has a count. A long text takes a while, so code that shares an event loop counts it in a thread (`uncounted` names
-such texts): tiktoken releases the interpreter's lock.
+Every text has a count. A long text takes a while, so code that shares an event loop counts it in a thread (`texts_to_count`
+names such texts): tiktoken releases the interpreter's lock.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def count_tokens(text: str) -> int:
     return counts().of(text)
 
 
-def uncounted(texts: Iterable[str]) -> list[str]:
+def texts_to_count(texts: Iterable[str]) -> list[str]:
     """Return the texts that are long and not yet counted."""
     return [text for text in texts if len(text) > LONG and not counts().knows(text)]
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bench.common.bounds import crowded
+from bench.common.bounds import excess_in
 from bench.common.errors import ResultsError
 from bench.common.files import content_of
 
@@ -38,7 +38,7 @@ def json_of(where: str, content: bytes) -> Any:
     Raises:
         ResultsError: It is no JSON, is cut, or holds too many values. The line says where.
     """
-    if why := crowded(content, SPARSE):
+    if why := excess_in(content, SPARSE):
         raise ResultsError(f"{where}: is not read: {why}")
     try:
         text = content.decode(json.detect_encoding(content)).removeprefix("\ufeff")

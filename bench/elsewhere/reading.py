@@ -19,10 +19,10 @@ from bench.common.bounds import is_too_deep
 from bench.common.errors import ResultsError, one_line
 from bench.common.wording import first_violation
 from bench.elsewhere.content import LARGEST, bytes_of, json_of
-from bench.elsewhere.formats import sessions
+from bench.elsewhere.formats import inspect_logs
 from bench.elsewhere.formats.part import FORMATS
 from bench.elsewhere.trials import RecordedRun
-from bench.record.archive import BLOCK, unpacked
+from bench.record.archive import BLOCK, unpack
 
 MOST_MEMBERS = 10_000
 """The most files in an archive."""
@@ -36,7 +36,7 @@ def read_recorded(path: Path) -> RecordedRun | None:
     """Read a file of trials.
 
     Args:
-        path: A file of tau-bench, tau2-bench, Who&When, AgentRx's labels, mcp-chaos, SWE-agent, mini-SWE-agent, or Inspect.
+        path: A file of tau-bench, tau2-bench, SWE-agent, mini-SWE-agent, or Inspect.
 
     Returns:
         The trials, or None if the file is JSON in another format.
@@ -88,16 +88,16 @@ def _of_archive(where: str, content: bytes) -> RecordedRun | None:
             names = [each.filename for each in members]
             if "header.json" not in names:
                 return None
-            header = sessions.InspectHeader.model_validate(_member(where, archive, "header.json"))
+            header = inspect_logs.InspectHeader.model_validate(_member(where, archive, "header.json"))
             wanted = sorted(name for name in names if name.startswith("samples/") and name.endswith(".json"))
-            samples = [sessions.InspectSample.model_validate(_member(where, archive, name)) for name in wanted]
+            samples = [inspect_logs.InspectSample.model_validate(_member(where, archive, name)) for name in wanted]
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError, OSError, EOFError) as error:
         raise ResultsError(f"{where}: the archive is cut or packed in an unknown way: {one_line(str(error), 120)}") from error
-    return sessions.inspect_run(where, header, samples)
+    return inspect_logs.inspect_run(where, header, samples)
 
 
 def _member(where: str, archive: zipfile.ZipFile, name: str) -> Any:
-    with closing(unpacked(archive, archive.getinfo(name))) as file:
+    with closing(unpack(archive, archive.getinfo(name))) as file:
         content = b"".join(iter(partial(file.read1, BLOCK), b""))
     value = json_of(f"{where}: {name}", content)
     if is_too_deep(value):

@@ -20,8 +20,6 @@ def recorded_lines(path: Path, run: RecordedRun) -> Iterator[str]:
     graded = [trial.solved for trial in trials if trial.solved is not None]
     outcome = f"{sum(graded)} of {len(graded)} solved" if graded else "no outcome"
     yield f"{len(trials)} trials of {len({trial.task for trial in trials})} tasks, {outcome}"
-    if blamed := [trial for trial in trials if trial.blames]:
-        yield f"{len(blamed)} trials have a step that people blame"
     provider = [tokens for trial in trials if (tokens := trial.provider_tokens) is not None]
     counted = f"; {sum(provider):,} with every prompt, as the provider counted them" if provider else ""
     yield f"{sum(trial.tokens for trial in trials):,} tokens, each message counted once{counted}"
@@ -38,5 +36,3 @@ def recorded_lines(path: Path, run: RecordedRun) -> Iterator[str]:
             took = f", in {median(r.calls or 0 for r in mended):g} calls and {median(r.tokens or 0 for r in mended):g} tokens"
             took += " (medians)"
         yield f"  {kind}: {len(those)} errors, then the tool succeeded in {len(mended)}{took}"
-    for what, count in run.left_out.most_common(12):
-        yield f"not read: {count} × {what}"

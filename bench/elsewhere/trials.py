@@ -6,9 +6,8 @@ A reader makes `RecordedTurn`s. `trial_of` pairs the calls in them with their an
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -83,14 +82,6 @@ class RecordedCall:
 
 
 @dataclass(frozen=True)
-class Blame:
-    """The step to which people attributed a failure, as a place in the turns, and the agent that they blamed."""
-
-    step: int
-    agent: str
-
-
-@dataclass(frozen=True)
 class RecordedTrial:
     """A trial that other people recorded.
 
@@ -106,7 +97,6 @@ class RecordedTrial:
     solved: bool | None = None
     state: bool | None = None
     expected: tuple[tuple[str, Mapping[str, Any]], ...] | None = None
-    blames: tuple[Blame, ...] = ()
 
     @property
     def tokens(self) -> int:
@@ -128,7 +118,6 @@ class RecordedRun:
     trials: tuple[RecordedTrial, ...]
     model: str = ""
     sha256: str = ""
-    left_out: Counter[str] = field(default_factory=Counter)
 
 
 def trial_of(where: str, turns: Sequence[RecordedTurn], task: str, number: str, **more: Any) -> RecordedTrial:

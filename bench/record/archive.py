@@ -5,7 +5,7 @@
 
 An archive is read in place and never written to. It can come from a stranger, so its list of files is checked before anything
 is unpacked: it may hold only a run's files, which may unpack to `LARGEST` bytes together. A member is unpacked while it is
-read, so memory stays flat. Of LZMA, `zipfile` unpacks in one piece what it has read: `unpacked` does not.
+read, so memory stays flat. Of LZMA, `zipfile` unpacks in one piece what it has read: `unpack` does not.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def member(archive: Path, name: str) -> IO[bytes]:
     return io.BufferedReader(_Member(archive, listed, name), BLOCK)
 
 
-def unpacked(listed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Unpacked | zipfile.ZipExtFile:
+def unpack(listed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Unpacked | zipfile.ZipExtFile:
     """Open a file of an archive that anybody can have made: `read1(N)` unpacks no more than N bytes of it.
 
     Raises:
@@ -200,7 +200,7 @@ class _Member(io.RawIOBase):
         super().__init__()
         self._archive, self._listed, entry = archive, listed, listed.getinfo(name)
         try:
-            self._file = unpacked(listed, entry)
+            self._file = unpack(listed, entry)
         except (zipfile.BadZipFile, lzma.LZMAError, OSError, NotImplementedError, RuntimeError) as error:
             listed.close()
             raise self._damage() from error

@@ -10,7 +10,7 @@ from bench.record.process_events import ProcessEnded
 from bench.record.world_events import ProcessDied, ToolCalled
 
 
-def unbooked(events: Sequence[Event]) -> str | None:
+def booking_gap(events: Sequence[Event]) -> str | None:
     """Return what does not add up, or None.
 
     Each call that the world's door took must be a call in the record, unless the agent was killed before it. Each process that

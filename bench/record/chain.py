@@ -9,25 +9,26 @@ import hashlib
 
 DIGEST = 20
 """Hex digits of a link."""
-SUFFIX = len(',"chain":""}') + DIGEST
+SEAL = b',"chain":"%b"}'
+SUFFIX = len(SEAL % b"") + DIGEST
 
 
 class BrokenChain(ValueError):
     """A line that does not follow the one before it."""
 
 
-def sealed(line: bytes, before: str) -> tuple[bytes, str]:
+def seal(line: bytes, before: str) -> tuple[bytes, str]:
     """Return a line, a JSON object without its line end, with its link added; and the link, for the next line."""
     link = _digest(line, before)
-    return line[:-1] + _seal(link) + b"\n", link
+    return line[:-1] + SEAL % link.encode() + b"\n", link
 
 
-def unsealed(line: bytes, before: str) -> tuple[bytes, str]:
+def unseal(line: bytes, before: str) -> tuple[bytes, str]:
     """Return the line without its link, and the link. Raises BrokenChain if the line was changed, or follows another line."""
     whole = line.rstrip(b"\n")
     content = whole[:-SUFFIX] + b"}"
     link = _digest(content, before)
-    if not whole.endswith(_seal(link)):
+    if not whole.endswith(SEAL % link.encode()):
         raise BrokenChain("does not follow the line before it")
     return content, link
 
@@ -35,10 +36,6 @@ def unsealed(line: bytes, before: str) -> tuple[bytes, str]:
 def link_of(line: bytes) -> str:
     """Return the link that a line states, right or not."""
     return line.rstrip(b"\n")[-DIGEST - 2 : -2].decode("ascii", "replace")
-
-
-def _seal(link: str) -> bytes:
-    return b',"chain":"' + link.encode() + b'"}'
 
 
 def _digest(line: bytes, before: str) -> str:

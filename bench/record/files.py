@@ -14,11 +14,11 @@ from pathlib import Path, PurePath
 from typing import IO
 
 from bench.common import files
-from bench.common.bounds import SPARSE, crowded
+from bench.common.bounds import SPARSE, excess_in
 from bench.common.errors import ResultsError, one_line
 from bench.record.archive import MEMBERS, SUFFIX, archive_of, member, names_in, refuse_archived
 from bench.record.chain import SUFFIX as SEAL
-from bench.record.chain import BrokenChain, link_of, sealed, unsealed
+from bench.record.chain import BrokenChain, link_of, seal, unseal
 
 FORMAT = 4
 """The format of the files in a run's folder."""
@@ -39,7 +39,8 @@ class AppendOnly:
         refuse_link(path)
         self.file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
         opened.callback(os.close, self.file)
-        _refuse_no_file(path, self.file)
+        if not stat.S_ISREG(os.fstat(self.file).st_mode):
+            raise ResultsError(f"{path}: is not a file; remove it, or restore the file from a copy")
 
     @property
     def size(self) -> int:
@@ -71,7 +72,7 @@ class AppendOnly:
     def append_chained(self, *lines: bytes) -> None:
         contents, link = [], self.link
         for line in lines:
-            content, link = sealed(line, link)
+            content, link = seal(line, link)
             contents.append(content)
         self.append(b"".join(contents))
         self.link = link
@@ -124,7 +125,7 @@ def manifest_bytes(folder: Path) -> bytes:
 
 def lines_of(path: Path, sparse: int = SPARSE) -> Iterator[tuple[int, bytes]]:
     """Yield whole lines with their numbers, without a last line that has no end. Raises ResultsError for an unreadable file,
-    and for a line that is `crowded`."""
+    and for a line that holds too many values."""
     try:
         with opened(path) as file:
             for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b""), 1):
@@ -133,7 +134,7 @@ def lines_of(path: Path, sparse: int = SPARSE) -> Iterator[tuple[int, bytes]]:
                         f"{path}: line {number} has more than {LONGEST_LINE >> 20} MiB, which is more than a run writes"
                     )
                 if line.endswith(b"\n"):
-                    if why := crowded(line, sparse):
+                    if why := excess_in(line, sparse):
                         raise ResultsError(f"{path}: line {number} holds what no run writes: {why}")
                     yield number, line
     except OSError as error:
@@ -145,7 +146,7 @@ def last_link(path: Path) -> str:
     link = ""
     for number, line in lines_of(path):
         try:
-            _, link = unsealed(line, link)
+            _, link = unseal(line, link)
         except BrokenChain as error:
             raise damaged(path, number) from error
     return link
@@ -166,11 +167,6 @@ def damaged(path: Path, number: int) -> ResultsError:
     problem = f"{path}: line {number} is damaged, or one before it is missing"
     todo = f"`bench verify {path.parent}` says more; restore the file from a copy, or run again under another --name"
     return ResultsError(f"{problem}; {todo}")
-
-
-def _refuse_no_file(path: Path, file: int) -> None:
-    if not stat.S_ISREG(os.fstat(file).st_mode):
-        raise ResultsError(f"{path}: is not a file; remove it, or restore the file from a copy")
 
 
 def write_files(to: Path, contents: Mapping[str, bytes]) -> list[Path]:

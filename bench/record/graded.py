@@ -30,7 +30,7 @@ def lacks_of_answer(trial: TrialRecord) -> Iterator[str]:
         yield f"contradicts itself: its answer has version {version} of {subtask!r}, which no event commits"
 
 
-def misplaced(records: Sequence[tuple[int, NewGrade | Regrade]], scenarios: Mapping[str, str]) -> LineDefects:
+def misplaced_grades(records: Sequence[tuple[int, NewGrade | Regrade]], scenarios: Mapping[str, str]) -> LineDefects:
     """Yield the new grades that no `bench more regrade` can have left. `scenarios`: trial -> its scenario.
 
     A regrade writes a line with the number of grades of one scenario that changed, followed by these grades. A regrade that was

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from bench.common.bounds import SPARSE, Lookup, Many, crowded
+from bench.common.bounds import SPARSE, Lookup, Many, excess_in
 from bench.common.numbers import Count, Seconds, finite, no_number
 from bench.common.wording import first_violation
 from bench.record.config import StoredConfig
@@ -20,10 +21,6 @@ from bench.record.model_parameters import ModelParameters
 from bench.record.origin import CodeVersion, Machine
 from bench.record.policy import LearnedPolicy
 from bench.record.probed import Probed
-
-
-def _is_empty(value: object) -> bool:
-    return not value
 
 
 def _is_none(value: object) -> bool:
@@ -58,8 +55,8 @@ class ManifestPack(ManifestPart):
     """None if nothing is graded."""
     reference: str | None = Field(None, exclude_if=_is_none)
     """The digest of the references, if trials of this run depend on them."""
-    graded_by_instance: Lookup[str, str] = Field(default_factory=dict, exclude_if=_is_empty)
-    reference_by_instance: Lookup[str, str] = Field(default_factory=dict, exclude_if=_is_empty)
+    graded_by_instance: Lookup[str, str] = Field(default_factory=dict, exclude_if=operator.not_)
+    reference_by_instance: Lookup[str, str] = Field(default_factory=dict, exclude_if=operator.not_)
 
     def asks(self, instance: str) -> str:
         """Return the digest of what this instance asks. An earlier manifest has only one digest of all instances."""
@@ -116,7 +113,7 @@ class Manifest(ManifestPart):
     models: Lookup[str, ModelParameters]
     concurrency: Lookup[str, Count] = Field(default_factory=dict)
     """Model -> how many calls at a time its endpoint took."""
-    recordings: Lookup[str, History] = Field(default_factory=dict, exclude_if=_is_empty)
+    recordings: Lookup[str, History] = Field(default_factory=dict, exclude_if=operator.not_)
     """Model -> the history of the recording from which it answered; a replay by an earlier version has none."""
     architectures: Lookup[str, str] = Field(default_factory=dict)
     """Architecture -> the digest of its code."""
@@ -124,13 +121,13 @@ class Manifest(ManifestPart):
     """What its architectures and effects are; None in a manifest of an earlier version."""
     parts: Lookup[str, str] = Field(default_factory=dict)
     """Other parts that determine trials, such as an effect or a model -> the digest of their code."""
-    policies: Lookup[str, LearnedPolicy] = Field(default_factory=dict, exclude_if=_is_empty)
+    policies: Lookup[str, LearnedPolicy] = Field(default_factory=dict, exclude_if=operator.not_)
     """Architecture -> the policy that it follows, with the instances on which that was learned: none of them is in this run."""
     scenarios: Lookup[str, ManifestPack]
     tokenizer: str = ""
     code: CodeVersion = CodeVersion()
     """The code under which the run began."""
-    other_code: Many[OtherCode] = Field((), exclude_if=_is_empty)
+    other_code: Many[OtherCode] = Field((), exclude_if=operator.not_)
     """The other code that went on with the run because its user asked for that, in the order of time."""
     packages: Lookup[str, str | None] = Field(default_factory=dict)
     """Package -> its version."""
@@ -139,19 +136,19 @@ class Manifest(ManifestPart):
     """Guard of the sandbox -> "in force", or why it is missing."""
     unguarded: Many[str] | None = Field(None, exclude_if=_is_none)
     """The missing guards despite which the user let a model's code run."""
-    stored_grades: Lookup[str, Lookup[str, str]] = Field(default_factory=dict, exclude_if=_is_empty)
+    stored_grades: Lookup[str, Lookup[str, str]] = Field(default_factory=dict, exclude_if=operator.not_)
     """Run -> scenario -> digest of the grader that gave the grades shown instead of new ones."""
-    prepared: Lookup[str, Any] = Field(default_factory=dict, exclude_if=_is_empty)
+    prepared: Lookup[str, Any] = Field(default_factory=dict, exclude_if=operator.not_)
     """What the run's study keeps."""
     probe: Probed | None = Field(None, exclude_if=_is_none)
     """What was probed; None if this is no probe."""
-    tags: Many[Annotated[str, Field(pattern=TAG)]] = Field((), exclude_if=_is_empty, max_length=MOST_TAGS)
+    tags: Many[Annotated[str, Field(pattern=TAG)]] = Field((), exclude_if=operator.not_, max_length=MOST_TAGS)
     """Words of the user's on the run, by which `bench runs` finds it."""
-    note: str = Field("", exclude_if=_is_empty, max_length=LONGEST_NOTE)
+    note: str = Field("", exclude_if=operator.not_, max_length=LONGEST_NOTE)
     """A line of the user's on the run."""
-    portion: str = Field("", exclude_if=_is_empty)
+    portion: str = Field("", exclude_if=operator.not_)
     """Which trials of the experiment were run here, in words (`bench.run.experiment.portion`); "" for all."""
-    merged: Many[Merged] = Field((), exclude_if=_is_empty)
+    merged: Many[Merged] = Field((), exclude_if=operator.not_)
     """The parts from which the run was merged."""
     upgraded_from: int | None = Field(None, exclude_if=_is_none)
     """The format of the files from which this run was first converted."""
@@ -242,7 +239,7 @@ class OtherFormat(Exception):
 def manifest_in(text: bytes) -> Manifest:
     """Return the manifest in a file. Raises OtherFormat; ValueError or RecursionError if it is none, or holds more values than
     any run has, a number that does not fit into 64 bits, or half a surrogate pair, which no report could hold."""
-    if why := crowded(text, 2 * SPARSE):
+    if why := excess_in(text, 2 * SPARSE):
         raise ValueError(why)
     value = json.loads(text.decode(), parse_constant=no_number, parse_float=finite, parse_int=_whole)
     json.dumps(value, ensure_ascii=False).encode()

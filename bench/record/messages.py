@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from typing import Annotated, Literal
 
@@ -17,11 +18,7 @@ Timing = Literal["live", "simulated", "recorded"]
 """Whether a trial's seconds are real, simulated or recorded."""
 
 
-def _is_empty(text: str | None) -> bool:
-    return not text
-
-
-OptionalText = Annotated[str | None, Field(exclude_if=_is_empty)]
+OptionalText = Annotated[str | None, Field(exclude_if=operator.not_)]
 """A text's digest that most records lack. An empty value is not written, so that a record without it stays the same as before
 the field existed."""
 
@@ -36,7 +33,7 @@ class StoredMessage:
     role: MessageRole
     content: str
     tool_calls: OptionalText = None
-    tool_call_id: Annotated[str, Field(exclude_if=_is_empty)] = ""
+    tool_call_id: Annotated[str, Field(exclude_if=operator.not_)] = ""
     extra: OptionalText = None
 
 

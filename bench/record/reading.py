@@ -16,11 +16,11 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from bench.common.bounds import validated
+from bench.common.bounds import validate
 from bench.common.digests import digest_of
 from bench.common.errors import ResultsError
 from bench.common.wording import first_violation
-from bench.record.chain import BrokenChain, unsealed
+from bench.record.chain import BrokenChain, unseal
 from bench.record.ended import EndedTrials
 from bench.record.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, damaged, holds, lines_of, manifest_bytes
 from bench.record.manifest import Manifest, OtherFormat, manifest_in
@@ -129,7 +129,7 @@ def read_texts(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def without_collector() -> Iterator[None]:
     """Switch the garbage collector off in the block: records have no cycles, and each search visits all objects."""
     collects = gc.isenabled()
     gc.disable()
@@ -152,9 +152,9 @@ def _read_chain(path: Path, adapter: TypeAdapter[Record], wanted: Callable[[byte
     link = ""
     for number, line in lines_of(path):
         try:
-            content, link = unsealed(line, link)
+            content, link = unseal(line, link)
             if wanted is None or wanted(content):
-                yield validated(adapter, content)
+                yield validate(adapter, content)
         except BrokenChain as error:
             raise damaged(path, number) from error
         except ValidationError as error:

@@ -21,18 +21,18 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from bench.common.bounds import validated
+from bench.common.bounds import validate
 from bench.common.digests import digest_of_file
 from bench.common.errors import ResultsError
 from bench.common.wording import first_violation
 from bench.record.archive import MEMBERS
-from bench.record.chain import DIGEST, BrokenChain, link_of, sealed, unsealed
+from bench.record.chain import DIGEST, BrokenChain, link_of, seal, unseal
 from bench.record.events import Called, Committed, of_kind
 from bench.record.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, holds, lines_of, link_at_end, manifest_bytes, opened
-from bench.record.graded import contradiction, lacks_of_answer, misplaced
+from bench.record.graded import contradiction, lacks_of_answer, misplaced_grades
 from bench.record.manifest import Manifest
 from bench.record.messages import StoredMessage
-from bench.record.reading import read_manifest, text_of_line, uncollected, with_grades
+from bench.record.reading import read_manifest, text_of_line, with_grades, without_collector
 from bench.record.record import GRADE, RECORD, RESPONSE, NewGrade, ResponseRecord, SessionRecord, TrialRecord
 
 MOST = 20
@@ -74,7 +74,7 @@ class Checked:
     has_end: bool
 
 
-@uncollected()
+@without_collector()
 def verify(folder: Path) -> Checked:
     """Check all files of a run.
 
@@ -85,7 +85,7 @@ def verify(folder: Path) -> Checked:
     return check.checked
 
 
-@uncollected()
+@without_collector()
 def require_sound(folder: Path) -> None:
     """Raise ResultsError if a run is not sound, with the first defect and the command that names the others."""
     deque(sound_records(folder), maxlen=0)
@@ -135,7 +135,7 @@ class RunCheck:
         if not any(part.is_cut for part in parts):  # what was not read is not lost
             self._compare(defects, files[RESPONSES].sought, kept, trials, texts)
         defects.update(trials.defects)
-        for misplacement in misplaced(graded, trials.scenarios):
+        for misplacement in misplaced_grades(graded, trials.scenarios):
             defects.add(folder / GRADES, *misplacement)
         self.checked = Checked(
             trials.places,
@@ -241,7 +241,7 @@ class _Chain:
         try:
             if link is None:
                 raise BrokenChain
-            content, seal = unsealed(line, link)
+            content, seal = unseal(line, link)
         except BrokenChain:
             if 0 < (before := self._places.first(line)) < number:
                 self._say(number, f"appears twice: it is line {before} again")
@@ -258,7 +258,7 @@ class _Chain:
 
     def _read(self, content: bytes) -> Any:
         try:
-            return validated(self._adapter, content)
+            return validate(self._adapter, content)
         except ValidationError as error:
             self._violation = first_violation(error).line
             return None
@@ -270,7 +270,7 @@ class _Chain:
             return f"is in another place: {f'it belongs behind line {place}' if place else 'it is the first one'}", link_of(
                 line
             )
-        again = sealed(_content(line), link)[1]
+        again = seal(_content(line), link)[1]
         if _follows(following, again):
             return "was changed: its link is another", again
         return "was changed, or lines before it are lost", link_of(line)
@@ -439,7 +439,7 @@ def _content(line: bytes) -> bytes:
 
 def _follows(line: bytes, link: str) -> bool:
     try:
-        unsealed(line, link)
+        unseal(line, link)
     except BrokenChain:
         return False
     return True

@@ -26,7 +26,7 @@ def lines_of(workload: WorkloadEntry, advice: Advice, evidence: Evidence, judged
         yield f"2{letter}. {demand.dimension}: {demand.what or NOTHING}, since {demand.why}"
     yield f"3. patterns that supply the state and then the rest: {', '.join(advice.kept)}"
     form, *_ = advice.backing or (None,)
-    yield f"4. {told(form)}" if form else f"4. {advice.arm}: {NOT_MEASURED} beside another arm"
+    yield f"4. {evidence_line(form)}" if form else f"4. {advice.arm}: {NOT_MEASURED} beside another arm"
     alike = f"; {len(advice.alike)} other arms take as much" if advice.alike else ""
     yield f"   a run takes {advice.price:,.0f} tokens with its failures{alike}"
     unmeasured = [f"{NOT_MEASURED} of {', '.join(advice.unmeasured)}"] if advice.unmeasured else []
@@ -50,7 +50,7 @@ def share(value: Share) -> str:
     return f"{value.k}/{value.n}{bounds}"
 
 
-def told(backing: Backing) -> str:
+def evidence_line(backing: Backing) -> str:
     """Return a line with the evidence for a recommendation."""
     sides = zip((backing.ours, backing.theirs), backing.damaged, backing.effects, strict=True)
     damaged = ", ".join(f"{arm} damaged {effects} effects in {share(rate)} trials" for arm, rate, effects in sides)

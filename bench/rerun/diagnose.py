@@ -22,7 +22,7 @@ from bench.record.record import TrialRecord
 from bench.rerun.mended_parts import NO_WORLD, OUTSIDE, PARTS, MendedPart
 from bench.rerun.mends import MendedAgent, ReplySource, RerunAgent, Start, WatchedModel
 from bench.rerun.rerun import Original, RerunArm, TrialFailure, differs, timeless
-from bench.rerun.shrink import restricted
+from bench.rerun.shrink import restrict
 from bench.run.experiment.matrix import Matrix
 from bench.run.experiment.trial import TrialResult
 from bench.run.trial.faults import FaultPlan
@@ -182,8 +182,8 @@ async def diagnose(original: Original, agent: RerunAgent | None = None) -> Diagn
     if why := differs(original.record, whole.result.record):
         detail = f" ({whole.result.record.reason})" if whole.outcome == "error" else ""
         return Diagnosis(original.record, f"a rerun with nothing mended is another trial: {why}{detail}")
-    control = await reruns.of(frozenset(), Start(), restricted(original.plan, ())) if original.plan.faults else whole
-    met = restricted(original.plan, whole.result.strikes)
+    control = await reruns.of(frozenset(), Start(), restrict(original.plan, ())) if original.plan.faults else whole
+    met = restrict(original.plan, whole.result.strikes)
     not_asked = _not_asked(original, reruns.agent, whole)
     asked = tuple(part for part in PARTS if part not in not_asked)
     entries = []

@@ -14,7 +14,7 @@ from bench.worlds.run.environment.changes import changes, rows_in
 from bench.worlds.run.environment.final import content_of
 
 
-def remade(kept: str, digest: str, environment: Environment | None, drawn_from: tuple[object, ...]) -> Remade:
+def remake(kept: str, digest: str, environment: Environment | None, drawn_from: tuple[object, ...]) -> Remade:
     """Rebuild a recorded world. `kept` is its recorded SQL; `digest` names the content of its tables at the end."""
     try:
         content = content_of(kept)

@@ -98,7 +98,7 @@ async def search(run: RunPlan, menu: FaultPlan, trials: int, seed: int = 1, stra
         menu: The faults that can strike; their triggers are ignored.
         trials: How many trials are run, including the control.
         seed: The seed of the search's random choices.
-        strategy: The function that returns the next schedule, or None to end the search; by default `guided`.
+        strategy: The function that returns the next schedule, or None to end the search; by default `next_schedule`.
 
     Returns:
         All schedules that were tried, with the damage of each.
@@ -111,11 +111,11 @@ async def search(run: RunPlan, menu: FaultPlan, trials: int, seed: int = 1, stra
         ended = TrialFailure.of(result.record)
         control = control or ended
         seen.add(schedule, _harm(result.record, ended, control), list(dict.fromkeys(_room(result.record, menu))))
-        schedule = (strategy or guided)(seen, draw)
+        schedule = (strategy or next_schedule)(seen, draw)
     return SearchResult(tuple(seen.tried.values()))
 
 
-def guided(seen: Seen, draw: Random) -> StrikeSet | None:
+def next_schedule(seen: Seen, draw: Random) -> StrikeSet | None:
     """Choose the next schedule. At first it is a single strike, until each effect was struck once. Then the choice alternates
     between the worst schedule with an untried strike near its strikes, and a bad schedule with a strike at the effect that it
     was combined with least often."""

@@ -45,7 +45,7 @@ class Shrunk:
     @property
     def plan(self) -> FaultPlan:
         """The trial's plan, with only the fewest strikes."""
-        return restricted(self.original.plan, self.fewest)
+        return restrict(self.original.plan, self.fewest)
 
 
 async def shrink(original: Original, kind: str = "", seen: Callable[[TrialRecord], object] = lambda _: None) -> Shrunk:
@@ -77,7 +77,7 @@ async def shrink(original: Original, kind: str = "", seen: Callable[[TrialRecord
 
     async def rerun(strikes: Sequence[PlacedStrike]) -> TrialFailure:
         nonlocal reruns, unjudged
-        result = await original.again(restricted(original.plan, strikes))
+        result = await original.again(restrict(original.plan, strikes))
         reruns += 1
         unjudged += result.record.outcome == "error"
         seen(result.record)
@@ -130,7 +130,7 @@ async def minimal(items: Sequence[Item], fails: Callable[[Sequence[Item]], Await
     return items
 
 
-def restricted(plan: FaultPlan, strikes: Sequence[PlacedStrike]) -> FaultPlan:
+def restrict(plan: FaultPlan, strikes: Sequence[PlacedStrike]) -> FaultPlan:
     """Return the plan with only these strikes. The random draws stay the same."""
     kept = {number: tuple(strike for at, strike in strikes if at == number) for number in range(len(plan.faults))}
     return replace(plan, faults=tuple(replace(fault, only=kept[number]) for number, fault in enumerate(plan.faults)))

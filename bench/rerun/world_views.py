@@ -13,7 +13,7 @@ from bench.record.damage import Remade
 from bench.record.reading import read_texts
 from bench.record.record import TrialRecord
 from bench.record.world_events import WorldEnded
-from bench.rerun.remade import remade
+from bench.rerun.remade import remake
 from bench.run.experiment.keys import key_of
 from bench.run.packs import load_pack
 from bench.worlds.read.report.steps import harms_told, steps_of
@@ -73,7 +73,7 @@ class Worlds:
                 (), lacking=f"a page has room for those of {MOST_REMADE} trials; bench trace RUN --trial ID shows all"
             )
         environment = self._environment(record.scenario, record.instance)
-        return remade(self._texts[ended.kept], ended.digest, environment, key_of(self._seed, record).drawn_from)
+        return remake(self._texts[ended.kept], ended.digest, environment, key_of(self._seed, record).drawn_from)
 
     def _load(self, scenario: str, instance: str) -> Environment | None:
         try:

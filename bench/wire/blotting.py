@@ -24,7 +24,7 @@ SEEN = r"[\w.+/=-]{0,64}"
 """Characters of the key that a mask can leave visible besides."""
 
 
-def blotted(text: str, key: str) -> str:
+def blot(text: str, key: str) -> str:
     """Return the text without the key. A text that might hold it is searched in steps: the search of a long text in one step
     would hold up all threads."""
     if len(key) < SHORTEST or not _may_hold(text.lower(), key):

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import JsonValue
 
-from bench.common.bounds import crowded, is_too_deep
+from bench.common.bounds import excess_in, is_too_deep
 from bench.common.errors import whole_text
 
 LONGEST = 16 * 2**20
@@ -51,7 +51,7 @@ class RpcMessage:
 def messages_of(text: bytes) -> tuple[RpcMessage, ...]:
     """Return the messages of a line or a body: a single message, the messages of a batch, or none if it is no JSON-RPC or
     exceeds the bounds."""
-    if len(text) > LONGEST or crowded(text):
+    if len(text) > LONGEST or excess_in(text):
         return ()
     try:
         value = json.loads(text.decode())

@@ -7,7 +7,7 @@ from typing import Any, NoReturn, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from bench.common.bounds import crowded, validated
+from bench.common.bounds import excess_in, validate
 from bench.common.wording import first_of
 
 LONGEST_NAME = 80
@@ -40,14 +40,14 @@ def read_body(body: bytes, form: type[Body]) -> Body:
     """Return a request's body. Raises Problem, status 400, if it does not fit, or has more values than any client sends."""
     refuse_crowd(body)
     try:
-        return validated(TypeAdapter(form), body)
+        return validate(TypeAdapter(form), body)
     except ValidationError as error:
         raise _first_error(error) from None
 
 
 def refuse_crowd(body: bytes) -> None:
     """Raise Problem if a body has so many values that reading it would take much time and memory."""
-    if why := crowded(body):
+    if why := excess_in(body):
         raise Problem(400, f"the body: {why}; send less at a time")
 
 

@@ -20,7 +20,7 @@ from bench.read.render.labels import model_label, slug
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.run.models.bank import BankedReply
 from bench.scenario import Json
-from bench.worlds.run.bank import banked
+from bench.worlds.run.bank import replies_in
 
 MOST_ERRORS = 8
 """Rows of one judgment in the table of errors. The other errors are counted in one row."""
@@ -56,7 +56,7 @@ def judgments(run: Run) -> list[Judgment]:
     if run.folder is None:
         raise ResultsError("the bank is read from one run; report it alone")
     groups: dict[tuple[str, str, str], list[BankedReply]] = {}
-    for model, reply in banked(run.folder):
+    for model, reply in replies_in(run.folder):
         groups.setdefault((reply.scenario, model, reply.judgment), []).append(reply)
     if not groups:
         raise ResultsError("the run asked no judgments; it needs the architecture every_judgment")

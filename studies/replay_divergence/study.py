@@ -44,7 +44,7 @@ from bench.rerun.divergence import (
     with_state,
 )
 from bench.run.models.bank import BankedReply
-from bench.worlds.run.bank import banked
+from bench.worlds.run.bank import replies_in
 
 STRENGTHS = ("none", "business_rule")
 """The strengths of the boundary in the local form."""
@@ -81,7 +81,7 @@ def divergences(run: Run) -> list[Divergence]:
     """Return local divergences if the run asked judgments, else running ones. Raise ResultsError as `sides_of` does."""
     sides = sides_of(run)
     assert run.folder is not None  # sides_of has checked it
-    replies = list(banked(run.folder))
+    replies = list(replies_in(run.folder))
     return _local(sides, replies) if replies else _running(run, run.folder, sides)
 
 
@@ -182,7 +182,7 @@ def looks(run: Run) -> list[BoundaryLook]:
     """Return the looks at what the boundary does to local divergence; [] for the running form."""
     sides = sides_of(run)
     assert run.folder is not None  # sides_of has checked it
-    whole = _events_by_state(sides, list(banked(run.folder)))
+    whole = _events_by_state(sides, list(replies_in(run.folder)))
     measured = [
         _look(judgment, [_compared_events(place, event, sides) for place, event in whole.items() if judgment in ("", place[1])])
         for judgment in (["", *dict.fromkeys(judgment for _, judgment, _ in whole)] if whole else [])

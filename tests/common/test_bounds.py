@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from little_worlds import ENVIRONMENT
 from trials import TINY
 
-from bench.common.bounds import MOST_LEVELS, MOST_VALUES, SPARSE, crowded, is_too_deep
+from bench.common.bounds import MOST_LEVELS, MOST_VALUES, SPARSE, excess_in, is_too_deep
 from bench.common.errors import BenchError
-from bench.record.chain import sealed
+from bench.record.chain import seal
 from bench.record.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS
 from bench.record.reading import read_grades, read_manifest, read_records, read_responses, read_texts
 from bench.run.endpoint import responses, wire
@@ -66,7 +66,7 @@ def in_lines(case: Case) -> Path:
     folder = Path(tempfile.mkdtemp())
     line = full(case)
     for name in (TRIALS, RESPONSES, GRADES):
-        (folder / name).write_bytes(sealed(line, "")[0])
+        (folder / name).write_bytes(seal(line, "")[0])
     (folder / TEXTS).write_bytes(line + b"\n")
     return folder
 
@@ -207,9 +207,9 @@ def test_the_worst_that_fits_takes_a_second_and_200_megabytes_at_most(
 
 
 def test_a_text_is_counted_by_what_stands_outside_of_its_strings() -> None:
-    assert crowded(json.dumps(["," * 2 * MOST_VALUES, '\\"[[' * MOST_VALUES]).encode()) == ""
-    assert crowded(json.dumps(["x"] * MOST_VALUES).encode()) == ""
-    assert crowded(json.dumps(["x"] * (MOST_VALUES + 1)).encode()) == f"it holds more than {MOST_VALUES:,} values"
+    assert excess_in(json.dumps(["," * 2 * MOST_VALUES, '\\"[[' * MOST_VALUES]).encode()) == ""
+    assert excess_in(json.dumps(["x"] * MOST_VALUES).encode()) == ""
+    assert excess_in(json.dumps(["x"] * (MOST_VALUES + 1)).encode()) == f"it holds more than {MOST_VALUES:,} values"
 
 
 @given(st.recursive(st.none() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20))

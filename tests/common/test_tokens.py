@@ -15,7 +15,7 @@ from tiktoken_ext import openai_public
 
 from bench.common import tokens
 from bench.common.errors import BenchError
-from bench.common.tokens import TABLE, Counts, count_tokens, first_tokens, pieces, read_table, uncounted
+from bench.common.tokens import TABLE, Counts, count_tokens, first_tokens, pieces, read_table, texts_to_count
 
 ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/cl100k_base.tiktoken"
 """Where tiktoken would fetch the table; it keeps what it fetched under this address's digest."""
@@ -116,9 +116,9 @@ def test_half_of_a_surrogate_pair_is_counted_the_same_in_a_long_text(of_tiktoken
 
 def test_what_is_long_and_was_not_counted_is_named_for_a_thread() -> None:
     long, other = "one " * 2**15, "two " * 2**15
-    assert uncounted(["short", long, other]) == [long, other]
+    assert texts_to_count(["short", long, other]) == [long, other]
     count_tokens(long)
-    assert uncounted(["short", long, other]) == [other]
+    assert texts_to_count(["short", long, other]) == [other]
 
 
 def test_the_oldest_count_makes_room_for_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import bench
 from bench.read.analysis.statistics import is_narrow, mean_of
 from bench.read.report.studies import study_tables
 from bench.rerun.learning import learn
-from bench.worlds.run.bank import banked
+from bench.worlds.run.bank import replies_in
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
@@ -35,7 +35,7 @@ def test_all_but_three_replies_that_do_not_fit_name_what_is_on_no_list() -> None
 
 def test_the_states_of_the_judgments_are_those_of_the_two_banks() -> None:
     for model in ("1.5b", "0.5b"):
-        replies = [reply for _, reply in banked(RESULTS / f"judgment_bank-qwen2.5-coder-{model}-instruct")]
+        replies = [reply for _, reply in replies_in(RESULTS / f"judgment_bank-qwen2.5-coder-{model}-instruct")]
         states = {(reply.instance, reply.judgment, reply.state) for reply in replies}
         assert len(states) == 232 and len(replies) == 5 * len(states)
     assert "plays 232 recorded states of `contract_renewal`" in page("results/boundaries")

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.common.errors import ResultsError
-from bench.record.chain import sealed
+from bench.record.chain import seal
 from bench.record.files import GRADES, RESPONSES, TEXTS, TRIALS, link_at_end
 from bench.record.reading import read_grades, read_records, read_responses, read_texts, read_trials
 from bench.record.record import NewGrade, Regrade
@@ -143,7 +143,7 @@ def test_the_link_at_the_end_is_that_of_the_last_whole_line(tmp_path: Path, cut:
     assert link_at_end(written(path, cut)) == ""
     lines = []
     for line in (b'{"short":1}', b'{"long":"%s"}' % (b"y" * 2**21)):
-        content, link = sealed(line, link)
+        content, link = seal(line, link)
         lines.append(content)
         assert link_at_end(written(path, b"".join(lines) + cut)) == link
 

@@ -18,7 +18,7 @@ from bench.common.errors import ConfigError, ResultsError
 from bench.common.paths import PACKS
 from bench.rerun.config_of import config_text
 from bench.rerun.rerun import Original, TrialFailure, original_of
-from bench.rerun.shrink import Shrunk, minimal, restricted, shrink
+from bench.rerun.shrink import Shrunk, minimal, restrict, shrink
 from bench.run.experiment.config import Config, load_config
 from bench.run.trial import loop
 
@@ -70,7 +70,7 @@ def test_without_any_of_the_fewest_faults_the_trial_is_no_longer_damaged(doubled
     plan = doubled.original.plan
     for left_out in doubled.fewest:
         rest = [strike for strike in doubled.fewest if strike != left_out]
-        ended = TrialFailure.of(loop.run(doubled.original.again(restricted(plan, rest))).record)
+        ended = TrialFailure.of(loop.run(doubled.original.again(restrict(plan, rest))).record)
         assert not ended.beyond(doubled.control)
 
 

@@ -179,7 +179,7 @@ def test_code_that_knows_the_examples_alone_passes_them_and_solves_nothing() -> 
 
 
 def test_the_code_stands_in_a_block_alone_where_the_format_has_blocks() -> None:
-    written = fenced.written(SCENARIO.reference["code"], schema_of(SCENARIO.task.subtask("code").output))
+    written = fenced.write_answer(SCENARIO.reference["code"], schema_of(SCENARIO.task.subtask("code").output))
     assert written.value == {} and list(written.blocks) == ["code"]
 
 

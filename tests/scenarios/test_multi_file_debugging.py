@@ -342,7 +342,7 @@ def test_of_two_bugs_the_second_counts_as_fixed_only_after_the_first() -> None:
 @pytest.mark.parametrize("variant", FEWER)
 def test_the_code_of_an_edit_stands_in_a_block_where_the_format_has_blocks(variant: str) -> None:
     subtask = FEWER[variant].task.subtask("fix_generation")
-    written = fenced.written(FEWER[variant].reference["fix_generation"], schema_of(subtask.output))
+    written = fenced.write_answer(FEWER[variant].reference["fix_generation"], schema_of(subtask.output))
     assert list(written.blocks)[:2] == ["edits[0].find", "edits[0].replace"] and "amount" not in json.dumps(written.value)
     nothing = {"needs_fix": False, "bugs": [], "confidence": 0.9}
     analysis = FEWER[variant].task.subtask("analysis").output.model_validate(nothing)

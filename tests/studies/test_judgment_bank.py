@@ -17,14 +17,14 @@ from bench.common.digests import digest_of
 from bench.common.errors import ConfigError, ResultsError
 from bench.read.analysis.frames import Run
 from bench.read.render.table import markdown
-from bench.record.chain import SUFFIX, sealed
+from bench.record.chain import SUFFIX, seal
 from bench.record.events import Called
 from bench.record.files import MANIFEST, TEXTS, TRIALS
 from bench.record.reading import read_manifest
 from bench.run.experiment.config import Config, load_config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.packs.loading import load_pack
-from bench.worlds.run.bank import banked, load_bank
+from bench.worlds.run.bank import load_bank, replies_in
 from studies.judgment_bank.study import judgments, tables
 
 ROOT = Path(__file__).parents[2]
@@ -62,7 +62,7 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def test_each_judgment_is_asked_once_in_each_state_for_each_seed(bank: Run) -> None:
     assert bank.folder
-    replies = [reply for _, reply in banked(bank.folder)]
+    replies = [reply for _, reply in replies_in(bank.folder)]
     places = [(reply.instance, reply.judgment, reply.state, reply.repetition) for reply in replies]
     assert len(set(places)) == len(places) == len(bank.calls)
     assert {reply.judgment for reply in replies} == {"risk", "offer", "after_change", "close"}
@@ -80,16 +80,16 @@ def test_a_judgment_that_cannot_be_read_is_one_line(bank: Run, text: str, tmp_pa
     (folder / TEXTS).write_text((folder / TEXTS).read_text() + json.dumps({"digest": digest_of(text), "text": text}) + "\n")
     link, lines = "", list[bytes]()
     for line in trials.encode().splitlines():
-        sealed_line, link = sealed(line[:-SUFFIX] + b"}", link)
+        sealed_line, link = seal(line[:-SUFFIX] + b"}", link)
         lines.append(sealed_line)
     (folder / TRIALS).write_bytes(b"".join(lines))
     with pytest.raises(ResultsError, match=r"^\S+: a judgment of trial \w+ cannot be read; restore the run from a copy$"):
-        list(banked(folder))
+        list(replies_in(folder))
 
 
 def test_the_table_counts_each_reply_once(bank: Run) -> None:
     assert bank.folder
-    replies = [reply for _, reply in banked(bank.folder)]
+    replies = [reply for _, reply in replies_in(bank.folder)]
     by_name = {judgment.name: judgment for judgment in judgments(bank)}
     assert sum(each.right.n for each in by_name.values()) == len(replies)
     for name, judgment in by_name.items():
@@ -105,12 +105,12 @@ def test_a_simulated_model_answers_from_it(bank: Run, tmp_path: Path) -> None:
     again = run_of(tmp_path, {"bank": str(bank.folder)}, repetitions=1)
     assert again.folder and bank.folder
     assert json.loads((again.folder / "manifest.json").read_text())["models"]["m"]["bank"]["name"] == "run"
-    always = {(reply.instance, reply.judgment, reply.state): set[bool]() for _, reply in banked(bank.folder)}
-    for _, reply in banked(bank.folder):
+    always = {(reply.instance, reply.judgment, reply.state): set[bool]() for _, reply in replies_in(bank.folder)}
+    for _, reply in replies_in(bank.folder):
         always[reply.instance, reply.judgment, reply.state].add(reply.is_right)
-    for _, reply in banked(again.folder):
+    for _, reply in replies_in(again.folder):
         assert reply.is_right in always[reply.instance, reply.judgment, reply.state]
-    assert not all(reply.is_right for _, reply in banked(again.folder))
+    assert not all(reply.is_right for _, reply in replies_in(again.folder))
 
 
 @pytest.mark.parametrize("instance", ["incident_response/case_03", "contract_renewal/case_04"])

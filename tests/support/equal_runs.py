@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from bench.record.chain import unsealed
+from bench.record.chain import unseal
 from bench.record.files import RESPONSES, TRIALS
 from bench.record.reading import read_texts
 from bench.record.verify import verify
@@ -18,7 +18,7 @@ def lines_of(folder: Path, name: str) -> list[bytes]:
     """The lines of trials or responses without links and framework seconds, sorted."""
     lines, link = [], ""
     for line in (folder / name).read_bytes().splitlines(keepends=True):
-        content, link = unsealed(line, link)
+        content, link = unseal(line, link)
         if json.loads(content).get("kind") != "session":
             lines.append(FRAMEWORK.sub(b"", content))
     return sorted(lines)

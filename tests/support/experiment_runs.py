@@ -11,7 +11,7 @@ from typing import Any
 
 from trials import ROOTS
 
-from bench.record.chain import sealed, unsealed
+from bench.record.chain import seal, unseal
 from bench.record.events import Called, Event, Waited
 from bench.record.reading import read_records, read_trials
 from bench.record.record import SessionRecord, TrialRecord
@@ -75,10 +75,10 @@ def chained_anew(path: Path, change: Callable[[list[bytes]], list[bytes]]) -> No
     """The chained file with a change of its lines, which are given without their links, chained anew: as a forger can."""
     before, after, plain, again = "", "", list[bytes](), list[bytes]()
     for line in path.read_bytes().splitlines(keepends=True):
-        content, before = unsealed(line, before)
+        content, before = unseal(line, before)
         plain.append(content)
     for content in change(plain):
-        line, after = sealed(content, after)
+        line, after = seal(content, after)
         again.append(line)
     path.write_bytes(b"".join(again))
 

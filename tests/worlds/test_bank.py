@@ -10,7 +10,7 @@ import pytest
 from bench.common.seeding import draw_for
 from bench.run.models.bank import Bank, BankedReply
 from bench.scenario import Json
-from bench.worlds.run.bank import banked
+from bench.worlds.run.bank import replies_in
 
 ROOT = Path(__file__).parents[2]
 
@@ -64,5 +64,5 @@ def test_a_judgment_that_the_bank_does_not_know_is_answered_rightly() -> None:
 
 @pytest.mark.parametrize(("model", "right"), [("1.5b", 790), ("0.5b", 269)])
 def test_the_committed_banks_are_read(model: str, right: int) -> None:
-    replies = [reply for _, reply in banked(ROOT / "results" / f"judgment_bank-qwen2.5-coder-{model}-instruct")]
+    replies = [reply for _, reply in replies_in(ROOT / "results" / f"judgment_bank-qwen2.5-coder-{model}-instruct")]
     assert (len(replies), sum(reply.is_right for reply in replies)) == (1160, right)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from structure import commands
 from structure.counts import arrows_of, folder_of, room_of, rooms_of, size_of, sources
 from structure.walks import walks
 
@@ -21,6 +22,8 @@ def main() -> None:
     if commit is None:
         for trip, definitions in walks().items():
             print(f"{trip}: {len(definitions)} definitions in {len({file for file, _ in definitions})} files")
+        for command, count in commands.counts().items():
+            print(f"{command}: {count}")
 
 
 if __name__ == "__main__":

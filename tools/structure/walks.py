@@ -26,21 +26,9 @@ from bench.run.experiment.session import Session
 from bench.run.experiment.trial import run_trial
 from bench.run.trial.loop import run, run_whole
 from bench.run.trial.slots import Slots
+from structure.commands import FUNCTION, ONE_TRIAL
 
 HOME = str(Path(bench.__file__).parent)
-FUNCTION = 0x3
-"""The flags of a function's code, which a module's and a class body's lack: optimized, with its own names."""
-CONFIG = """
-name = "walk"
-scenarios = ["k8s_oomkill"]
-architectures = ["runtime_structured"]
-models = ["simulated"]
-plans = ["first_reply"]
-repetitions = {repetitions}
-seed = 1
-model.simulated.kind = "simulated"
-plan.first_reply.faults = [{{ point = "output", effect = "missing_field", attempts = [1] }}]
-"""
 Definition = tuple[str, str]
 """A file of the package, and the name that it defines."""
 
@@ -98,7 +86,7 @@ def _measured(trip: Callable[[], Any]) -> set[Definition]:
 
 def _matrix(folder: Path, repetitions: int) -> Matrix:
     file = folder / "walk.toml"
-    file.write_text(CONFIG.format(repetitions=repetitions), encoding="utf-8")
+    file.write_text(ONE_TRIAL.replace("repetitions = 1", f"repetitions = {repetitions}"), encoding="utf-8")
     return build_matrix(load_config(file, {}), PACKS, our_codebase().digest)
 
 

@@ -22,7 +22,7 @@ from bench.record.events import of_kind
 from bench.record.reading import read_manifest, read_trials
 from bench.record.record import TrialRecord, latest
 from bench.record.world_events import WorldEnded
-from bench.worlds.run.bank import banked
+from bench.worlds.run.bank import replies_in
 
 # It imports pandas and matplotlib, which slows down the start.
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ def _judgments(side: DivergenceSide) -> dict[EventPlace, list[object]]:
     from bench.rerun.divergence import committed, with_state  # noqa: PLC0415
 
     events: dict[EventPlace, list[object]] = {}
-    for model, reply, state in with_state(banked(side.folder), of_prompts=side.of == "prompt"):
+    for model, reply, state in with_state(replies_in(side.folder), of_prompts=side.of == "prompt"):
         if side.value in ("", model, reply.scenario):
             place = (side.instance(reply.scenario, reply.instance), reply.judgment, state)
             events.setdefault(place, []).append(committed(reply, "none"))

@@ -83,8 +83,7 @@ def import_(
     Without --name it says which calls were made again with equal arguments, after what, whether anything shows that the first
     was not done, what was spent after each error, and what the file cannot say. It reads ATIF, OpenTelemetry, Langfuse,
     LangSmith, MLflow, the OpenAI Agents SDK's log, sessions of Claude Code and Codex, and graded trials of tau-bench,
-    tau2-bench, SWE-agent, mini-SWE-agent, mcp-chaos, Inspect, Who&When and AgentRx, which are counted too, and never pooled
-    with runs of ours.
+    tau2-bench, SWE-agent, mini-SWE-agent and Inspect, which are counted too, and never pooled with runs of ours.
 
     With --name it makes a pack: a subtask for each step and an effect for each tool call. Its configs let one step fail. What
     the file holds and the pack does not is counted.

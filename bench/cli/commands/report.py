@@ -12,7 +12,7 @@ from bench.cli.remembered import packs_of
 from bench.cli.terminal import Terminal, tell_left_out
 from bench.common.paths import PACKS, REPORTS, folder_of, name_of, named
 from bench.read.report.studies import STUDIES
-from bench.record.reading import are_probes, uncollected
+from bench.record.reading import are_probes, without_collector
 
 out, err = Terminal(), Terminal(stderr=True)
 
@@ -48,7 +48,7 @@ def report(
     write_report(folders, to or named(REPORTS, "+".join(map(name_of, folders))), verbose, pdf)
 
 
-@uncollected()  # of a report only its figures leave cycles, and they are few
+@without_collector()  # of a report only its figures leave cycles, and they are few
 def write_report(folders: list[Path], target: Path, verbose: bool = False, pdf: bool = False) -> None:
     """Write the report of runs into a folder, and print what it finds.
 

@@ -30,7 +30,7 @@ from bench.run.experiment.code import our_codebase
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.experiment.model_entries import MODELS
-from bench.run.experiment.portion import Portion, portioned, repetitions_in, shard_in
+from bench.run.experiment.portion import Portion, repetitions_in, restrict_to, shard_in
 from bench.run.experiment.preview import unanswered
 from bench.run.experiment.session import Session
 from bench.run.experiment.untrusted import permission
@@ -128,7 +128,7 @@ def run(
     settings = load_config(config, given, added)
     require_known(settings.study)
     settings = cache_from(settings, cached or ())
-    matrix = portioned(build_matrix(settings, scenarios, our_codebase().digest), portion)
+    matrix = restrict_to(build_matrix(settings, scenarios, our_codebase().digest), portion)
     tell_left_out(err, ARCHITECTURES, MODELS, EFFECTS, STUDIES)
     at_a_time = trials_at_a_time(workers, matrix)
     if dry_run:

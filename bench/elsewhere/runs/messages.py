@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bench.common.bounds import crowded
+from bench.common.bounds import excess_in
 from bench.elsewhere.content import SPARSE
 from bench.elsewhere.runs.steps import OpenCall
 
@@ -67,7 +67,7 @@ def message_of(value: Any, left_out: Counter[str], role: str = "user") -> Import
     """
     if not isinstance(value, dict):
         value = {"content": value}
-    value = unwrapped(value)
+    value = unwrap(value)
     texts, calls, results = list[str](), list[OpenCall](), list[tuple[str, str]]()
     for part in _parts(value):
         kind = _kind(part)
@@ -80,7 +80,7 @@ def message_of(value: Any, left_out: Counter[str], role: str = "user") -> Import
             left_out["part of reasoning, which is no part of a reply"] += 1
         else:
             texts.append(_text(part, kind, left_out))
-    calls += (_call(unwrapped(call)) for call in tables_in(value.get("tool_calls")))
+    calls += (_call(unwrap(call)) for call in tables_in(value.get("tool_calls")))
     for name in ("reasoning_content", "thinking"):
         if value.get(name):
             left_out["part of reasoning, which is no part of a reply"] += 1
@@ -97,9 +97,9 @@ def _parts(value: Mapping[str, Any]) -> Iterator[Any]:
     if _kind(value) in (*CALLS, *RESULTS):
         yield value
     elif isinstance(content, list):
-        yield from (unwrapped(part) if isinstance(part, dict) else part for part in content)
+        yield from (unwrap(part) if isinstance(part, dict) else part for part in content)
     elif isinstance(content, dict):
-        yield unwrapped(content)
+        yield unwrap(content)
     elif content is not None:
         yield content
     elif "text" in value:
@@ -176,10 +176,10 @@ def text_of_result(value: Any) -> str:
     return as_text(value)
 
 
-def unwrapped(value: Mapping[str, Any]) -> Mapping[str, Any]:
+def unwrap(value: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a table without OpenInference's wrappings: `{"message": {...}}`, or keys such as `message.role`."""
     if len(value) == 1 and (key := next(iter(value))) in WRAPPERS and isinstance(value[key], dict):
-        return unwrapped(value[key])
+        return unwrap(value[key])
     if not any("." in key for key in value):
         return value
     return {key.partition(".")[2] if key.partition(".")[0] in WRAPPERS else key: inner for key, inner in value.items()}
@@ -208,7 +208,11 @@ def as_text(value: Any) -> str:
 
 def value_of(text: Any) -> Any:
     """Return what a text of JSON holds. A text that is no JSON, such as one that was cut off, is returned as it is."""
-    if not isinstance(text, str) or text.lstrip()[:1] not in ("[", "{", '"') or crowded(text.encode(errors="replace"), SPARSE):
+    if (
+        not isinstance(text, str)
+        or text.lstrip()[:1] not in ("[", "{", '"')
+        or excess_in(text.encode(errors="replace"), SPARSE)
+    ):
         return text
     try:
         return json.loads(text)

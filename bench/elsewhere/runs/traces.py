@@ -17,7 +17,7 @@ from bench.elsewhere.runs.messages import (
     message_of,
     tables_in,
     text_of_result,
-    unwrapped,
+    unwrap,
     value_of,
 )
 from bench.elsewhere.runs.spans import SpanEvent, TracedSpan, nested
@@ -257,7 +257,7 @@ def _prompt(attributes: Mapping[str, Any], left_out: Counter[str]) -> Iterator[I
             yield message_of({"role": "system", "content": system}, left_out)
         value = next((value[key] for key in ("messages", "contents", "input", "prompt") if value.get(key)), value)
     for message in value if isinstance(value, list) else [] if value is None else [value]:
-        yield message_of(_read_in(unwrapped(message)) if isinstance(message, dict) else message, left_out)
+        yield message_of(_read_in(unwrap(message)) if isinstance(message, dict) else message, left_out)
 
 
 def _replies(attributes: Mapping[str, Any], left_out: Counter[str]) -> list[ImportedMessage]:
@@ -279,7 +279,7 @@ def _choices(values: Sequence[Any], left_out: Counter[str]) -> list[ImportedMess
         for key in ("message", "content"):
             if isinstance(inner, dict) and isinstance(inner.get(key), dict):
                 inner = inner[key]
-        messages.append(message_of(_read_in(unwrapped(inner)) if isinstance(inner, dict) else inner, left_out, "assistant"))
+        messages.append(message_of(_read_in(unwrap(inner)) if isinstance(inner, dict) else inner, left_out, "assistant"))
     if sum(isinstance(value, dict) and bool(value.get("finish_reason")) for value in values) > 1:
         return messages
     text = "\n".join(message.text for message in messages if message.text)

@@ -19,7 +19,7 @@ from bench.common.errors import ConfigError
 from bench.common.files import content_of
 from bench.probe.run.box.loading import loader_of
 from bench.probe.run.gateway.subject import Subject
-from bench.wire.blotting import BLOT, MASKS, SHORTEST, blotted, lower_forms
+from bench.wire.blotting import BLOT, MASKS, SHORTEST, blot, lower_forms
 
 ORDINARY = re.compile(
     r"(LC_.*|XDG_.*|LANG|LANGUAGE|PATH|PWD|OLDPWD|HOME|SHELL|TERM|COLORTERM|DEBIAN_FRONTEND|USER|USERNAME|LOGNAME|HOSTNAME|"
@@ -115,7 +115,7 @@ class Secrets:
         """Return the text without the secrets."""
         if self._may_be_in(text.lower()):
             for value in self._values:
-                text = blotted(text, value)
+                text = blot(text, value)
         return KNOWN.sub(BLOT, text)
 
     def learn(self, name: str, value: str) -> bool:

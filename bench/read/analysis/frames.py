@@ -25,7 +25,7 @@ from bench.record.cost import Tariff
 from bench.record.ledger import LedgerEntry, book
 from bench.record.manifest import Manifest, ManifestPack
 from bench.record.model_parameters import ModelParameters
-from bench.record.reading import read_grades, read_manifest, read_records, read_trials, uncollected
+from bench.record.reading import read_grades, read_manifest, read_records, read_trials, without_collector
 from bench.record.record import FailedTrials, Regrade, SessionRecord, TrialRecord
 from bench.record.verify import sound_records, sources
 
@@ -205,7 +205,7 @@ class Run:
         return sorted(set(self.trials[column].tolist()), key=lambda name: (rank.get(name, len(rank)), name))
 
 
-@uncollected()
+@without_collector()
 def load_run(path: str | Path, check: bool = False) -> Run:
     """Read a run.
 

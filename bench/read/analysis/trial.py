@@ -10,7 +10,7 @@ from bench.common.values import dataclass, kept
 from bench.read.analysis.faults import Receipt, impacts_by_control, receipts
 from bench.read.analysis.recovery import Recovery, TrialFailures, seconds_of, tokens_of
 from bench.record import ledger
-from bench.record.booked import unbooked
+from bench.record.booked import booking_gap
 from bench.record.cost import Tariff
 from bench.record.events import Answered, Called, Committed, Event, Judged, of_kind
 from bench.record.ledger import Account, LedgerEntry
@@ -119,7 +119,7 @@ class TrialReading:
     def imbalance(self) -> str | None:
         """Why the ledger does not add up; None if it does. Requests and kills without an entry count too. The trial is then an
         error."""
-        return ledger.imbalance(self.entries, self.record.tokens) or unbooked(self.record.events)
+        return ledger.imbalance(self.entries, self.record.tokens) or booking_gap(self.record.events)
 
     def once(self, make: Callable[[Sequence[Event]], Made]) -> Made:
         """Return what `make` returns for the events of this trial. `make` is called once, for all columns that need the

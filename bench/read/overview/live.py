@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from bench.common.bounds import SPARSE, crowded, validated
+from bench.common.bounds import SPARSE, excess_in, validate
 from bench.common.errors import ResultsError
 from bench.common.files import opened
 from bench.read.render.cells import Cell, Number
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.html import render, source
 from bench.record.archive import archive_of
-from bench.record.chain import BrokenChain, unsealed
+from bench.record.chain import BrokenChain, unseal
 from bench.record.cost import Tariff
 from bench.record.events import Called, Judged, of_kind
 from bench.record.files import LONGEST_LINE, TRIALS
@@ -110,8 +110,8 @@ class LiveRun:
 
     def _read_line(self, path: Path, line: bytes) -> None:
         try:
-            content, link = unsealed(line, self._link)
-            record = None if crowded(line, SPARSE) else validated(RECORD, content)
+            content, link = unseal(line, self._link)
+            record = None if excess_in(line, SPARSE) else validate(RECORD, content)
         except BrokenChain as error:
             raise ResultsError(f"{path}: a line at byte {self._read_to} does not follow the one before it") from error
         except ValueError as error:

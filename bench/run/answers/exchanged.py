@@ -18,7 +18,7 @@ LARGEST = 2**53
 """The float limit beyond which adding one may give the same number."""
 
 
-def exchanged(value: Json, schema: type[Output] | None, draw: Random) -> Json:
+def exchange(value: Json, schema: type[Output] | None, draw: Random) -> Json:
     """Return the value with one leaf exchanged for another that its schema allows; None if none is found within the limit on
     tries."""
     paths = [path for path in _leaves(value) if path]

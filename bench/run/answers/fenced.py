@@ -210,7 +210,7 @@ class Written:
         return "".join((json.dumps(self.value, ensure_ascii=False), *self.blocks.values()))
 
 
-def written(value: dict[str, Json], schema: Schema) -> Written:
+def write_answer(value: dict[str, Json], schema: Schema) -> Written:
     """Return an answer in this format; reading it gives the same value. Code that blocks cannot carry safely stays in the
     JSON."""
     known = places(schema, value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.common.errors import RateLimited, ServerFailed, TimedOut
 from bench.run.models.base import Reply
-from bench.run.trial.effects import CallEffect, CutReply, Disturbance, Send, halved
+from bench.run.trial.effects import CallEffect, CutReply, Disturbance, Send, halve
 
 
 async def rate_limit(_: Send, fault: Disturbance) -> Reply:
@@ -24,7 +24,7 @@ async def timeout(_: Send, fault: Disturbance) -> Reply:
 
 async def cut_off(send: Send, _: Disturbance) -> Reply:
     """Send half of the reply: half of its text and of its tool calls' arguments."""
-    raise CutReply(halved(await send()))
+    raise CutReply(halve(await send()))
 
 
 async def slow(send: Send, fault: Disturbance) -> Reply:

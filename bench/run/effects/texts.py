@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any
 
-from bench.run.answers.exchanged import exchanged
+from bench.run.answers.exchanged import exchange
 from bench.run.answers.places import FieldPath
 from bench.run.trial.effects import CONTENT, Target, TextEffect, dump
 from bench.scenario import Json, schema_of
@@ -113,7 +113,7 @@ def _at(value: Json, path: Sequence[str | int]) -> Any:
 
 
 def _one_value_off(target: Target, draw: Random) -> str | None:
-    other = exchanged(target.value, target.schema, draw)
+    other = exchange(target.value, target.schema, draw)
     return None if other is None else dump(other)
 
 

@@ -29,7 +29,7 @@ def key_of(scenario: Scenario, answer: Answer) -> GradeKey:
     return scenario.key, scenario.graded_by, digest_of(text)
 
 
-def graded(scenario: Scenario, given: Any) -> Grade:
+def grade_of(scenario: Scenario, given: Any) -> Grade:
     """Return the grade of an answer, or of an environment at its end.
 
     Raises the grader's exception if it also fails on the reference, and SandboxBroken if the sandbox cannot run here.
@@ -72,15 +72,15 @@ class Graders:
     async def grade(self, scenario: Scenario, answer: Any) -> Grade:
         """Grade an answer, or the content of the environment as it ended.
 
-        Raises Unguarded if the answer has no stored grade and may not be graded here, and what `graded` raises.
+        Raises Unguarded if the answer has no stored grade and may not be graded here, and what `grade_of` raises.
         """
         if scenario.environment:
             ended = of_packs(scenario.environment).ended
-            return await asyncio.to_thread(lambda: graded(scenario, ended(answer)))
+            return await asyncio.to_thread(lambda: grade_of(scenario, ended(answer)))
         key = key_of(scenario, answer)
         if (grade := self.stored.get(key) or self._known.get(key)) is not None:
             return grade
         if self.refusal and scenario.grader_runs_code:
             raise Unguarded(self.refusal)
-        self._known[key] = await asyncio.to_thread(graded, scenario, answer)
+        self._known[key] = await asyncio.to_thread(grade_of, scenario, answer)
         return self._known[key]

@@ -53,7 +53,11 @@ def manifest_of(
         scenarios={name: _pack(instances, matrix) for name, instances in matrix.packs.items()},
         tokenizer=TOKENIZER,
         code=code_version(),
-        packages={**package_versions(), **matrix.versions, **_own_packages(matrix)},
+        packages={
+            **package_versions(),
+            **matrix.versions,
+            **{name: version for each in matrix.architectures.values() for name, version in sorted(each.versions.items())},
+        },
         machine=machine(),
         sandbox=guards().as_json(),
         unguarded=permission.unguarded if permission else None,
@@ -88,12 +92,6 @@ def _descriptions(matrix: Matrix) -> Described:
     )
 
 
-def _own_packages(matrix: Matrix) -> dict[str, str]:
-    """Return the versions of the packages that only some architectures of this run need."""
-    each = (architecture.versions for architecture in matrix.architectures.values())
-    return {name: version for versions in each for name, version in sorted(versions.items())}
-
-
 def _recordings(models: Iterable[Model]) -> dict[str, History]:
     """Return the history of each recording from which this run's models answer, by model."""
     answering = itertools.chain.from_iterable(map(answerers, models))
@@ -111,7 +109,10 @@ def _parameters(model: Model, matrix: Matrix, name: str) -> ModelParameters:
 
 
 def _pack(instances: Sequence[Scenario], matrix: Matrix) -> ManifestPack:
-    first = instances[0]
+    first, several = instances[0], instances if len(instances) > 1 else ()
+    plans = [plan for (key, _), plan in matrix.plans.items() if matrix.scenarios[key].name == first.name]
+    by_reference = any(answers_by_reference(model, plan) for model in matrix.models.values() for plan in plans)
+    tokens = (count_tokens(text) for scenario in instances for text in scenario.task.documents.values())
     return ManifestPack(
         variant=first.variant,
         instances=tuple(scenario.instance for scenario in instances),
@@ -119,34 +120,18 @@ def _pack(instances: Sequence[Scenario], matrix: Matrix) -> ManifestPack:
         asked_by_instance={scenario.instance: scenario.asked for scenario in instances},
         graded_by=joint_digest([scenario.graded_by for scenario in instances]),
         subtasks=tuple(subtask.name for subtask in first.task.subtasks),
-        document_tokens=round(sum(map(_document_tokens, instances)) / len(instances)),
+        document_tokens=round(sum(tokens) / len(instances)),
         stages=tuple(tuple(subtask.name for subtask in stage) for stage in first.task.stages),
         baseline=_baseline(instances) if first.graded else None,
-        reference=_reference(instances, matrix),
-        graded_by_instance=_each(instances, "graded_by"),
-        reference_by_instance=_each(instances, "reference_digest") if _reference(instances, matrix) else {},
+        reference=joint_digest([scenario.reference_digest for scenario in instances]) if by_reference else None,
+        graded_by_instance={scenario.instance: scenario.graded_by for scenario in several},
+        reference_by_instance={scenario.instance: scenario.reference_digest for scenario in several if by_reference},
     )
-
-
-def _each(instances: Sequence[Scenario], digest: str) -> dict[str, str]:
-    """Return a digest of each instance, if there are several."""
-    return {instance.instance: getattr(instance, digest) for instance in instances} if len(instances) > 1 else {}
-
-
-def _reference(instances: Sequence[Scenario], matrix: Matrix) -> str | None:
-    plans = [plan for (key, _), plan in matrix.plans.items() if matrix.scenarios[key].name == instances[0].name]
-    if not any(answers_by_reference(model, plan) for model in matrix.models.values() for plan in plans):
-        return None
-    return joint_digest([scenario.reference_digest for scenario in instances])
 
 
 def joint_digest(digests: Sequence[str]) -> str:
     """Return the digest of the only instance, or one digest over all."""
     return digests[0] if len(digests) == 1 else hashlib.sha256("\0".join(digests).encode()).hexdigest()[:20]
-
-
-def _document_tokens(scenario: Scenario) -> int:
-    return sum(map(count_tokens, scenario.task.documents.values()))
 
 
 def _baseline(instances: Sequence[Scenario]) -> BaselineGrades:

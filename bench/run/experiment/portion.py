@@ -65,7 +65,7 @@ def repetitions_in(text: str | None) -> tuple[int, int | None]:
     return int(pair[1]), int(pair[3])
 
 
-def portioned(matrix: Matrix, portion: Portion) -> Matrix:
+def restrict_to(matrix: Matrix, portion: Portion) -> Matrix:
     """Return the matrix with only a portion's trials.
 
     Raises:

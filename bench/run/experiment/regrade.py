@@ -13,7 +13,7 @@ from bench.record.reading import read_manifest, read_texts, read_trials
 from bench.record.record import NewGrade, Regrade, TrialRecord, latest, outcome_of
 from bench.record.store import append_grades, writing
 from bench.run.experiment.answers import answer_of
-from bench.run.experiment.grading import graded
+from bench.run.experiment.grading import grade_of
 from bench.run.experiment.new_manifest import joint_digest
 from bench.run.experiment.provenance import now
 from bench.run.experiment.trial import UNFIT
@@ -56,7 +56,7 @@ def _grade(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], fol
     if given is None:
         return UNFIT
     try:
-        return graded(scenario, given)
+        return grade_of(scenario, given)
     except Exception as error:  # a grader is a pack's code: its author must correct what it raises
         problem = f"{place_of(error) or scenario.name}: the grader fails on trial {trial.id}: {type(error).__name__}: {error}"
         raise ResultsError(" ".join(problem.split())) from error

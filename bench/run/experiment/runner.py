@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from bench.common.errors import BadAnswer, EndpointError, NoText, UnknownFinish, Unreachable, UsedUp
 from bench.record.record import SessionRecord
@@ -65,7 +65,9 @@ async def run_matrix(
     try:
         for model in used.values():
             await model.prepare()
-        _remember(used.values(), writer)
+        for model in itertools.chain.from_iterable(map(answerers, used.values())):
+            if isinstance(model, CachedModel):  # it gives again what a continued run already has
+                model.know(answers_of(model, writer.folder))
         left = await run_all(todo, used, gates, matrix, writer, watch, session, graders)
         how, mark = (f"stopped: {session.ending}", None) if left else ("complete", writer.mark)
         session.raise_error()
@@ -73,13 +75,6 @@ async def run_matrix(
         writer.note(SessionRecord(now(), "ended", how, trouble_of(gates), mark))
         for model in used.values():
             await model.close()
-
-
-def _remember(models: Iterable[Model], writer: RunWriter) -> None:
-    """Give cached models the responses that a continued run already has."""
-    for model in itertools.chain.from_iterable(map(answerers, models)):
-        if isinstance(model, CachedModel):
-            model.know(answers_of(model, writer.folder))
 
 
 async def run_all(
@@ -135,7 +130,7 @@ async def run_all(
     at_work = [
         (queue, through)
         for sharing in _sharing(models)
-        for queue in [_asking(sharing, todo)]
+        for queue in [iter([spec for spec in todo if spec.model in sharing])]
         for through in _gates_of_workers([models[name] for name in sharing], gates, matrix, session.workers)
     ]
     session.begin(gate for _, through in at_work for gate in through.values())
@@ -149,10 +144,6 @@ async def run_all(
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
     return left
-
-
-def _asking(models: Container[str], specs: Iterable[TrialSpec]) -> Iterator[TrialSpec]:
-    return (spec for spec in specs if spec.model in models)
 
 
 def _live_gates(models: Mapping[str, Model], gates: Mapping[str, Gate]) -> Iterable[tuple[Gate, Model]]:

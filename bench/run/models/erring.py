@@ -12,7 +12,7 @@ from random import Random
 from typing import Literal
 
 from bench.record.messages import Message
-from bench.run.answers.exchanged import exchanged
+from bench.run.answers.exchanged import exchange
 from bench.run.answers.rejections import NOT_ACCEPTED, REJECTED
 from bench.scenario import Json, Output
 
@@ -86,7 +86,7 @@ class Erring:
         if required and draw.random() < self.lacks_a_field:
             forgotten = draw.choice(required)
             return {name: value for name, value in right.items() if name != forgotten}
-        return exchanged(right, form, draw) or right
+        return exchange(right, form, draw) or right
 
     def _wrong_after(self, signal: RepairSignal | None) -> float:
         if signal is None or self.learning is None or signal not in self.learning.right:

@@ -24,7 +24,7 @@ from bench.common.numbers import Price
 from bench.common.registry import attribute_at
 from bench.common.seeding import draw_for
 from bench.record.messages import Timing
-from bench.run.answers.fenced import written
+from bench.run.answers.fenced import write_answer
 from bench.run.answers.places import Schema, holds_code
 from bench.run.models.bank import Bank
 from bench.run.models.base import Reply, Request, Sleep, Usage
@@ -177,7 +177,7 @@ class SimulatedModel:
         value: Json = outputs if len(outputs) > 1 else next(iter(outputs.values()))
         blocks = ""
         if request.context.answer_format == "fenced" and holds_code(schema := self._schema(scenario, request)):
-            answer = written(value, schema)
+            answer = write_answer(value, schema)
             value, blocks = answer.value, "".join(answer.blocks.values())
         return (_wrap(value, draw) if self._settings.wrapping else json.dumps(value, ensure_ascii=False)) + blocks
 

@@ -29,11 +29,11 @@ def response_format(wanted: ResponseFormat | None, schema: Mapping[str, Any] | N
     if wanted is None or schema is None:
         return None
     if wanted == "json_object_schema":
-        return {"type": "json_object", "schema": closed(schema)}
-    return {"type": "json_schema", "json_schema": {"name": NAME, "schema": closed(schema), "strict": True}}
+        return {"type": "json_object", "schema": close_schema(schema)}
+    return {"type": "json_schema", "json_schema": {"name": NAME, "schema": close_schema(schema), "strict": True}}
 
 
-def closed(schema: Mapping[str, Any]) -> dict[str, Any]:
+def close_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema as strict structured output needs it: each object lists and requires all its fields, and takes no
     others.
 
@@ -46,10 +46,10 @@ def closed(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def _closed_part(key: str, part: Any) -> Any:
     if key in ("properties", "$defs"):
-        return {name: closed(schema) for name, schema in part.items()}
+        return {name: close_schema(schema) for name, schema in part.items()}
     if key in ("anyOf", "oneOf", "allOf", "prefixItems"):
-        return [closed(schema) for schema in part]
-    return closed(part) if key == "items" and isinstance(part, Mapping) else part
+        return [close_schema(schema) for schema in part]
+    return close_schema(part) if key == "items" and isinstance(part, Mapping) else part
 
 
 def _all_fields(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from bench.run.openai.replies import reply_in_error, reply_of
 from bench.run.openai.requests import sent, within, without
 from bench.run.openai.settings import OpenAISettings, account_of, key_of, refuse_key_in
 from bench.run.openai.transport import ErrorStatus
-from bench.wire.blotting import blotted
+from bench.wire.blotting import blot
 
 LONG_BODY = 2**18
 """An answer with more characters is read in a thread."""
@@ -182,7 +182,7 @@ class OpenAIModel:
         if isinstance(error, ErrorStatus):
             failure.flight = error.flight
         advice = advice_on(error, failure, self.settings, self._client.proxy if self._client else None)
-        failure.advice = blotted(advice, self._key)
+        failure.advice = blot(advice, self._key)
         return failure
 
     def _unusable(self, wrong: str, advice: str) -> EndpointError:

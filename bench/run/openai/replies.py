@@ -36,7 +36,7 @@ from bench.run.openai.documents import UnreadableDocument, document_of
 from bench.run.openai.errors import ErrorSaid, error_at_the_top, error_beside, error_of
 from bench.run.openai.streams import completion_in, is_stream
 from bench.run.openai.words import WordMeaning, error_event, finish_event, word_in
-from bench.wire.blotting import blotted
+from bench.wire.blotting import blot
 
 EXCERPT_CHARACTERS = 120
 OF_A_MESSAGE = ("role", "content", "tool_calls", "refusal", "name", "function_call", "audio", "images")
@@ -63,7 +63,7 @@ MARGIN = 2**12
 
 def excerpt(text: str, key: str = "", longest: int = EXCERPT_CHARACTERS) -> str:
     """Return one short line of a server's words. The key is blotted out before the cut, which must not leave half of it."""
-    line = " ".join(whole_text(blotted(text, key)).split())
+    line = " ".join(whole_text(blot(text, key)).split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
@@ -118,7 +118,7 @@ class _Kept:
         return self.blotted(text[: longest + more])[:-more]
 
     def blotted(self, text: str) -> str:
-        return blotted(whole_text(text), self._key)
+        return blot(whole_text(text), self._key)
 
     def calls(self, calls: Iterator[ToolCall]) -> Iterator[ToolCall]:
         """Yield a reply's calls up to MOST_CALLS, and none after a text that was cut."""
@@ -145,7 +145,7 @@ def reply_in_error(body: str, key: str = "") -> Reply | None:
     event = error_event(error.words, error.message) if error else ""
     if event == "refusal":
         return Reply("", "content_filter")
-    return Reply(blotted(whole_text(error.generation or ""), key)) if error and event == "own" else None
+    return Reply(blot(whole_text(error.generation or ""), key)) if error and event == "own" else None
 
 
 @dataclass(frozen=True)

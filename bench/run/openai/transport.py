@@ -29,7 +29,7 @@ from bench.run.openai.bodies import ACCEPTED, text_in, whole
 from bench.run.openai.proxies import Proxy, proxy_to
 from bench.run.openai.settings import OpenAISettings
 from bench.run.openai.timed_sockets import TimedSocket, timed_socket
-from bench.wire.blotting import blotted
+from bench.wire.blotting import blot
 
 LONGEST_HEADER = 2**16
 LARGE_BODY = 2**20
@@ -120,7 +120,7 @@ class Transport(httpx2.AsyncBaseTransport):
 
     def _without_secrets(self, text: str) -> str:
         """Return what the endpoint sent without the secrets of its address and of the proxy."""
-        return functools.reduce(blotted, self._secrets, text)
+        return functools.reduce(blot, self._secrets, text)
 
     def _open_sockets(self) -> list[TimedSocket]:
         return [made for made in self._sockets.values() if made.fileno() >= 0]

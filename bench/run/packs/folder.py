@@ -69,7 +69,11 @@ class PackFolder:
         return answer
 
     def wrong(self) -> tuple[WrongAnswer, ...]:
-        return tuple(_wrong(path) for path in sorted((self.part("reference") / "wrong").glob("*.json")))
+        wrong = {path: _json(path) for path in sorted((self.part("reference") / "wrong").glob("*.json"))}
+        for path, value in wrong.items():
+            if not (isinstance(value, dict) and isinstance(value.get("why"), str) and isinstance(value.get("outputs"), dict)):
+                raise PackError(f'{path}: must be an object with "why" (a text) and "outputs" (an object)')
+        return tuple(WrongAnswer(path.stem, value["why"], value["outputs"]) for path, value in wrong.items())
 
     @property
     def truth(self) -> Path:
@@ -141,10 +145,3 @@ def _json(path: Path) -> Json:
     except (ValueError, RecursionError) as error:
         raise PackError(f"{path}: is not JSON: {' '.join(str(error).split())}") from error
     return value
-
-
-def _wrong(path: Path) -> WrongAnswer:
-    value = _json(path)
-    if not (isinstance(value, dict) and isinstance(value.get("why"), str) and isinstance(value.get("outputs"), dict)):
-        raise PackError(f'{path}: must be an object with "why" (a text) and "outputs" (an object)')
-    return WrongAnswer(path.stem, value["why"], value["outputs"])

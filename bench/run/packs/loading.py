@@ -22,7 +22,7 @@ from bench.run.packs.digests import asked, graded_by
 from bench.run.packs.folder import PackFolder
 from bench.run.packs.names import refuse_names
 from bench.run.packs.refusals import refuse, takes
-from bench.run.packs.untrusted import run_code, use_sandbox
+from bench.run.packs.untrusted import SYNTAX, sandbox_names
 from bench.scenario import Scenario
 
 MORE = "variants*.py"
@@ -78,13 +78,14 @@ class Pack:
         loaded = dataclasses.replace(loaded, name=name, variant=variant, instance=instance)
         self._call("an output type", refuse, loaded)
         code = code_of(self.path, loaded, entry.name)
+        checks, all_parts = sandbox_names(code.asked), sandbox_names((*code.asked, *code.grading))
         return dataclasses.replace(
             loaded,
             asked=asked(loaded, self.path, code),
             graded_by=graded_by(loaded, self.path, code),
-            checks_use_sandbox=use_sandbox(code.asked),
-            checks_run_code=run_code(code.asked),
-            grader_runs_code=run_code((*code.asked, *code.grading)),
+            checks_use_sandbox=bool(checks),
+            checks_run_code=not all(name.startswith(SYNTAX) for name in checks),
+            grader_runs_code=not all(name.startswith(SYNTAX) for name in all_parts),
         )
 
     def _folder(self, variant: str, instance: str = "", instances: tuple[str, ...] = ()) -> PackFolder:

@@ -87,7 +87,10 @@ def _refuse_output(subtask: Subtask, where: str) -> None:
     if not any(field.is_required() for field in output.model_fields.values()):
         problem = f"the output of '{subtask.name}' has no required field"
         raise PackError(f"{where}: {problem}, so that no missing field could ever be noticed; require one")
-    _refuse_schema(subtask, f"{where}: subtask '{subtask.name}'")
+    try:
+        json.dumps(schema_of(output))  # architectures show its form, and an endpoint can hold a model to it
+    except Exception as error:
+        raise PackError(f"{where}: subtask '{subtask.name}': its output has no JSON schema: {words_of(error)}") from error
 
 
 def _refuse_functions(subtask: Subtask, at: str) -> None:
@@ -98,14 +101,6 @@ def _refuse_functions(subtask: Subtask, at: str) -> None:
     for signal in ("sufficient", "skip", "finds"):
         if (function := getattr(subtask, signal)) is not None:
             _refuse_function(function, f"{at}: {signal}", 1)
-
-
-def _refuse_schema(subtask: Subtask, at: str) -> None:
-    """Refuse an output without a JSON schema: architectures show its form, and an endpoint can hold a model to it."""
-    try:
-        json.dumps(schema_of(subtask.output))
-    except Exception as error:
-        raise PackError(f"{at}: its output has no JSON schema: {words_of(error)}") from error
 
 
 PARAMETERS = {1: "one value", 2: "two values"}

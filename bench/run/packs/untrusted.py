@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
-from bench.common.import_statements import Statement, statements_of
+from bench.common.import_statements import statements_of
 
 SANDBOX, SYNTAX = "bench.run.sandbox.", "bench.run.sandbox.syntax."
+"""How the imported names of the sandbox begin, and those of its parser, which runs nothing."""
 
 
-def use_sandbox(files: Iterable[Path]) -> bool:
-    """Return whether one of these files imports the sandbox, anywhere in the file."""
-    return any(_sandboxes(files))
-
-
-def run_code(files: Iterable[Path]) -> bool:
-    """Return whether one of these files runs code in the sandbox: it imports more of it than the parser."""
-    return any(not module.startswith(SYNTAX) for module in _sandboxes(files))
-
-
-def _sandboxes(files: Iterable[Path]) -> Iterator[str]:
-    """Yield the imported names of the sandbox, each followed by a dot."""
-    modules = (f"{module}." for path in files for statement in statements_of(path) for module in _modules(statement))
-    return (module for module in modules if module.startswith(SANDBOX))
-
-
-def _modules(statement: Statement) -> Iterator[str]:
-    names = [alias.name for alias in statement.names]
-    if isinstance(statement, ast.Import):
-        yield from names
-    elif not statement.level:
-        yield from (f"{statement.module}.{name}" for name in names)
+def sandbox_names(files: Iterable[Path]) -> list[str]:
+    """Return the names of the sandbox that these files import, anywhere in them, each followed by a dot."""
+    names = [
+        f"{alias.name}." if isinstance(statement, ast.Import) else f"{statement.module}.{alias.name}."
+        for path in files
+        for statement in statements_of(path)
+        if isinstance(statement, ast.Import) or not statement.level
+        for alias in statement.names
+    ]
+    return [name for name in names if name.startswith(SANDBOX)]

@@ -10,7 +10,7 @@ import os
 import struct
 import sys
 
-from bench.run.sandbox.syscalls import JUDGED, KILL, MACHINES, allow_list, packed
+from bench.run.sandbox.syscalls import JUDGED, KILL, MACHINES, allow_list, pack_program
 
 TYPE_CHECKING = False  # typing would double the launcher's start
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def machine() -> str:
     return os.uname().machine
 
 
-def checked(what: str, returned: int) -> int:
+def require_success(what: str, returned: int) -> int:
     """Return what a call returned. Raises OSError, which names the call, if it failed."""
     if returned < 0:
         number = ctypes.get_errno()
@@ -65,28 +65,28 @@ def can_filter_calls() -> bool:
 
 def gain_nothing() -> None:
     """Let no program that this process starts gain a right. Unprivileged users need this for both guards."""
-    checked("no_new_privs", libc().prctl(SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
+    require_success("no_new_privs", libc().prctl(SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
 
 
 def be_closed() -> None:
     """Keep other processes without capabilities, also of the same user, from reading or writing this one's memory and opening
     its files. A program that it executes is open again."""
-    checked("dumpable", libc().prctl(SET_DUMPABLE, 0, 0, 0, 0))
+    require_success("dumpable", libc().prctl(SET_DUMPABLE, 0, 0, 0, 0))
 
 
 def drop_capabilities() -> None:
     """Drop all capabilities, so that root has no way round."""
-    checked("capset", libc().capset(struct.pack("=Ii", 0x20080522, 0), bytes(24)))
+    require_success("capset", libc().capset(struct.pack("=Ii", 0x20080522, 0), bytes(24)))
 
 
 def end_with(parent: int) -> None:
     """Have this process killed when its parent ends, or raise if it has ended."""
-    checked("death signal", libc().prctl(SET_DEATH_SIGNAL, KILL_SIGNAL, 0, 0, 0))
+    require_success("death signal", libc().prctl(SET_DEATH_SIGNAL, KILL_SIGNAL, 0, 0, 0))
     if os.getppid() != parent:
         raise ProcessLookupError("the launcher has ended")
 
 
-def handled(version: int, without: Container[str] = ()) -> tuple[int, int, int]:
+def rights_taken(version: int, without: Container[str] = ()) -> tuple[int, int, int]:
     """Return Landlock's rights over files and TCP ports, and its scopes, that it takes away: all of this version's, without the
     guards that are left out."""
     files = (1 << max((many for since, many in FILE_RIGHTS.items() if since <= version), default=0)) - 1
@@ -100,34 +100,36 @@ def handled(version: int, without: Container[str] = ()) -> tuple[int, int, int]:
 def restrict(version: int, rules: Iterable[tuple[int, int]], without: Container[str] = ()) -> None:
     """Take away every right that this version of Landlock handles, except `rules`: pairs of an open path and rights below
     it."""
-    rights, network, scopes = handled(version, without)
+    rights, network, scopes = rights_taken(version, without)
     if not (rights or network or scopes):
         return
     asked = struct.pack("=QQQ", rights, network, scopes)[: 24 if scopes else 16 if network else 8]
     system = libc()
-    ruleset = checked("landlock_create_ruleset", system.syscall(CREATE_RULESET, asked, len(asked), 0))
+    ruleset = require_success("landlock_create_ruleset", system.syscall(CREATE_RULESET, asked, len(asked), 0))
     for opened, allowed in rules:
         if not (kept := allowed & rights):
             continue
         beneath_path = 1
-        checked("landlock_add_rule", system.syscall(ADD_RULE, ruleset, beneath_path, struct.pack("=Qi", kept, opened), 0))
-    checked("landlock_restrict_self", system.syscall(RESTRICT_SELF, ruleset, 0))
+        require_success(
+            "landlock_add_rule", system.syscall(ADD_RULE, ruleset, beneath_path, struct.pack("=Qi", kept, opened), 0)
+        )
+    require_success("landlock_restrict_self", system.syscall(RESTRICT_SELF, ruleset, 0))
     os.close(ruleset)
 
 
 def restrict_calls() -> None:
     """Limit this process to the allowed calls from here on."""
     program = allow_list(machine())
-    code = ctypes.create_string_buffer(packed(program))
+    code = ctypes.create_string_buffer(pack_program(program))
     pointed = struct.pack("@HP", len(program), ctypes.addressof(code))
-    checked("seccomp", libc().prctl(SET_SECCOMP, 2, pointed, 0, 0))
+    require_success("seccomp", libc().prctl(SET_SECCOMP, 2, pointed, 0, 0))
 
 
 def execute(opened: int, arguments: list[str], environment: list[str]) -> None:
     """Become the program that is open under a number. Returns only by raising OSError."""
     numbers, _ = JUDGED["execveat"]
     number, empty_path = numbers[MACHINES[machine()][1]], 0x1000
-    checked("execveat", libc().syscall(number, opened, b"", _texts(arguments), _texts(environment), empty_path))
+    require_success("execveat", libc().syscall(number, opened, b"", _texts(arguments), _texts(environment), empty_path))
 
 
 def _texts(texts: list[str]) -> Any:

@@ -22,15 +22,15 @@ WITHHELD = (f"_{FOREIGN_CALLS}", "_test", "_xx", "xx")
 def rules_of(library: str) -> list[tuple[int, int]]:
     """Return pairs of an open path and Landlock's rights below it."""
     rules = [(library, READ_FOLDER), ("/etc/ld.so.cache", READ_FILE), *_library(library)]
-    for name in mapped():
+    for name in loaded_libraries():
         rules.append((name, READ_FILE | (EXECUTE if os.path.basename(name).startswith("ld") else 0)))
-    for folder in dict.fromkeys(map(os.path.dirname, mapped())):
+    for folder in dict.fromkeys(map(os.path.dirname, loaded_libraries())):
         if folder != f"{library}/lib-dynload":
             rules += _shared_libraries(folder)
     return [(os.open(name, os.O_PATH), rights) for name, rights in rules if os.path.exists(name)]
 
 
-def mapped() -> list[str]:
+def loaded_libraries() -> list[str]:
     """Return the shared libraries that this interpreter has loaded."""
     with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as file:
         names = {line.split(maxsplit=5)[5].rstrip("\n") for line in file if "/" in line}

@@ -98,6 +98,6 @@ def allow_list(machine: str) -> list[Instruction]:
     return [*program, (GIVE, REFUSE, 0, 0)]
 
 
-def packed(program: list[Instruction]) -> bytes:
+def pack_program(program: list[Instruction]) -> bytes:
     """Return the program as the kernel takes it: an array of sock_filter."""
     return b"".join(struct.pack("=HBBI", operation, yes, no, value) for operation, value, yes, no in program)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bench.common.errors import BrokenConnection, CallFailed, GaveUp, whole_text
-from bench.common.tokens import count_tokens, uncounted
+from bench.common.tokens import count_tokens, texts_to_count
 from bench.record.events import Called, Refused, SetAside, Waited
 from bench.record.messages import Message, stored
 from bench.record.tool_calls import text_of
@@ -148,7 +148,7 @@ class Caller:
                 await self._make(attempt, faults)
             finally:
                 slot.leave()
-            if long := uncounted(_received_texts(attempt)):
+            if long := texts_to_count(_received_texts(attempt)):
                 await self._seen_to_its_end(lambda: [count_tokens(text) for text in long])
             if attempt.reply and len(attempt.reply.text) > LONG:
                 await self._seen_to_its_end(functools.partial(self._read_ahead, attempt.reply.text))

@@ -72,7 +72,8 @@ class Objects:
             is_rest = start + length >= len(self._text)
             try:
                 value, end = _decoder.raw_decode(shown)
-                _refuse_half_pairs(shown, value)
+                if "\\u" in shown or whole_text(shown) is not shown:  # only these can hold half a surrogate pair
+                    json.dumps(value, ensure_ascii=False).encode()
             except json.JSONDecodeError as error:
                 if is_rest or (error.pos < length - MARGIN and not error.msg.startswith("Unterminated string")):
                     return Malformed(error.msg, start + error.pos)
@@ -83,7 +84,8 @@ class Objects:
             except ValueError as error:
                 return Malformed(str(error))
             else:
-                return Malformed(TOO_DEEP) if _is_too_deep(shown[:end], value) else Extracted(value, start, start + end)
+                many = shown.count("{", 0, end) + shown.count("[", 0, end) > MOST_LEVELS
+                return Malformed(TOO_DEEP) if many and is_too_deep(value) else Extracted(value, start, start + end)
             length *= 2
 
     def end(self, start: int) -> int:
@@ -127,14 +129,3 @@ def ran_out(text: str, wrong: Malformed, last: int) -> bool:
     rest = rest_of(text, wrong.at, last)
     begun = _begun_value.fullmatch(rest) or any(whole.startswith(rest) for whole in ("true", "false", "null"))
     return bool(begun) or wrong.why.startswith("Unterminated string")
-
-
-def _refuse_half_pairs(text: str, value: object) -> None:
-    """Raise ValueError for half a surrogate pair, which could not be sent on. Only an escape, or a half in the text, can make
-    one."""
-    if "\\u" in text or whole_text(text) is not text:
-        json.dumps(value, ensure_ascii=False).encode()
-
-
-def _is_too_deep(text: str, value: Json) -> bool:
-    return text.count("{") + text.count("[") > MOST_LEVELS and is_too_deep(value)

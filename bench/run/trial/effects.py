@@ -201,7 +201,7 @@ class AskerDies(CutReply):
         raise NotImplementedError
 
 
-def halved(reply: Reply) -> Reply:
+def halve(reply: Reply) -> Reply:
     """Return the first half of what a reply says.
 
     Args:

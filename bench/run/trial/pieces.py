@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from bench.record.formats import DEFAULT, AnswerFormat
-from bench.run.answers.fenced import written
+from bench.run.answers.fenced import write_answer
 from bench.run.answers.places import Schema
 from bench.run.trial.decoding import Extracted
 from bench.run.trial.drafts import KNOWN, Tags
@@ -64,7 +64,7 @@ class Piece:
         del name
         value = None if ends_reply else _object(text)
         if self._schema and value is not None:
-            text = written(value, self._schema).text
+            text = write_answer(value, self._schema).text
         if ends_reply:
             self._after = ""
         elif not text.startswith("{"):  # nothing, or words, replace the answer: all after the draft
@@ -122,7 +122,7 @@ class FencedPieces:
             self._texts[name], self._blocks[name] = text, ""
 
     def _write(self, name: str, value: Json) -> None:
-        answer = written({name: value}, self._schema)
+        answer = write_answer({name: value}, self._schema)
         self._texts[name], self._blocks[name] = dump(answer.value[name]), "".join(answer.blocks.values())
 
     def _end(self, name: str, text: str) -> None:

@@ -11,7 +11,7 @@ from bench.run.models.base import Reply, Request
 from bench.run.trial.gate import Gate
 
 
-def unbounded() -> Callable[[Request], Gate]:
+def unbounded_gates() -> Callable[[Request], Gate]:
     """Return a function that finds one unlimited gate for all requests."""
     gate = Gate(sys.maxsize)
     return lambda _: gate
@@ -22,7 +22,7 @@ class Slots:
     begins or ends to wait, or to be in flight."""
 
     def __init__(self, gate_of: Callable[[Request], Gate] | None = None):
-        self._gate_of = gate_of or unbounded()
+        self._gate_of = gate_of or unbounded_gates()
         self._waiting = self.in_flight = 0
         self.changed: Callable[[], object] = lambda: None
 

@@ -131,9 +131,10 @@ _extract_once = lru_cache(maxsize=KEPT)(_extract)
 
 
 def _next_begin(text: str, start: int, code: tuple[tuple[int, int], ...] | None, last: int) -> int:
-    """Return where the next object can begin; -1 if none does."""
+    """Return where the next object can begin, whole or broken; -1 if none does. The decoder is not asked, since it counts the
+    lines before each error: a text of only braces would take quadratic time."""
     brace = _next_brace(text, start, code)
-    while brace >= 0 and not _may_begin(text, brace, last):
+    while brace >= 0 and not _begins.match(text, brace) and len(rest_of(text, brace + 1, last)) > LONGEST_BEGUN:
         brace = _next_brace(text, brace + 1, code)
     return brace
 
@@ -147,12 +148,6 @@ def _next_brace(text: str, start: int, code: tuple[tuple[int, int], ...] | None)
             break
         brace = text.find("{", code[block][1])
     return brace
-
-
-def _may_begin(text: str, start: int, last: int) -> bool:
-    """Return whether the brace can begin an object, whole or broken. It does not ask the decoder, which counts the lines before
-    each error: a text of only braces would take quadratic time."""
-    return bool(_begins.match(text, start)) or len(rest_of(text, start + 1, last)) <= LONGEST_BEGUN
 
 
 def _excerpt(text: str, wrong: Malformed) -> str:

@@ -26,7 +26,7 @@ def load_bank(folder: Path, scenarios: Iterable[Scenario]) -> Bank:
     scenarios: a simulated model would silently answer that judgment rightly. Raises ResultsError if the folder holds no run.
     """
     manifest = read_manifest(folder)
-    replies = list(banked(folder))
+    replies = list(replies_in(folder))
     models = sorted({model for model, _ in replies})
     if len(models) != 1:
         problem = f"of several models ({', '.join(models)})" if models else "no judgments"
@@ -41,7 +41,7 @@ def load_bank(folder: Path, scenarios: Iterable[Scenario]) -> Bank:
     return bank
 
 
-def banked(folder: Path) -> Iterator[tuple[str, BankedReply]]:
+def replies_in(folder: Path) -> Iterator[tuple[str, BankedReply]]:
     """Yield (model, reply) in recorded order. Raise ResultsError if a record names a text that the run does not hold."""
     return _kept_entries(folder, ASKED, _reply)
 
@@ -61,7 +61,7 @@ def load_learning(folder: Path) -> Learning:
 
 
 def repairs(folder: Path) -> Iterator[tuple[str, ErringRepair]]:
-    """Yield (model, reply to a rejection) in recorded order. Raise ResultsError as `banked` does."""
+    """Yield (model, reply to a rejection) in recorded order. Raise ResultsError as `replies_in` does."""
     return _kept_entries(folder, REPAIRED, _repair)
 
 

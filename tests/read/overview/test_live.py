@@ -18,7 +18,7 @@ from experiment_runs import config, run
 from bench.common.errors import ResultsError
 from bench.read.overview.live import LiveRun, page
 from bench.record.archive import archive
-from bench.record.chain import sealed
+from bench.record.chain import seal
 from bench.record.files import TRIALS
 from bench.record.reading import read_manifest, read_trials
 from bench.record.store import RunWriter
@@ -122,7 +122,7 @@ def test_what_is_no_file_of_a_run_is_not_waited_for_and_not_read_without_end(
     with pytest.raises(ResultsError, match="is longer than any that a run writes"):
         LiveRun(tmp_path / "run").read()
     for text in (b'{"kind":"trial"}', b"5" * 5000, b"[" * 5000, b'{"a":[' + b"1," * 120_000 + b"1]}"):
-        path.write_bytes(sealed(text if text.endswith(b"}") else b'{"a":' + text + b"}", "")[0])
+        path.write_bytes(seal(text if text.endswith(b"}") else b'{"a":' + text + b"}", "")[0])
         with pytest.raises(ResultsError, match=r"at byte 0 (is no record|holds more values)"):
             LiveRun(tmp_path / "run").read()
     (tmp_path / "run").rename(tmp_path / "set aside")

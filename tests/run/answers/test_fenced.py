@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trials import TINY
 
-from bench.run.answers.fenced import Unended, blocks_of, written
+from bench.run.answers.fenced import Unended, blocks_of, write_answer
 from bench.run.trial.decoding import Extracted
 from bench.run.trial.reading import read
 from bench.run.trial.schema import answer_schema
@@ -81,20 +81,20 @@ def value_of(text: str, *subtasks: Subtask) -> dict[str, Json]:
 
 @given(ANSWERS)
 def test_an_answer_that_is_written_is_read_back(value: dict[str, Any]) -> None:
-    assert value_of(written(value, answer_schema([EVERYTHING])).text, EVERYTHING) == value
+    assert value_of(write_answer(value, answer_schema([EVERYTHING])).text, EVERYTHING) == value
 
 
 @given(ANSWERS, EDITS)
 def test_so_is_one_to_several_subtasks_in_one_call(value: dict[str, Any], edits: list[Json]) -> None:
     joint = {"everything": value, "patch": {"edits": edits}}
     subtasks = (EVERYTHING, PATCH)
-    assert value_of(written(joint, answer_schema(subtasks)).text, *subtasks) == joint
+    assert value_of(write_answer(joint, answer_schema(subtasks)).text, *subtasks) == joint
 
 
 @given(st.dictionaries(KEYS, JSON, max_size=4))
 def test_so_is_what_does_not_fit_the_form(value: dict[str, Any]) -> None:
     """As a fault leaves it."""
-    assert value_of(written(value, answer_schema([EVERYTHING])).text, EVERYTHING) == value
+    assert value_of(write_answer(value, answer_schema([EVERYTHING])).text, EVERYTHING) == value
 
 
 @given(ANSWERS)
@@ -222,14 +222,14 @@ def test_a_name_in_the_block_itself_is_no_code_unless_something_belongs_to_it() 
 
 
 def test_a_list_of_nothing_but_code_stays_in_the_json() -> None:
-    answer = written({"plan": "p", "code": "x", "lines": ["a", "b"]}, answer_schema([EVERYTHING]))
+    answer = write_answer({"plan": "p", "code": "x", "lines": ["a", "b"]}, answer_schema([EVERYTHING]))
     assert answer.value == {"plan": "p", "lines": ["a", "b"]}
     assert list(answer.blocks) == ["code"]
 
 
 def test_a_type_that_holds_itself_has_a_place_wherever_the_json_has_it() -> None:
     value = {"code": "a", "below": [{"code": "b", "below": []}, {"code": "c", "below": [{"code": "d"}]}]}
-    answer = written(value, answer_schema([NESTED]))
+    answer = write_answer(value, answer_schema([NESTED]))
     assert list(answer.blocks) == ["code", "below[0].code", "below[1].code", "below[1].below[0].code"]
     assert value_of(answer.text, NESTED) == value
 
@@ -241,7 +241,7 @@ def test_an_answer_without_code_is_read_as_json_is() -> None:
 
 
 def test_code_that_holds_a_fence_stands_in_a_longer_one() -> None:
-    answer = written({"plan": "p", "code": "a\n```\nb"}, answer_schema([FUNCTION]))
+    answer = write_answer({"plan": "p", "code": "a\n```\nb"}, answer_schema([FUNCTION]))
     assert answer.blocks["code"] == "\n\ncode:\n````python\na\n```\nb\n````"
 
 

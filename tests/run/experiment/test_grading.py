@@ -11,7 +11,7 @@ import pytest
 from little_worlds import REFUNDS, world
 from trials import TINY
 
-from bench.run.experiment.grading import graded
+from bench.run.experiment.grading import grade_of
 from bench.run.sandbox import SandboxBroken
 from bench.scenario import Answer, Grade, Scenario
 from bench.worlds.run.environment import FinalWorld, final_world
@@ -37,23 +37,23 @@ ERRORS = [KeyError("a"), RecursionError("deep"), OverflowError(HOSTILE_WORDS), M
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 def test_an_answer_that_makes_its_grader_raise_is_wrong_and_the_note_names_what_was_raised_and_where(error: Exception) -> None:
     scenario = breaking(error)
-    grade = graded(scenario, scenario.answer_of(WRONG))
+    grade = grade_of(scenario, scenario.answer_of(WRONG))
     assert (grade.correct, grade.score) == (False, 0.0)
     assert grade.note.startswith("the grader fails on this answer (experiment/test_grading.py:")
     assert type(error).__name__ in grade.note and grade.note.isprintable() and len(grade.note) < 400
-    assert graded(scenario, scenario.answer_of(scenario.reference)).correct
+    assert grade_of(scenario, scenario.answer_of(scenario.reference)).correct
 
 
 def test_a_grader_that_raises_on_the_reference_too_is_an_error_of_the_pack() -> None:
     scenario = breaking(KeyError("a"), on_reference=True)
     with pytest.raises(KeyError):
-        graded(scenario, scenario.answer_of(WRONG))
+        grade_of(scenario, scenario.answer_of(WRONG))
 
 
 def test_a_sandbox_that_cannot_be_used_is_no_fault_of_the_answer() -> None:
     scenario = breaking(SandboxBroken("no launcher"))
     with pytest.raises(SandboxBroken):
-        graded(scenario, scenario.answer_of(WRONG))
+        grade_of(scenario, scenario.answer_of(WRONG))
 
 
 @pytest.mark.parametrize("on_reference", [False, True])
@@ -70,6 +70,6 @@ def test_a_world_that_makes_its_grader_raise_is_wrong_unless_the_reference_does_
         final = final_world(nothing_done.snapshot().content)
     if on_reference:
         with pytest.raises(KeyError):
-            graded(scenario, final)
+            grade_of(scenario, final)
     else:
-        assert graded(scenario, final).note.startswith("the grader fails on this answer")
+        assert grade_of(scenario, final).note.startswith("the grader fails on this answer")

@@ -25,7 +25,7 @@ from bench.record.verify import verify
 from bench.run.experiment.config import Config
 from bench.run.experiment.matrix import Matrix, build_matrix
 from bench.run.experiment.merging import merge_parts
-from bench.run.experiment.portion import Portion, portioned, repetitions_in, shard_in
+from bench.run.experiment.portion import Portion, repetitions_in, restrict_to, shard_in
 from bench.run.experiment.regrade import regrade
 
 SIMULATED = {"kind": "simulated", "failure_rate": 0.3}
@@ -38,7 +38,7 @@ def settings(**changed: Any) -> Config:
 
 
 def matrix_of(portion: Portion | None = None, **changed: Any) -> Matrix:
-    return portioned(build_matrix(settings(**changed), ROOTS, "code"), portion or Portion())
+    return restrict_to(build_matrix(settings(**changed), ROOTS, "code"), portion or Portion())
 
 
 @pytest.fixture(scope="module")
@@ -242,8 +242,8 @@ def test_every_trial_is_in_one_shard() -> None:
 def test_a_shard_does_not_part_trials_that_are_to_be_given_the_same_replies() -> None:
     cached = config({"kind": "openai", "base_url": "http://127.0.0.1:9/v1", "cache": True})
     with pytest.raises(ConfigError, match=r"^--shard: 'small' gives equal requests of all arms one reply \(cache = true\)"):
-        portioned(build_matrix(cached, ROOTS, "code"), Portion((1, 2)))
-    assert portioned(build_matrix(cached, ROOTS, "code"), Portion(first=2)).specs
+        restrict_to(build_matrix(cached, ROOTS, "code"), Portion((1, 2)))
+    assert restrict_to(build_matrix(cached, ROOTS, "code"), Portion(first=2)).specs
 
 
 def test_a_portion_without_any_trial_is_refused() -> None:

@@ -21,7 +21,7 @@ from bench.cli.setup import whose_replies
 from bench.common.errors import BenchError, ConfigError, GaveUp, ResultsError
 from bench.read.analysis.frames import load_run
 from bench.read.render.labels import model_label
-from bench.record.chain import sealed
+from bench.record.chain import seal
 from bench.record.events import Called
 from bench.record.files import MANIFEST, RESPONSES, TEXTS, TRIALS
 from bench.record.reading import read_manifest, read_responses, read_texts, read_trials
@@ -234,7 +234,7 @@ def test_responses_of_an_earlier_version_tell_of_no_cache(recorded: Path, tmp_pa
     for line in (folder / RESPONSES).read_bytes().splitlines(keepends=True):
         response = json.loads(line)
         without_it = {key: value for key, value in response.items() if key not in ("usage_cached", "chain")}
-        again, link = sealed(json.dumps(without_it).encode(), link)
+        again, link = seal(json.dumps(without_it).encode(), link)
         lines.append(again)
     (folder / RESPONSES).write_bytes(b"".join(lines))
     assert {response.usage_cached for response in read_responses(folder)} == {None}

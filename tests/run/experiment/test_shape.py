@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from bench.common.errors import BenchError, ResultsError
 from bench.read.analysis.frames import load_run
-from bench.record.chain import sealed, unsealed
+from bench.record.chain import seal, unseal
 from bench.record.files import MANIFEST, RESPONSES, TEXTS, TRIALS
 from bench.record.reading import read_manifest, read_responses, read_texts
 from bench.record.store import write_manifest
@@ -106,12 +106,12 @@ def crafted(whole: Path, name: str, data: st.DataObject) -> Path:
     for number, line in enumerate(lines):
         content = line.rstrip(b"\n")
         if name != TEXTS:
-            content, link = unsealed(line, link)
+            content, link = unseal(line, link)
         if number == at:
             value = json.loads(content)
             content = with_text_at(value, data.draw(st.sampled_from(list(places(value)))), text)
         if name != TEXTS:
-            content, again = sealed(content, again)
+            content, again = seal(content, again)
             content = content.rstrip(b"\n")
         made.append(content + b"\n")
     (folder / name).write_bytes(b"".join(made))

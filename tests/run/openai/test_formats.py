@@ -22,7 +22,7 @@ from bench.record.store import RunWriter
 from bench.run.experiment.config import Config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.experiment.new_manifest import manifest_of
-from bench.run.openai.formats import closed, response_format
+from bench.run.openai.formats import close_schema, response_format
 from bench.run.openai.model import OpenAIModel
 from bench.run.openai.settings import OpenAISettings, ResponseFormat
 from bench.run.packs import load_pack
@@ -60,7 +60,7 @@ def test_each_endpoint_is_told_the_schema_in_its_own_form(wanted: ResponseFormat
 @pytest.mark.parametrize("subtask", SUBTASKS, ids=lambda subtask: subtask.name)
 def test_a_closed_schema_is_what_openais_own_sdk_makes_strict(subtask: Subtask) -> None:
     theirs = openai.pydantic_function_tool(subtask.output)["function"]["parameters"]
-    assert without_titles(closed(answer_schema([subtask]))) == without_titles(theirs)
+    assert without_titles(close_schema(answer_schema([subtask]))) == without_titles(theirs)
 
 
 def test_several_subtasks_are_asked_for_as_an_object_with_one_required_property_each() -> None:
@@ -75,7 +75,7 @@ def test_several_subtasks_are_asked_for_as_an_object_with_one_required_property_
 
 def test_our_own_word_for_code_is_not_told_to_an_endpoint() -> None:
     schema = answer_schema(load_pack("workshop", ROOTS).task.subtasks)
-    assert CODE in json.dumps(schema) and CODE not in json.dumps(closed(schema))
+    assert CODE in json.dumps(schema) and CODE not in json.dumps(close_schema(schema))
 
 
 @pytest.mark.parametrize("architecture", ["monolithic", "static", "runtime_structured"])

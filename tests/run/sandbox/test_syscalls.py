@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import bench
-from bench.run.sandbox.syscalls import ALLOW, ALLOWED, EXEC_FD, GIVE, JUDGED, KILL, MACHINES, REFUSE, allow_list, packed
+from bench.run.sandbox.syscalls import ALLOW, ALLOWED, EXEC_FD, GIVE, JUDGED, KILL, MACHINES, REFUSE, allow_list, pack_program
 
 HIGHEST = 700
 """Above every call's number."""
@@ -97,7 +97,7 @@ def test_some_calls_are_allowed_for_some_arguments(
 @pytest.mark.parametrize("machine", MACHINES)
 def test_the_program_is_packed_as_the_kernel_takes_it(machine: str) -> None:
     program = allow_list(machine)
-    assert len(packed(program)) == 8 * len(program) and len(program) < 4096
+    assert len(pack_program(program)) == 8 * len(program) and len(program) < 4096
     assert all(max(yes, no) + at + 1 < len(program) for at, (operation, _, yes, no) in enumerate(program) if operation != GIVE)
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trials import TINY
 
-from bench.run.answers.fenced import written
+from bench.run.answers.fenced import write_answer
 from bench.run.trial.decoding import Extracted
 from bench.run.trial.drafts import KNOWN, Draft, Tags, draft_of
 from bench.run.trial.reading import read
@@ -169,13 +169,13 @@ def test_whatever_a_draft_holds_the_answer_behind_it_is_read(
 def test_a_closing_tag_in_code_ends_no_draft_where_code_stands_in_blocks(code: str) -> None:
     for value, subtask in (({"plan": "p", "code": code}, FUNCTION), ({"code": code}, CODE_ALONE)):
         for draft in ("", "<think>```python\nreturn {'a': 1}\n```\n</think>", 'Or:\n```python\n{"plan": \n</think>\n'):
-            reading = read(draft + written(value, answer_schema([subtask])).text, "stop", [subtask], "fenced")
+            reading = read(draft + write_answer(value, answer_schema([subtask])).text, "stop", [subtask], "fenced")
             assert isinstance(reading, Extracted) and reading.value == value
 
 
 @given(NOTES, CODED)
 def test_so_is_code_in_longer_fences_and_in_the_json_itself(notes: str, value: dict[str, Any]) -> None:
-    text = f"{notes}</think>\n{written(value, answer_schema([FUNCTION])).text}"
+    text = f"{notes}</think>\n{write_answer(value, answer_schema([FUNCTION])).text}"
     reading = read(text, "stop", [FUNCTION], "fenced")
     assert isinstance(reading, Extracted) and reading.value == value
 

@@ -15,7 +15,7 @@ from trials import GRADERS, ROOTS, TINY, Fault, conducted, events, matrix_of, st
 from bench.common.errors import CallFailed, CutOff, RateLimited, ServerFailed
 from bench.record.events import Called, Judged, Waited
 from bench.record.messages import Message
-from bench.run.answers.fenced import written
+from bench.run.answers.fenced import write_answer
 from bench.run.experiment.trial import TrialResult, run_trial
 from bench.run.models.base import Reply
 from bench.run.packs import load_pack
@@ -311,7 +311,7 @@ def test_a_framework_is_asked_in_code_blocks_and_its_replies_are_read_so_its_own
     scenario = load_pack("workshop", ROOTS)
     draft = scenario.task.subtask("draft")
     reference = scenario.reference["draft"]
-    good = written(reference, answer_schema([draft])).text
+    good = write_answer(reference, answer_schema([draft])).text
     unended = good[:-3]
 
     async def architecture(_: Task, workbench: Workbench) -> None:

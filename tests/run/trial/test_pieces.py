@@ -10,7 +10,7 @@ import pytest
 from coded import FUNCTION, PATCH
 from trials import TEXTS, TINY
 
-from bench.run.answers.fenced import written
+from bench.run.answers.fenced import write_answer
 from bench.run.trial.decoding import Extracted
 from bench.run.trial.drafts import KNOWN
 from bench.run.trial.effects import Target
@@ -84,7 +84,7 @@ VALUES: dict[str, Any] = {
 
 def in_blocks(*subtasks: Subtask) -> str:
     value = {subtask.name: VALUES[subtask.name] for subtask in subtasks} if len(subtasks) > 1 else VALUES[subtasks[0].name]
-    answer = written(value, answer_schema(subtasks))
+    answer = write_answer(value, answer_schema(subtasks))
     return f"Here:\n```json\n{json.dumps(answer.value)}\n```" + "".join(answer.blocks.values()) + "\nDone."
 
 

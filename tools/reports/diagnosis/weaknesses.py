@@ -20,7 +20,7 @@ import bench.worlds.run.patterns
 from bench.record.form import Form
 from bench.rerun.mended_parts import MendedPart
 from bench.rerun.mends import RerunAgent, with_remedies
-from bench.run.answers.exchanged import exchanged
+from bench.run.answers.exchanged import exchange
 from bench.run.models.base import Request
 from bench.run.models.simulated import SimulatedModel
 from bench.scenario import Json, Scenario
@@ -47,7 +47,7 @@ class Mistaken(SimulatedModel):
         right = super()._output(scenario, name, request, draw)
         if request.context.attempt > 1 or not isinstance(right, dict):
             return right
-        return exchanged(right, scenario.task.subtask(name).output, draw) or right
+        return exchange(right, scenario.task.subtask(name).output, draw) or right
 
 
 BOUNDARY, CALLING, GATE = "parts/boundary.py", "parts/calling.py", "parts/gate.py"

@@ -33,11 +33,11 @@ from bench.scenario import Scenario
 from bench.worlds.run.driver.common_tools import Common, common_tools
 from bench.worlds.run.driver.tool_answers import STATUS, ToolResponse, answer_of, done, failed
 from bench.worlds.run.environment import Arrival, Environment, Moment
-from bench.worlds.run.environment.calling import fitted
+from bench.worlds.run.environment.calling import fit
 from bench.worlds.run.environment.damage import harms
 from bench.worlds.run.environment.parts import Standing
 from bench.worlds.run.environment.world import World
-from bench.worlds.run.simulated.proposer import Proposed, proposed
+from bench.worlds.run.simulated.proposer import Proposed, next_calls
 
 PACKS = (Path(__file__).resolve().parents[3] / "scenarios",)
 KEY = "idempotencyKey"
@@ -116,7 +116,7 @@ class ToolServer:
         common = self._common.get(name)
         if common is None:
             return answer_of(self._world.call(name, arguments, key))
-        asked = fitted(name, common.arguments, arguments)
+        asked = fit(name, common.arguments, arguments)
         if isinstance(asked, str):
             return failed(STATUS["arguments"], "arguments", asked)
         return done(asyncio.run(_worked(common, self._actions, asked, key)))
@@ -235,7 +235,7 @@ def next_proposed(scenario: Scenario, environment: Environment, body: Mapping[st
         )
         for each in body["messages"]
     ]
-    return proposed(environment, scenario.task, messages, body.get("tools", []), together=False)
+    return next_calls(environment, scenario.task, messages, body.get("tools", []), together=False)
 
 
 def reply_of(next_: Proposed) -> dict[str, Any]:

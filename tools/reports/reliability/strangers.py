@@ -28,7 +28,7 @@ from typing import Any
 from reliability.kept import Attacked
 from reliability.listening import LOOPBACK, listening_at
 
-from bench.record.chain import sealed, unsealed
+from bench.record.chain import seal, unseal
 
 PEAK, SECONDS = 400.0, 60.0
 """What a command may take at most on a stranger's file: MiB, and seconds on a machine that is busy."""
@@ -125,12 +125,12 @@ def _changed(folder: Path, change: Callable[[list[dict[str, Any]]], object], nam
     """Change the records of a file, and chain them anew, as a stranger can."""
     before, records = "", []
     for line in (folder / name).read_bytes().splitlines(keepends=True):
-        content, before = unsealed(line, before)
+        content, before = unseal(line, before)
         records.append(json.loads(content))
     change(records)
     link, lines = "", []
     for record in records:
-        line, link = sealed(json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode(), link)
+        line, link = seal(json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode(), link)
         lines.append(line)
     (folder / name).write_bytes(b"".join(lines))
 

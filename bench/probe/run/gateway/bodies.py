@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from bench.common.bounds import crowded, is_too_deep
+from bench.common.bounds import excess_in, is_too_deep
 
 IN_MEMORY = 2**18
 """Bytes of a body that are kept in memory. A longer one lies in a file without a name."""
@@ -144,7 +144,7 @@ def fields_of(query: str) -> JsonValue:
 def json_of(text: bytes | str) -> JsonValue:
     """Return the value of a JSON text; None if the text is not JSON, or has more values than any client sends."""
     raw = text.encode() if isinstance(text, str) else text
-    if crowded(raw):
+    if excess_in(raw):
         return None
     try:
         value: JsonValue = from_json(raw, allow_inf_nan=False, cache_strings=False)

@@ -22,7 +22,7 @@ from bench.probe.run.gateway.http_wire import made_head
 from bench.probe.run.gateway.replies import ModelApi, ModelReply, api_of, cut_stream, fields_in, texts_in
 from bench.probe.run.gateway.server_sent import events_of, with_data
 from bench.probe.run.gateway.subject import ModelSource
-from bench.wire.blotting import SHORTEST, blotted
+from bench.wire.blotting import SHORTEST, blot
 
 LARGEST_REPLY = 16 * 2**20
 """Bytes of the longest request, and of the longest reply, that is read."""
@@ -87,7 +87,7 @@ class ModelDoor(HttpDoor):
 
     def call_of(self, request: ServiceRequest) -> LiveCall:
         text = request.body.plain(request.head.get("content-encoding"))
-        asked = json_of(blotted(text.decode(errors="replace"), _key(request))) if text else None
+        asked = json_of(blot(text.decode(errors="replace"), _key(request))) if text else None
         arguments = request.body.digest if asked is None else asked
         return self._desk.call(self.name, self.kind, request.path, arguments, reads=True)
 
@@ -99,7 +99,7 @@ class ModelDoor(HttpDoor):
         super()._read(call, request, answer)
         if not (api := api_of(call.tool)) or not answer.body.length or (plain := answer.plain) is None:
             return
-        text = blotted(plain.decode(errors="replace"), _key(request)).encode()
+        text = blot(plain.decode(errors="replace"), _key(request)).encode()
         whole = api.joined(fields_in(events_of(text))) if answer.is_stream else json_of(text)
         reply = api.read(whole) if isinstance(whole, dict) and not call.failed else ModelReply()
         call.answer = {"status": answer.head.status, "body": json_of(text)} if call.failed else reply.value

@@ -14,7 +14,7 @@ from bench.common.errors import GaveUp
 from bench.worlds.run.driver.common_tools import Common, common_tools
 from bench.worlds.run.driver.tool_answers import STATUS, ToolResponse, answer_of, done, failed
 from bench.worlds.run.environment import Tool
-from bench.worlds.run.environment.calling import fitted
+from bench.worlds.run.environment.calling import fit
 from bench.worlds.run.runtime.actions import WorldActions
 
 
@@ -66,7 +66,7 @@ class Tools:
             raise
 
     async def _call_common(self, tool: Common, given: Mapping[str, Any], key: str | None) -> ToolResponse:
-        asked = fitted(tool.name, tool.arguments, given)
+        asked = fit(tool.name, tool.arguments, given)
         if isinstance(asked, str):
             return failed(STATUS["arguments"], "arguments", asked)
         return done(await tool.work(self._world, asked, key))

@@ -152,10 +152,10 @@ def read_arguments(tool: Tool, given: BaseModel | Mapping[str, Any]) -> BaseMode
     """Return the arguments as the tool's type, or one line that says what is wrong with them."""
     if isinstance(given, tool.arguments):
         return given
-    return fitted(tool.name, tool.arguments, given.model_dump() if isinstance(given, BaseModel) else given)
+    return fit(tool.name, tool.arguments, given.model_dump() if isinstance(given, BaseModel) else given)
 
 
-def fitted(name: str, form: type[BaseModel], given: Mapping[str, Any]) -> BaseModel | str:
+def fit(name: str, form: type[BaseModel], given: Mapping[str, Any]) -> BaseModel | str:
     """Return a tool's arguments as this type, or one line that says what is wrong with them."""
     if items_in(given) > MOST_ITEMS:
         return f"the arguments of '{name}' do not fit: they hold more than {MOST_ITEMS:,} values"

@@ -19,7 +19,7 @@ from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
 from bench.worlds.run.patterns.parts.row import DurableRow
 from bench.worlds.run.patterns.parts.together import together
 from bench.worlds.run.patterns.parts.transition import advance
-from bench.worlds.run.patterns.supervisor_gate import supervised
+from bench.worlds.run.patterns.supervisor_gate import supervise
 
 
 async def composition(task: Task, workbench: Workbench, form: Form = BARE) -> None:
@@ -27,7 +27,7 @@ async def composition(task: Task, workbench: Workbench, form: Form = BARE) -> No
     row = DurableRow(workbench.world.store)
 
     async def attempt(step: ProcedureStep) -> str:
-        return await supervised(office, step, workbench)
+        return await supervise(office, step, workbench)
 
     async for ready in office.rounds():
         await together(advance(office, row, step, attempt, claims=form.remedies) for step in ready)

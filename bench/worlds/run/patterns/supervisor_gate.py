@@ -19,10 +19,10 @@ RESTARTS = 2
 async def supervisor_gate(task: Task, workbench: Workbench, form: Form = BARE) -> None:
     office = ProcedureRunner(task, workbench, form, gate="stamps")
     async for ready in office.rounds():
-        await office.settle(ready[0], await supervised(office, ready[0], workbench))
+        await office.settle(ready[0], await supervise(office, ready[0], workbench))
 
 
-async def supervised(office: ProcedureRunner, step: ProcedureStep, workbench: Workbench) -> str:
+async def supervise(office: ProcedureRunner, step: ProcedureStep, workbench: Workbench) -> str:
     for restart in range(RESTARTS + 1):
         if restart:
             await workbench.world.wait(minutes=5 * 2**restart)

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Literal, NoReturn
 
 from bench.run.models.base import Reply
-from bench.run.trial.effects import AskerDies, halved
+from bench.run.trial.effects import AskerDies, halve
 from bench.run.trial.faults import OpenReceipt
 from bench.scenario import Json
 
@@ -119,7 +119,7 @@ class DiesInMidReply(AskerDies):
     """Half of a reply arrives, and then the process dies."""
 
     def __init__(self, process: Process, receipt: OpenReceipt, reply: Reply):
-        super().__init__(halved(reply))
+        super().__init__(halve(reply))
         self.detail = "the agent died in mid-reply (injected)"
         self._process, self._receipt = process, receipt
 

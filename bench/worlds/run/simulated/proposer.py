@@ -33,7 +33,7 @@ class Proposed:
     names: frozenset[str] = field(default=frozenset(), compare=False)
 
 
-def proposed(
+def next_calls(
     environment: Environment,
     task: Task,
     messages: Sequence[Message],

@@ -14,7 +14,7 @@ from bench.run.models.simulated_replies import calling, within
 from bench.scenario import Call, Json, Scenario
 from bench.worlds.run.environment import Environment
 from bench.worlds.run.simulated.course import Judge
-from bench.worlds.run.simulated.proposer import proposed
+from bench.worlds.run.simulated.proposer import next_calls
 
 
 def working(
@@ -36,7 +36,7 @@ def working(
     assert isinstance(environment, Environment)
     together = options.get("parallel_tool_calls", True)
     judge = _drawn_judgments(scenario, environment, request, bank) if bank else None
-    next_ = proposed(environment, scenario.task, request.messages, options["tools"], together, judge)
+    next_ = next_calls(environment, scenario.task, request.messages, options["tools"], together, judge)
     if not next_.calls:
         others = [tool for tool in options["tools"] if tool["function"]["name"] not in next_.names]
         if others and options.get("tool_choice") == "required":  # a framework's tool by which an agent says that it is done

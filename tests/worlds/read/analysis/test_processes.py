@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from driven import driven
 
-from bench.record.booked import unbooked
+from bench.record.booked import booking_gap
 from bench.record.events import Event
 from bench.record.process_events import ProcessEnded
 from bench.record.world_events import ProcessDied, ToolCalled
@@ -21,7 +21,7 @@ def events() -> tuple[Event, ...]:
 
 
 def test_a_trial_with_kills_adds_up(events: tuple[Event, ...]) -> None:
-    assert unbooked(events) is None
+    assert booking_gap(events) is None
 
 
 def without_first(events: tuple[Event, ...], kind: type) -> list[Event]:
@@ -30,7 +30,7 @@ def without_first(events: tuple[Event, ...], kind: type) -> list[Event]:
 
 
 def test_a_call_or_a_crash_that_is_missing_is_found(events: tuple[Event, ...]) -> None:
-    assert "are in the record" in (unbooked(without_first(events, ToolCalled)) or "")
+    assert "are in the record" in (booking_gap(without_first(events, ToolCalled)) or "")
     quiet = [replace(event, why="") if isinstance(event, ProcessEnded) else event for event in events]
-    assert unbooked(quiet) == "0 processes were killed as planned, and 2 crashes are in the record"
-    assert "are in the record" in (unbooked(without_first(events, ProcessDied)) or "")
+    assert booking_gap(quiet) == "0 processes were killed as planned, and 2 crashes are in the record"
+    assert "are in the record" in (booking_gap(without_first(events, ProcessDied)) or "")

@@ -13,7 +13,7 @@ from driven import driven, ends, printed
 from little_worlds import ended, harm
 from with_postgres import postgres
 
-from bench.record.booked import unbooked
+from bench.record.booked import booking_gap
 from bench.run.experiment.trial import TrialResult
 
 SYSTEMS = Path(__file__).parents[4] / "configs" / "systems"
@@ -49,7 +49,7 @@ def queued(server: str, *options: str) -> TrialResult:
 def test_a_worker_that_dies_with_a_job_sets_it_free_and_with_the_jobs_key_it_is_done_once(server: str) -> None:
     result = queued(server, "--keys")
     assert (result.record.outcome, harm(result), len(ends(result))) == ("solved", {}, 1)
-    assert unbooked(result.record.events) is None
+    assert booking_gap(result.record.events) is None
     killed = [line for line in printed(result).splitlines() if line.startswith("worker")]
     assert killed == ["worker 1 ended with -9"] * (ended(result).lives - 1) != []
 

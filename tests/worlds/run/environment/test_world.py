@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from little_worlds import ENVIRONMENT, world
 
-from bench.rerun.remade import remade
+from bench.rerun.remade import remake
 from bench.worlds.run.environment import CannotRestore, Db, JournalEntry, Moment, Scheduled, Snapshot, Tool, World, final_world
 from bench.worlds.run.environment.damage import net_effects
 from bench.worlds.run.environment.final import content_of
@@ -220,7 +220,7 @@ def test_what_happens_while_a_call_takes_its_time_happens_in_a_replay_as_well_an
     for order in (1, 2):
         shop.call("refund", {"order": order, "amount": 1})
     assert [entry.what for entry in shop.journal()] == ["call", "event", "call"]
-    again = remade(shop.dump(), shop.digest(), shop.environment, ("world",))
+    again = remake(shop.dump(), shop.digest(), shop.environment, ("world",))
     assert (again.lacking, set(again.changes)) == ("", {1, 3})
     forks = [forked_at(tools, events, shop.journal()[:step]) for step in range(4)]
     assert [fork.now for fork in forks] == [Moment(0, 0), Moment(0, 3), Moment(0, 3), Moment(0, 10)]
@@ -305,7 +305,7 @@ def test_a_kept_world_that_is_none_is_refused_in_a_line(kept: str) -> None:
     with pytest.raises(CannotRestore, match="what is kept of the world cannot be read") as refused:
         final_world(content_of(kept))
     assert "\n" not in str(refused.value)
-    assert remade(kept, "digest", ENVIRONMENT, ()).lacking == str(refused.value)
+    assert remake(kept, "digest", ENVIRONMENT, ()).lacking == str(refused.value)
     assert final_world(content_of(world().dump())).now == Moment(0)
 
 

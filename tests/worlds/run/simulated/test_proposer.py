@@ -20,7 +20,7 @@ from bench.run.packs import load_pack
 from bench.scenario import Json, Scenario, as_document
 from bench.worlds.run.environment import JudgmentState, World, final_world
 from bench.worlds.run.simulated.course import Judge
-from bench.worlds.run.simulated.proposer import DONE, Proposed, proposed
+from bench.worlds.run.simulated.proposer import DONE, Proposed, next_calls
 
 RENEWALS = Path(__file__).parents[4] / "scenarios"
 KINDS = [f"dev_{number:02}" for number in (2, 4, 6, 7)]
@@ -35,7 +35,7 @@ def begin() -> list[Message]:
 
 def step(scenario: Scenario, messages: Sequence[Message], world: World, judge: Judge | None = None) -> Proposed:
     assert scenario.environment
-    return proposed(scenario.environment, scenario.task, messages, tools(world), judge=judge)
+    return next_calls(scenario.environment, scenario.task, messages, tools(world), judge=judge)
 
 
 def act(messages: list[Message], next_: Proposed, world: World, written: Callable[[str], str] = lambda each: each) -> None:
@@ -153,13 +153,15 @@ def test_it_calls_a_tool_by_the_name_that_it_is_offered_under() -> None:
     assert REFUNDS.environment
     names = ["world__read_order", "mcp.wait", "next_event", "misread_order"]
     offered = [{"type": "function", "function": {"name": name}} for name in names]
-    first = proposed(REFUNDS.environment, REFUNDS.task, begin(), offered)
+    first = next_calls(REFUNDS.environment, REFUNDS.task, begin(), offered)
     assert [call.tool for call in first.calls] == ["mcp.wait"]
 
 
 def test_without_the_tool_that_is_next_it_says_so() -> None:
     assert REFUNDS.environment
-    assert proposed(REFUNDS.environment, REFUNDS.task, begin(), []) == Proposed(text="I cannot go on: there is no tool 'wait'.")
+    assert next_calls(REFUNDS.environment, REFUNDS.task, begin(), []) == Proposed(
+        text="I cannot go on: there is no tool 'wait'."
+    )
 
 
 def test_calls_that_may_be_made_together_are_unless_they_must_not() -> None:
@@ -168,7 +170,7 @@ def test_calls_that_may_be_made_together_are_unless_they_must_not() -> None:
         assert scenario.environment
         with closing(new_world(scenario)) as world:
             messages, sizes = begin(), list[int]()
-            while (next_ := proposed(scenario.environment, scenario.task, messages, tools(world), together)).calls:
+            while (next_ := next_calls(scenario.environment, scenario.task, messages, tools(world), together)).calls:
                 sizes.append(len(next_.calls))
                 act(messages, next_, world)
             assert is_solved(scenario, world)

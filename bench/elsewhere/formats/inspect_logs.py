@@ -1,68 +1,17 @@
-"""Two formats. In mcp-chaos a file has a line for each event of a session. Inspect's .eval is a zip archive with a header and a
-file for each sample."""
+"""Inspect's log, in JSON or as .eval: a zip archive with a header and a file for each sample."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from pydantic import AliasPath, Field, TypeAdapter
 
 from bench.common.bounds import BoundedTable, Many
-from bench.common.errors import one_line
-from bench.elsewhere.formats.members import Arguments, ItemId, Read, name_of
+from bench.elsewhere.formats.members import Arguments, ItemId, Read
 from bench.elsewhere.formats.part import RecordedFormat
-from bench.elsewhere.trials import AGENT, AskedCall, RecordedRun, RecordedTurn, require_unique, trial_of
+from bench.elsewhere.trials import AskedCall, RecordedRun, RecordedTurn, require_unique, trial_of
 from bench.record.messages import MessageRole
-
-
-class ChaosLine(Read):
-    kind: str
-    tool: str | None = None
-    id: ItemId | None = Field(None, validation_alias=AliasPath("detail", "id"))
-    ok: bool | None = Field(None, validation_alias=AliasPath("detail", "ok"))
-    type: str | None = Field(None, validation_alias=AliasPath("detail", "type"))
-    args_hash: str = Field("", validation_alias=AliasPath("detail", "args_hash"))
-
-
-SLOW = "slow"
-"""The fault of mcp-chaos that only delays an answer: its call is answered by a line of its own."""
-
-
-def chaos_run(where: str, lines: Sequence[ChaosLine]) -> RecordedRun:
-    """Return the sessions of mcp-chaos. A fault is recorded as the answer of its call; only `slow` delays the answer instead. A
-    call without an answer is counted as left out."""
-    sessions, left_out = list[list[RecordedTurn]](), Counter[str]()
-    for line in lines:
-        if line.kind == "session_start" or not sessions:
-            sessions.append([])
-        turns, id_ = sessions[-1], line.id or ""
-        if line.kind == "tool_call":
-            turns.append(RecordedTurn(AGENT, "", (AskedCall(id_, line.tool or "", {"hash": line.args_hash}),)))
-        elif line.kind == "tool_result" or (line.kind == "fault" and line.type != SLOW):
-            turns.append(RecordedTurn("tool", line.type or "", answers=id_, tool=line.tool, failed=line.ok is not True))
-        elif line.kind != "session_start":
-            left_out[f"event of the kind {one_line(line.kind, 40)}"] += 1
-    name = name_of(where, ".jsonl")
-    trials = [trial_of(where, _without_open(turns, left_out), name, str(n)) for n, turns in enumerate(sessions)]
-    return RecordedRun("mcp-chaos", require_unique(where, trials), left_out=left_out)
-
-
-def _without_open(turns: Sequence[RecordedTurn], left_out: Counter[str]) -> Sequence[RecordedTurn]:
-    """Return the turns in order. An answer stands behind its call even if calls of one client overlap."""
-    answers: dict[str, list[RecordedTurn]] = {}
-    for turn in turns:
-        if turn.answers is not None:
-            answers.setdefault(turn.answers, []).append(turn)
-    ordered = list[RecordedTurn]()
-    for turn in turns:
-        if turn.asked:
-            here = answers.get(turn.asked[0].id) or []
-            left_out["call without an answer"] += not here
-            ordered += [turn, here.pop(0)] if here else []
-    ordered += [turn for left in answers.values() for turn in left]  # an answer without its call is refused
-    return ordered
 
 
 class InspectText(Read):
@@ -147,7 +96,4 @@ def _inspect_turn(message: InspectMessage) -> RecordedTurn:
     return RecordedTurn(message.role, text, asked)
 
 
-FORMATS = (
-    RecordedFormat("Inspect", frozenset({"eval", "samples"}), TypeAdapter(InspectLog), inspect_log_run),
-    RecordedFormat("mcp-chaos", frozenset({"kind", "detail"}), TypeAdapter(Many[ChaosLine]), chaos_run, each=True),
-)
+FORMATS = (RecordedFormat("Inspect", frozenset({"eval", "samples"}), TypeAdapter(InspectLog), inspect_log_run),)
