@@ -13,7 +13,7 @@ from pydantic import BaseModel, TypeAdapter
 import bench
 
 OURS = {
-    "bench.read.claims": "files of the package itself",
+    "bench.read.analysis.published": "a file of the package itself",
     "bench.cli.templates": "text that begins a user's own pack",
     "bench.run.architectures": "what plans make of a reply, whose size is bounded by `too_large`",
     "bench.cli.authoring.templates": "text that begins a user's own pack",

@@ -5,12 +5,16 @@ A session reads all that is in memory: in the fork of a worker, which holds what
 
 from __future__ import annotations
 
+import importlib
 import json
 import multiprocessing
 import os
 import sys
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -18,8 +22,7 @@ from _pytest.config import default_plugins
 
 HERE = Path(__file__).parents[2]
 LOADED = ["bench_code.pytest_session", *(f"_pytest.{name}" for name in default_plugins)]
-FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(LOADED)
+SPAWN = multiprocessing.get_context("spawn")
 
 
 @dataclass(frozen=True)
@@ -41,11 +44,31 @@ def session(root: Path, *words: str, from_: float = 0.0, variables: dict[str, st
     json_, text = root.parent / f"{root.name}.json", root.parent / f"{root.name}.txt"
     json_.unlink(missing_ok=True)
     words_of_run = [f"--bench-json={json_}", *words]
-    process = FORKS.Process(target=_run, args=(root, words_of_run, from_, {**os.environ, **(variables or {})}, text))
-    process.start()
-    process.join()
+    server = _server()
+    server.send((root, words_of_run, from_, {**os.environ, **(variables or {})}, text))
+    code = server.recv()
     report = json.loads(json_.read_text()) if json_.exists() else {"ran": {}, "kept": {}}
-    return Seen(report["ran"], report["kept"], text.read_text(), process.exitcode or 0)
+    return Seen(report["ran"], report["kept"], text.read_text(), code)
+
+
+@cache
+def _server() -> Connection:
+    """Start the process that forks, and return the end of its pipe."""
+    ours, theirs = SPAWN.Pipe()
+    SPAWN.Process(target=_serve, args=(theirs,), daemon=True).start()
+    return ours
+
+
+def _serve(asked: Connection) -> None:
+    """Load pytest; then fork for each session that is asked for, and answer with its exit code."""
+    for name in LOADED:
+        importlib.import_module(name)
+    with suppress(EOFError, ConnectionError):  # of a worker that has ended
+        while True:
+            session_asked = asked.recv()
+            if not (child := os.fork()):
+                _run(*session_asked)
+            asked.send(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 def _run(root: Path, words: list[str], from_: float, variables: dict[str, str], text: Path) -> None:
