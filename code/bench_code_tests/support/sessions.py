@@ -5,6 +5,7 @@ A session reads all that is in memory: in the fork of a worker, which holds what
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import json
 import multiprocessing
@@ -55,7 +56,8 @@ def session(root: Path, *words: str, from_: float = 0.0, variables: dict[str, st
 def _server() -> Connection:
     """Start the process that forks, and return the end of its pipe."""
     ours, theirs = SPAWN.Pipe()
-    SPAWN.Process(target=_serve, args=(theirs,), daemon=True).start()
+    SPAWN.Process(target=_serve, args=(theirs,)).start()
+    atexit.register(ours.close)  # before this process waits for the other, which then ends
     return ours
 
 
