@@ -93,7 +93,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def room(session: nox.Session) -> None:
-    """The tests of one room in less than a minute: nox -s room -- run/trial. A room is a folder of tests/."""
+    """The tests of one room, mostly within a minute: nox -s room -- run/trial. A room is a folder of tests/."""
     name, *words = session.posargs or [""]
     folder = Path("tests", name)
     if not name or not folder.is_dir():
