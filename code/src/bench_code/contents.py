@@ -126,8 +126,8 @@ def _elements(value: Any, known: Mapping[int, str]) -> list[object] | None:
         items = OrderedDict.items(value) if isinstance(value, OrderedDict) else dict.items(value)
         return [part for pair in items for part in pair]
     if isinstance(value, SETS):
-        told = sorted(digest_of([each], known) for each in _iterated(value, SETS))
-        return [*told] if all(told) else None
+        digests = sorted(digest_of([each], known) for each in _iterated(value, SETS))
+        return [*digests] if all(digests) else None
     return [*_iterated(value, SEQUENCES)]
 
 

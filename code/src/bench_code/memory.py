@@ -119,7 +119,7 @@ class HeldObjects:
         """Look from now on at the value of a shared fixture too."""
         self._add([(value, HeldAt(file, name, f"fixture {name}"))])
 
-    def left(self, filled: Collection[str], here: str) -> dict[str, str]:
+    def take_changes(self, filled: Collection[str], here: str) -> dict[str, str]:
         """Return what holds something else than at the last call, and note what is there now.
 
         Args:
@@ -144,11 +144,11 @@ class HeldObjects:
                 left.setdefault(place.file, {})[self._known[id(holder)]] = UNTOLD if what is None else what
         if not (left or new):
             return dict.fromkeys(self._unseen & {"", here}, "")
-        told = {file: digest_of([dict(sorted(what.items()))], self._known) for file, what in left.items()}
-        told |= dict.fromkeys(self._unseen & {"", here}, "")
+        digests = {file: digest_of([dict(sorted(what.items()))], self._known) for file, what in left.items()}
+        digests |= dict.fromkeys(self._unseen & {"", here}, "")
         self._add(new, len(self._known) + MOST_LEFT)
         self.begin()
-        return told
+        return digests
 
     def is_left_elsewhere(self) -> bool:
         """Return whether an attribute of another module differs from the last call, but for modules and what was None."""

@@ -255,7 +255,7 @@ class ImpactSession(Outcomes):
         """Note what a test left for others."""
         _forget_lines(self._root)
         here = self._inside(str(item.path))
-        left = self._memory.left(self.filled, here) if self._often < TOO_OFTEN else {"": ""}
+        left = self._memory.take_changes(self.filled, here) if self._often < TOO_OFTEN else {"": ""}
         left |= {"": ""} if any(_stamp(path) != stamp for path, stamp in self._written.items()) else {}
         self._written.clear()
         self._often += bool(left)
