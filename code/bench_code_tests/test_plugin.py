@@ -191,6 +191,15 @@ def test_what_a_test_leaves_again_runs_no_other(tmp_path: Path) -> None:
     assert "test_b.py::test_b FAILED" in impact(root)[0]
 
 
+def test_what_python_keeps_of_its_answers_to_isinstance_runs_no_other(tmp_path: Path) -> None:
+    shape = "import abc\n\nclass Shape(abc.ABC):\n    pass\n\nclass Round(Shape):\n    pass\n"
+    asks = "import money, shape\ndef test_a(): assert not isinstance(money.total([1]), shape.Shape)\n"
+    root = repository(tmp_path / "r", MONEY | {"shape.py": shape, "test_a.py": asks})
+    impact(root)
+    write(root, {"money.py": MONEY["money.py"].replace("sum(amounts) * RATE", "float(sum(amounts) * RATE)")})
+    assert impact(root)[:2] == (["test_a.py::test_a PASSED", "test_money.py::test_total PASSED"], 1)
+
+
 def test_what_a_test_left_is_known_after_a_session_that_was_broken_off_and_after_a_revert(tmp_path: Path) -> None:
     calls = "import money\ndef test_aa(): assert money.total([1]) == 2\n"
     root = repository(tmp_path / "r", MONEY | LEAVES | {"test_aa.py": calls})

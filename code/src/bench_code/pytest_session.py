@@ -285,8 +285,8 @@ class ImpactSession(Outcomes):
         """Let the tests that may see what a test leaves run from now on."""
         self._differing[name] = files
         self._different |= files
-        names = [item.nodeid for item in self._items]
         if self.kept and self._item:
+            names = [item.nodeid for item in self._items]
             after = self._items[names.index(self._item) + 1 :]
             at = next(number for number, item in enumerate(self._running) if item.nodeid == self._item)
             self._running[at + 1 :] = [e for e in after if e.nodeid not in self.kept or self._sees_other(e.nodeid)]

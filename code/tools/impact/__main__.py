@@ -49,7 +49,10 @@ def main() -> None:
             continue
         if time.monotonic() > until:
             break
-        if row := _row(suite, edit):
+        row = _row(suite, edit)
+        if row is None:
+            print(f"{suite.package.release} {_described(edit)}: a session did not end; the edit is left out", flush=True)
+        else:
             rows.append(row | {"version": version})
             write(file, rows)
             print(row, flush=True)
