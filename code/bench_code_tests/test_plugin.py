@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -80,6 +81,17 @@ def test_a_test_that_starts_a_process_runs_on_every_change_and_is_kept_without_o
     assert impact(root)[0] == ["test_it.py::test_it PASSED", "test_names.py::test_greet FAILED"]
     last = ExecutionState.open(root).last("test_it.py::test_it")
     assert last.volatile == "runs on every change: it starts a process (subprocess.Popen)"
+
+
+def test_no_test_depends_on_the_files_and_folders_that_it_makes(tmp_path: Path) -> None:
+    makes = (
+        "import os\ndef test_it(tmp_path):\n    (tmp_path / 'a').write_text('x')\n"
+        "    os.replace(tmp_path / 'a', tmp_path / 'b')\n    os.mkdir(tmp_path / 'c')\n"
+    )
+    root = repository(tmp_path / "r", MONEY | {"test_it.py": makes})
+    assert impact(root, f"--basetemp={tmp_path / 'base'}")[1] == 0
+    shutil.rmtree(tmp_path / "base")
+    assert impact(root, f"--basetemp={tmp_path / 'base'}")[:2] == ([], 3)
 
 
 def test_a_failure_is_never_kept(tmp_path: Path) -> None:

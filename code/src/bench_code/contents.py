@@ -159,12 +159,13 @@ def _with_state(value: Any, inside: list[object]) -> list[object] | None:
 
 def _members(value: object) -> Iterator[object]:
     """Yield the values of an object's slots, and of what C keeps in the like."""
-    for each in _descriptors(type(value)):
+    kind: Any = type(value)
+    for each in _descriptors(kind):
         with suppress(AttributeError):
             yield each.__get__(value)
 
 
 @cache
-def _descriptors(kind: type) -> list[Any]:
+def _descriptors(kind: Any) -> list[Any]:
     every = (each for base in kind.__mro__ for each in vars(base).values())
     return [each for each in every if type(each) in (MemberDescriptorType, GetSetDescriptorType) and each.__name__ not in NAMES]

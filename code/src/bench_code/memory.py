@@ -103,7 +103,7 @@ class HeldObjects:
         self._modules = dict[str, object]()
         self._seen = set[str]()
         self._abstract = list[type]()
-        self._registered = ((), dict[str, list[str]]())
+        self._registered: tuple[object, list[list[str]]] = (None, [])
         self._around: ProcessState | None = None
         self._others = dict[str, dict[str, object]]()
         self._unseen = set[str]()
@@ -195,12 +195,17 @@ class HeldObjects:
             {id(variable): id(value) for variable, value in contextvars.copy_context().items()},
         )
 
-    def _registrations(self) -> dict[str, list[str]]:
-        """Return the names of the classes that were registered with abstract classes of the tree, by these."""
+    def _registrations(self) -> list[list[str]]:
+        """Return the names of the tree's abstract classes with which classes were registered, each with the names of these."""
         key = (abc.get_cache_token(), len(self._abstract))
         if key != self._registered[0]:
-            registries = {each.__qualname__: _abc._get_dump(each)[0] for each in self._abstract}
-            self._registered = key, {name: sorted(str(each()) for each in refs) for name, refs in registries.items() if refs}
+            registries = [(each, [ref() for ref in _abc._get_dump(each)[0]]) for each in self._abstract]
+            named = (
+                [type.__repr__(each) for each in (holder, *held) if each is not None]
+                for holder, held in registries
+                if any(held)
+            )
+            self._registered = key, [[name, *sorted(names)] for name, *names in named]
         return self._registered[1]
 
     def _changed(self) -> Iterator[tuple[Any, HeldAt, dict[object, object], dict[object, object]]]:
@@ -289,9 +294,10 @@ def _content(holder: Any) -> dict[object, object]:
 
 def _state(value: Any) -> list[object] | None:
     """Return the numbers and texts that an object of the standard library hides, as they are pickled; None if it hides none."""
-    if not _hides(type(value)):
-        return None
+    kind: Any = type(value)
     hidden = list[object]()
+    if not _hides(kind):
+        return None
     try:
         waiting = [*value.__reduce_ex__(2)[1:]]
     except Exception:  # what cannot be pickled says so in many ways

@@ -40,7 +40,7 @@ BENCH = (str(Path(sys.executable).with_name("bench")), "code", "run", "--json", 
 PYTEST = (sys.executable, "-m", "pytest", "-q", ON, "-p", "impact.outcomes")
 PROGRAMS = {PLAIN: (*PYTEST, "-p", "no:testmon"), "bench": BENCH, "testmon": (*PYTEST, "--testmon")}
 """What a user types, before the folder of the tests."""
-VARIABLES = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+VARIABLES = {name: os.environ[name] for name in ("PATH", "HOME", "LOCPATH") if name in os.environ}
 VARIABLES |= {"LANG": "C.UTF-8", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
 """The variables of every session, beside its own path. No other variable of the caller reaches a session."""
 STATES = {"bench": Path(".git", "bench-code"), "testmon": Path(".testmondata")}
