@@ -95,8 +95,8 @@ TRIPS = st.sampled_from((ONE, (FULL,), (PRIVATE,), (DEAR,)))
 
 
 def undamaged(pattern: str, crashes: list[tuple[str, str, float]], trips: tuple[Trip, ...], repetition: int) -> None:
-    """Assert that a trial with these crashes does no damage. A trial that was cut off after the most lives shows nothing: no remedy
-    mends that."""
+    """Assert that a trial with these crashes does no damage. A trial that was cut off after the most lives shows nothing:
+    no remedy mends that."""
     faults = [{"point": "process", "effect": point, "tool": tool, "probability": chance} for point, tool, chance in crashes]
     result = worked(pattern, REMEDIED, faults, trips, [1], repetition=repetition)
     if result.record.reason != f"the agent: died {MOST_LIVES} times":
