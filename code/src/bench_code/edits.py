@@ -126,7 +126,18 @@ def file_in(root: Path, path: str) -> Path:
 
 
 def content_in(root: Path, path: str) -> bytes | None:
-    """Return the content of a file at a path of a tree; None if there is no file. Raises what `file_in` raises."""
+    """Return the content of the file at a path of a tree.
+
+    Args:
+        root: The top of the tree.
+        path: The file, relative to it.
+
+    Returns:
+        The content; None if there is no file.
+
+    Raises:
+        CodeError: The path leads out of the tree, or into a folder of git's.
+    """
     file = file_in(root, path)
     return file.read_bytes() if file.is_file() else None
 
