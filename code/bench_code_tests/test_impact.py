@@ -173,6 +173,13 @@ def test_costs_are_told_of_long_suites_alone_and_of_all_tests() -> None:
     assert day_of(ROWS[:2]) is None
 
 
+def test_an_edit_after_which_nothing_is_collected_counts_for_no_time() -> None:
+    nothing = {**ROWS[2], "tests": "0", "bench ran": "0", "plain s": "0.1"}
+    assert [each for each in results([*ROWS, nothing]) if "times" in each] == [
+        each for each in results(ROWS) if "times" in each
+    ]
+
+
 def test_the_report_has_a_row_for_each_package() -> None:
     assert "| shop-1 | 4 | 6.0 | 3 | 2 | 0 | 50% | 2.00 (1) | 0.25 (1) | 0.50 (1) |" in report(ROWS)
 

@@ -107,7 +107,7 @@ class ImpactSession(Outcomes):
         self._running: list[pytest.Item] = []
         self._untold = Leftover("", f"?{self.step}")
         self._due, self._surroundings = set[str](), set[Fact]()
-        self._why = ""
+        self._why, self._watches = "", True
         self._memory = HeldObjects(self._file_in, lambda file: file not in self._probed and not file.endswith("conftest.py"))
         self._stack = ExitStack()
         self._begin()
@@ -226,14 +226,18 @@ class ImpactSession(Outcomes):
         self._leftovers = self.state.store.leftovers()
         self._forget(names, options)
         self._due = {name for name in names if every or name not in decision.valid or self._sees_other(name)}
-        run = in_order(self._due, names, self._leftovers)
-        if len(run) == len(items) and not every:
+        untold = [name for name in names if name in self._leftovers and self._leftovers[name].is_untold]
+        self._watches = every or 2 * len(untold) < len(names)
+        run = in_order(self._due, names, self._leftovers) if self._watches else {*(names if self._due else ())}
+        if run and not self._watches:
+            self._why = "; all run, and what they leave is not looked at, since most tests leave what nobody can tell"
+        elif len(run) == len(items) and not every:
             self._why = _why_all([known[name].id for name in names if name in known], self.state, self.present)
         self.kept = {name: decision.valid[name].outcome for name in names if name not in run}
         if self.kept:
             config.hook.pytest_deselected(items=[item for item in items if item.nodeid in self.kept])
             items[:] = [item for item in items if item.nodeid in run]
-        if items:
+        if items and self._watches:
             self._memory.begin()
 
     # Tests and fixtures
@@ -256,6 +260,10 @@ class ImpactSession(Outcomes):
     def _look(self, item: pytest.Item, is_last: bool) -> None:
         """Note what a test left for others."""
         _forget_lines(self._root)
+        if not self._watches:
+            self._written.clear()
+            self._leftovers[item.nodeid] = self._untold
+            return
         here = self._inside(str(item.path))
         left = self._memory.take_changes(self.filled, here) if self._often < TOO_OFTEN else {"": ""}
         left |= {"": ""} if any(_stamp(path) != stamp for path, stamp in self._written.items()) else {}
@@ -319,7 +327,8 @@ class ImpactSession(Outcomes):
         finally:
             self._enter(before)
         file = base.partition("::")[0]
-        self._memory.watch(value, file if file.endswith(".py") else "", fixturedef.argname)
+        if self._watches:
+            self._memory.watch(value, file if file.endswith(".py") else "", fixturedef.argname)
         return value
 
     # The end
