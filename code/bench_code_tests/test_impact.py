@@ -151,7 +151,7 @@ def test_what_was_not_measured_is_left_out_and_a_number_of_its_own_has_no_range(
     judged, ours, theirs, costs, _ = results(alone)  # no day
     assert judged.startswith("`bench code` was judged by 1 edit of 1 package. A result could be lost after 0 of them: ")
     assert "After 0 of the 1 some results were kept. After" in ours and "packages at 95%" not in ours + theirs
-    assert costs.endswith("the first session 0.50 times (1 session).")
+    assert costs.endswith("the first session 0.50 times (1 session), a session after another edit 0.50 times (1 session).")
     assert results([{**row, "plain s": "1"} for row in alone]) == [judged, ours, theirs]
     assert "| 0 | - | - | - | 0.50 (1) | - | - |" in report(alone[1:])
 

@@ -11,6 +11,7 @@ import marshal
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from functools import cache, partial
@@ -403,7 +404,9 @@ class ImpactSession(Outcomes):
         outside = (sys.prefix + os.sep, sys.base_prefix + os.sep)
         loaded = {self._inside(f) or os.path.abspath(f) for f in files if isinstance(f, str) and not f.startswith(outside)}
         modules = {path: self.present.module(path) for path in self.present.files}
-        mentioned = {word for path, module in modules.items() if module for word in module.mentions if word != Path(path).stem}
+        stems = Counter(Path(path).stem for path in modules)
+        words = ((word, Path(path).stem) for path, module in modules.items() if module for word in module.mentions)
+        mentioned = {word for word, stem in words if word != stem or stems[stem] > 1}
         for path, module in modules.items():
             stem = Path(path).stem
             if module is None:

@@ -14,6 +14,13 @@ LONG = 5.0
 """Seconds of the processor from which a suite counts as long."""
 NAMES = {"bench": "`bench code`", "testmon": "pytest-testmon"}
 KINDS = ("first", "nothing", "body")
+COSTS = {
+    "first": "the first session",
+    "nothing": "a session with nothing changed",
+    "body": "a session after a body edit",
+    "other": "a session after another edit",
+}
+"""The kinds of sessions whose cost is told, each in words."""
 DAY = {"body": 18, "other": 12}
 """How many edits of each kind a day of thirty has: six of ten are of bodies."""
 METHOD = (
@@ -88,10 +95,8 @@ def _of_losses(edits: Rows, name: str) -> str:
 
 def _of_costs(rows: Rows, count: int, name: str) -> str:
     parts = []
-    for kind, what in zip(
-        KINDS, ("the first session", "a session with nothing changed", "a session after a body edit"), strict=True
-    ):
-        if ratios := [ratio(row, name) for row in rows if kind_of(row) == kind]:
+    for kind, what in COSTS.items():
+        if ratios := [ratio(row, name) for row in rows if _part_of(row) == kind]:
             spread = f"{min(ratios):.2f} to {max(ratios):.2f}, " if len(ratios) > 1 else ""
             parts.append(f"{what} {median(ratios):.2f} times ({spread}{plural(len(ratios), 'session')})")
     suites = f"In the {plural(count, 'suite')} of {LONG:.0f} seconds and more"
