@@ -233,6 +233,16 @@ def test_where_most_tests_leave_what_nobody_can_tell_all_run_after_an_edit_that_
     assert "not looked at" not in impact(root, "--bench-all")[2]
 
 
+def test_after_many_tests_that_leave_what_nobody_can_tell_all_others_count_as_if_they_did(tmp_path: Path) -> None:
+    locks = "import pytest, locks\n@pytest.mark.parametrize('n', range(100))\ndef test_a(n): locks.LOCKS.append(locks.Lock())\n"
+    root = repository(tmp_path / "r", MONEY | LOCKED | {"test_a.py": locks, "test_b.py": "", "test_c.py": ""})
+    impact(root)
+    left = ExecutionState.open(root).store.leftovers()
+    assert len(left) == 102 and all(each.is_untold for each in left.values())
+    write(root, {"names.py": MONEY["names.py"].replace("return", "name = str(name)\n    return")})
+    assert len(impact(root)[0]) == 102
+
+
 def test_what_a_test_left_is_known_after_a_session_that_was_broken_off_and_after_a_revert(tmp_path: Path) -> None:
     calls = "import money\ndef test_aa(): assert money.total([1]) == 2\n"
     root = repository(tmp_path / "r", MONEY | LEAVES | {"test_aa.py": calls})

@@ -44,8 +44,8 @@ OF_DISPLAY = re.compile(
 """The names of options that change what is shown, or which tests run, and no result; of the last two some values count."""
 HARMLESS = re.compile(r"\W*(\S*/)?(git|hg|uname|ldconfig|gcc|cc|ld|objdump|lsb_release)\b")
 """Programs that run no code of the tree. Modules start them to learn of their system or their version."""
-TOO_OFTEN = 1000
-"""After so many tests that left something in memory, all others count as if they did."""
+UNTOLD = 100
+"""After so many tests that left what nobody can tell, if they are half of the tests so far, all others count as if they did."""
 
 
 class RanInTest:
@@ -102,7 +102,7 @@ class ImpactSession(Outcomes):
         self._tests: dict[str, RanInTest] = {}
         self._fixtures: dict[str, RanInTest] = {}
         self._item, self._writers, self._written, self._made = "", dict[str, str](), dict[str, object](), set[str]()
-        self._leftovers, self._often = dict[str, Leftover](), 0
+        self._leftovers, self._count_untold = dict[str, Leftover](), 0
         self._differing, self._different, self._latest = dict[str, set[str]](), set[str](), dict[str, str]()
         self._items: list[pytest.Item] = []
         self._running: list[pytest.Item] = []
@@ -263,13 +263,16 @@ class ImpactSession(Outcomes):
         _forget_lines(self._root)
         if not self._watches:
             self._written.clear()
+            if self.kept:
+                self._leave(item.nodeid, self._untold)
             self._leftovers[item.nodeid] = self._untold
             return
         here = self._inside(str(item.path))
-        left = self._memory.take_changes(self.filled, here) if self._often < TOO_OFTEN else {"": ""}
+        left = self._memory.take_changes(self.filled, here)
         left |= {"": ""} if any(_stamp(path) != stamp for path, stamp in self._written.items()) else {}
         self._written.clear()
-        self._often += bool(left)
+        self._count_untold += not all(left.values())
+        self._watches = 2 * self._count_untold < max(len(self._tests), 2 * UNTOLD)
         name, file = item.nodeid, _file_of(item.nodeid)
         scope = "" if left.keys() - {here} else file
         value = digest(repr((sorted(left.items()), self._latest.get(""), self._latest.get(file))))
