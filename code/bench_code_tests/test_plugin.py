@@ -89,10 +89,16 @@ def test_no_test_depends_on_the_files_and_folders_that_it_makes(tmp_path: Path) 
         "    os.replace(tmp_path / 'a', tmp_path / 'b')\n    os.mkdir(tmp_path / 'c')\n"
         "    tmpdir.join('d').write('x')\n    assert open(tmpdir.join('d')).read() == 'x'\n"
     )
-    root = repository(tmp_path / "r", MONEY | {"test_it.py": makes})
+    odd = (
+        "import os, tempfile\nwith tempfile.TemporaryDirectory() as folder:\n"
+        "    open(os.fsencode(folder) + b'/caf\\xe9', 'w').close()\n"
+    )
+    root = repository(tmp_path / "r", MONEY | {"test_it.py": odd + makes})
     assert impact(root, f"--basetemp={tmp_path / 'base'}")[1] == 0
     shutil.rmtree(tmp_path / "base")
     assert impact(root, f"--basetemp={tmp_path / 'base'}")[:2] == ([], 3)
+    write(root, {"names.py": MONEY["names.py"].replace("hello {", "bye {")})
+    assert impact(root, f"--basetemp={tmp_path / 'base'}")[:2] == (["test_names.py::test_greet FAILED"], 2)
 
 
 def test_a_failure_is_never_kept(tmp_path: Path) -> None:

@@ -183,16 +183,17 @@ class ImpactSession(Outcomes):
         """Note that a file was read or changed. All that a step holds and that is no code counts for all tests anyway.
 
         A test leaves a change of a file for others if another reads the file, or if the change lies in the tree and remains.
-        No test depends on a file that a test of the session makes.
+        Nothing depends on a file that the session makes.
         """
         writer, inside = self._writers.get(path), self._inside(path)
-        self._made |= {path} if is_written and self._item and not os.path.lexists(path) else set()
+        self._made |= {path} if is_written and not os.path.lexists(path) else set()
         if is_read and not (writer and writer == self._item):
             if writer:
                 self._leave(writer, self._untold)
-            if not is_text(path):
+            is_made = path in self._made
+            if not (is_made or is_text(path)):
                 self._now.always = "reads a path whose name is not UTF-8"
-            elif path not in self._made and (not self.present.is_held(inside) or inside.endswith(".py")):
+            elif not is_made and (not self.present.is_held(inside) or inside.endswith(".py")):
                 self._now.paths.add(inside or path)
         if is_written and self._item:
             self._writers[path] = self._item
