@@ -86,7 +86,7 @@ async def serve_session(session: EndpointSession) -> AsyncIterator[str]:
     app = application(
         routes(lambda: session),
         door := AccessGuard(session.api_key),
-        lambda problem: session.refuse(problem.status, problem.message),
+        lambda problem: session.log_refusal(problem.status, problem.message),
     )
     async with serving(app, door, 0) as root:
         yield root
@@ -145,7 +145,7 @@ def routes(current: Callable[[], EndpointSession], model: str = wire.MODEL) -> l
     def asking(dialect: Dialect) -> Handler:
         async def ask(request: web.Request) -> web.StreamResponse:
             session = current()
-            subtasks = session.named(request.match_info.get("names", ""))
+            subtasks = session.subtasks_at(request.match_info.get("names", ""))
             if subtasks is None:
                 raise _unknown_names(request, session)
             body, together = await request.read(), _together(request)
@@ -163,7 +163,7 @@ def routes(current: Callable[[], EndpointSession], model: str = wire.MODEL) -> l
 
     async def astray(request: web.Request) -> web.StreamResponse:
         names = request.match_info["names"]
-        raise _nothing_at(request, names=f"/{names}" if current().named(names) else "")
+        raise _nothing_at(request, names=f"/{names}" if current().subtasks_at(names) else "")
 
     azures = (f"{base}/deployments/{{deployment}}" for base in ("/v1", "/openai", "/v1/openai"))
     roots, dialects = ("/v1", "/{names}/v1", *azures), list(DIALECTS)

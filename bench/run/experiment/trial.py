@@ -121,7 +121,7 @@ async def run_trial(
         timing=arm.model.timing,
         events=tuple(log.events),
         instance=spec.instance,
-        traceback=log.store_text(ending.traceback) if ending.traceback else None,
+        traceback=log.keep_text(ending.traceback) if ending.traceback else None,
     )
     strikes = tuple((receipt.due.number, receipt.due.strike) for receipt in trial.schedule.receipts)
     return TrialResult(record, log.texts, ending.failure, strikes)
@@ -148,7 +148,7 @@ async def _ending(trial: Trial, work: Callable[[], Coroutine[Any, Any, None]], s
     """Let the architecture work, have its result graded, and turn exceptions into outcomes."""
     stopped = None
     try:
-        await trial.surroundings.live(trial, work)
+        await trial.surroundings.run_architecture(trial, work)
     except Exception as error:
         stopped = _ended_by(error, trial.log)
     try:

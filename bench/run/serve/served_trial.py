@@ -81,7 +81,7 @@ class ServedTrial:
 
     def begin(self) -> None:
         """Begin the trial's time."""
-        self.session.begin()
+        self.session.start_clock()
         self._enter("begun")
 
     def submit(self, submission: Submission) -> None:

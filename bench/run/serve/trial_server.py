@@ -90,7 +90,7 @@ class TrialServer:
         """Note a refused request, and log it in the open trial if that trial has begun."""
         self.refusals.append(f"{problem.status}: {problem.message}")
         if self._open and self._open.state == "begun":
-            self._open.session.refuse(problem.status, problem.message)
+            self._open.session.log_refusal(problem.status, problem.message)
 
     async def work(self, task: Task, workbench: Workbench) -> None:
         """Work on a task as the architecture that stands for an outside system."""

@@ -99,7 +99,7 @@ class CommandSession(AgentBody):
         world = ToolServer(self._tools, self._acting)
 
         def refuse(problem: Problem) -> None:
-            session.refuse(problem.status, problem.message)
+            session.log_refusal(problem.status, problem.message)
             self._refused = problem
 
         app = application([*routes(lambda: session, MODEL), *world.routes()], self._door, refuse, self._hear)
@@ -143,9 +143,9 @@ class CommandSession(AgentBody):
                     seconds=life.seconds,
                     why=self._why(ended),
                     requests=self._tools.taken - taken,
-                    output=log.store_text(life.output.text),
+                    output=log.keep_text(life.output.text),
                     written=life.output.written,
-                    own_log=log.store_text(last_line) if last_line is not None else None,
+                    own_log=log.keep_text(last_line) if last_line is not None else None,
                     parts_killed=self._parts_killed,
                 )
             )
@@ -212,7 +212,7 @@ class CommandSession(AgentBody):
         crash = self._acting.last_crash
         if self._session and not self._acting.process.is_dead and crash != self._part_crash:
             self._part_crash = crash
-            self._session.crashed(crash)
+            self._session.drop_process_state(crash)
 
     async def _take(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Handle a request. If it is taken, no earlier refusal ends the trial."""

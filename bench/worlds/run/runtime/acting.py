@@ -29,7 +29,7 @@ from bench.record.world_events import (
 from bench.run.models.base import Reply
 from bench.run.trial.clock import TrialClock, in_seconds
 from bench.run.trial.effects import EFFECTS, effect_at
-from bench.run.trial.faults import Due, Fault, FaultSchedule, OpenReceipt
+from bench.run.trial.faults import DueFault, Fault, FaultSchedule, OpenReceipt
 from bench.run.trial.log import TrialLog
 from bench.worlds.run.environment import Acted, Arrival, Moment, PolicyVerdict, Scheduled, World
 from bench.worlds.run.environment.calling import RefusalCode
@@ -143,7 +143,7 @@ class Acting:
         assert isinstance(effect, ProcessEffect)
         return self._dying(call, receipt, effect)
 
-    def _due(self, call: _CallInHand) -> Due | None:
+    def _due(self, call: _CallInHand) -> DueFault | None:
         """Return the fault that this try of the call's effect carries, or None."""
         if not call.effect:
             return None
@@ -271,7 +271,7 @@ class Acting:
         self.world.told_by(at_once)  # no agent is left whom a faulty notice could mislead
         self.world.end()
         journal, tables = self.world.damage()
-        kept = self.log.store_text(self.world.dump())
+        kept = self.log.keep_text(self.world.dump())
         damage, recount = asdict(journal), asdict(tables)
         self.log.emit(WorldEnded(self.world.digest(), kept, *self.world.now, self.world.life, damage, recount))
 
@@ -334,8 +334,8 @@ class Acting:
                 try_=max(1, self._tries[call.tool, acted.effect]),
                 key=call.key,
                 entry=acted.entry,
-                arguments=self.log.store_text(dump(given)),
-                result=None if result is None else self.log.store_text(dump(result)),
+                arguments=self.log.keep_text(dump(given)),
+                result=None if result is None else self.log.keep_text(dump(result)),
                 outcome=acted.outcome,
                 reason=acted.reason,
                 decision=entry.decision if entry else "",
@@ -367,7 +367,7 @@ class Acting:
 
     def _arrivals(self, arrivals: Sequence[Arrival]) -> tuple[Arrival, ...]:
         for arrival in arrivals:
-            payload = self.log.store_text(dump(dict(arrival.payload)))
+            payload = self.log.keep_text(dump(dict(arrival.payload)))
             self.log.emit(Arrived(arrival.number, arrival.name, arrival.kind, payload, self.world.life, *arrival.at))
         return tuple(arrivals)
 
@@ -393,7 +393,7 @@ class Acting:
 
     def _store_text(self, name: str, text: str) -> None:
         self.world.record()
-        self.log.emit(Stored(name, self.log.store_text(text), self.world.life, **self._in_step()))
+        self.log.emit(Stored(name, self.log.keep_text(text), self.world.life, **self._in_step()))
 
     def _die(self, point: str) -> None:
         self.last_crash = self.log.emit(ProcessDied(point, self.world.life, *self.world.now, **self._in_step()))

@@ -340,7 +340,7 @@ class WorldActions:
             CallFailed: The agent ended with an exception after its last call had failed.
         """
         session = self.agent = session_of(self._trial)
-        async with session.served(server):
+        async with session.serve(server):
             yield session
         if proposal := session.output():
             self._trial.write(proposal, verified=False)

@@ -42,7 +42,7 @@ class AgentCauses:
         self._asked[question] += 1
         self._loss = None
         inferred = cause in ("step", "sample")
-        ask = self._causes.ask(name, self._attempt_of[question], self._asked[question], cause, caused_by)
+        ask = self._causes.known_purpose(name, self._attempt_of[question], self._asked[question], cause, caused_by)
         return replace(ask, inferred=inferred)
 
     def _cause(self, question: Hashable) -> tuple[Cause, int | None]:

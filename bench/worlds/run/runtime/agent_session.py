@@ -52,9 +52,9 @@ class AgentSession(EndpointSession):
         self._answered_calls: list[_Answered] = []
         self.life = 1
 
-    def crashed(self, event: int) -> None:
+    def drop_process_state(self, event: int) -> None:
         """Note that the process, or one of several, died at this event. Its failed requests are forgotten."""
-        self._trial.crashed(event)
+        self._trial.drop_process_state(event)
         self.life += 1
         self._failed.clear()
         self._failure = None

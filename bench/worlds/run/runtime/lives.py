@@ -33,7 +33,7 @@ class InWorld(Surroundings):
     def broken_off(self, reply: Reply, call: int) -> CallFailed | None:
         return self.acting.mid_reply(reply, call)
 
-    async def live(self, trial: Trial, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def run_architecture(self, trial: Trial, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Start the architecture, and start it again on the same world and store each time that it dies. Raise GaveUp if it
         dies too often, and any other error that ends a life."""
         async with self.actions.lasting:
@@ -47,13 +47,13 @@ class InWorld(Surroundings):
                     if failed:
                         raise failed
                     return
-                (self.actions.agent or trial).crashed(self.acting.last_crash)
+                (self.actions.agent or trial).drop_process_state(self.acting.last_crash)
                 self.acting.process.restart()
             raise GaveUp(("the agent",), f"died {MOST_LIVES} times")
 
     def end(self, trial: Trial, stopped: bool) -> Any:
         """Let the world come to its end. Return its content for the grader, or None if the trial was stopped."""
-        trial.decisions()
+        trial.log_decisions()
         self.acting.end()
         return None if stopped else self.world.snapshot().content
 

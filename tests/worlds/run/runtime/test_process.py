@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from bench.record.events import Faulted
-from bench.run.trial.faults import Due, Fault, OpenReceipt
+from bench.run.trial.faults import DueFault, Fault, OpenReceipt
 from bench.worlds.run.runtime.process import Crashed, Process, Store
 
 
@@ -19,7 +19,7 @@ class Parts:
         self.store = Store(self.process, lambda *_: None)
 
     def receipt(self, effect: str) -> OpenReceipt:
-        due = Due(Fault("process", effect), 0, "refund", 1, Random(0))
+        due = DueFault(Fault("process", effect), 0, "refund", 1, Random(0))
         return OpenReceipt(1, due, None, self.events.append)
 
     @property
