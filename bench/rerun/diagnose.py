@@ -249,7 +249,7 @@ async def rerun(arm: RerunArm, agent: RerunAgent, parts: MendedSet, start: Start
     environment = resolved.scenario.environment
     model = WatchedModel(resolved.model, resolved.scenario, start.requests if "proposer" in parts else None)
     working = MendedAgent(agent, parts, start, model, environment is not None)
-    exchanged = replace(matrix.worked_by(working.work), models={**matrix.models, spec.model: model})
+    exchanged = replace(matrix.with_architecture(working.work), models={**matrix.models, spec.model: model})
     if environment is None and "signal" in parts:
         exchanged = _with_reasons(exchanged)
     result = await RerunArm(spec, exchanged).run(plan)

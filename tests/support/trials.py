@@ -142,7 +142,7 @@ def conducted(
 
     wrong: list[AssertionError] = []
     matrix = matrix_of(pack, {"plan": faults} if faults else None, architectures=["static"], **settings)
-    matrix = replace(matrix.worked_by(asserted), server=server)
+    matrix = replace(matrix.with_architecture(asserted), server=server)
     scenario = matrix.scenarios[matrix.specs[0].scenario_key]
     [result] = run_all(with_model(matrix, model or ScriptedModel(scenario.reference, script)), matrix.specs[:1])
     for error in wrong:

@@ -19,7 +19,7 @@ from bench.common.paths import PACKS, RESULTS, named
 from bench.common.signals import exit_code
 from bench.run.experiment.code import our_codebase
 from bench.run.experiment.matrix import Matrix
-from bench.run.experiment.runner import missing
+from bench.run.experiment.runner import missing_trials
 from bench.run.experiment.so_far import SoFar, calls_of
 from bench.run.experiment.trial import TrialResult
 from bench.run.experiment.untrusted import permission
@@ -83,7 +83,7 @@ def command(
     if writer is None:
         return
     try:
-        todo = len(missing(matrix.specs, writer.ended))
+        todo = len(missing_trials(matrix.specs, writer.ended))
         watch = _watch(console, so_far)
 
         def introduce(root: str) -> None:
@@ -151,7 +151,7 @@ def _introduction(root: str, token: str, matrix: Matrix, todo: int, folder: Path
 
 
 def _conclude(console: Terminal, served: Served, so_far: SoFar, folder: Path) -> None:
-    console.print(f"{'stopped' if served.stopped else 'done'}: {so_far.ends or 'no trial was begun'}")
+    console.print(f"{'stopped' if served.stopped else 'done'}: {so_far.outcomes_text or 'no trial was begun'}")
     console.print(f"{served.requests} requests taken, {so_far.calls} calls recorded, {so_far.account}")
     if served.refusals:
         console.print(f"{len(served.refusals)} requests refused, the last: {served.refusals[-1]}")

@@ -89,7 +89,7 @@ class RecordedModel:
         pass
 
 
-def made(settings: RecordedSettings, of: Making) -> RecordedModel:
+def make_model(settings: RecordedSettings, of: Making) -> RecordedModel:
     recording, parameters = of.recording(settings.run, settings.model or of.name, settings.concurrency)
     prices = settings.model_dump(include={"price_in", "price_out", "price_cached"}, exclude_none=True)
     return RecordedModel(of.name, recording, {**parameters, **prices})

@@ -114,5 +114,5 @@ def answering(model: Model, request: Request) -> Model:
     return model.answering(request) if isinstance(model, RoutedModel) else model
 
 
-def made(settings: RoutedSettings, of: Making) -> RoutedModel:
+def make_model(settings: RoutedSettings, of: Making) -> RoutedModel:
     return RoutedModel(of.name, settings, of.others)

@@ -261,6 +261,6 @@ def _wrap(value: Json, draw: Random) -> str:
     return draw.choice(("{}", "```json\n{}\n```", "Here is the answer:\n\n{}")).replace("{}", text, 1)
 
 
-def made(settings: SimulatedSettings, of: Making) -> SimulatedModel:
+def make_model(settings: SimulatedSettings, of: Making) -> SimulatedModel:
     bank = of.bank(settings.bank) if settings.bank else None
     return SimulatedModel(of.name, settings, of.scenarios, bank, of.learning(settings.repairs) if settings.repairs else None)

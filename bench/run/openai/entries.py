@@ -18,4 +18,4 @@ class OpenAIEntry(OpenAISettings, BaseModelEntry):
         return f'{problem}; add answer_format = "schema", or leave it out'
 
 
-MODELS = ModelPart("openai", OpenAIEntry, "bench.run.openai.model:made")
+MODELS = ModelPart("openai", OpenAIEntry, "bench.run.openai.model:make_model")

@@ -190,7 +190,7 @@ class OpenAIModel:
         return EndpointError(f"model {called} at {self.endpoint}: {wrong}; {advice}")
 
 
-def made(settings: OpenAISettings, of: Making) -> CachedModel:
+def make_model(settings: OpenAISettings, of: Making) -> CachedModel:
     held = settings.response_format or "json_schema" if of.answer_format == "schema" else None
     model = OpenAIModel(of.name, settings.model_copy(update={"response_format": held}))
     account = account_of(settings)

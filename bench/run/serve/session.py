@@ -20,7 +20,7 @@ from bench.run.architectures.registry import ARCHITECTURES
 from bench.run.endpoint.server import application, serving
 from bench.run.experiment.config import Config, load_config
 from bench.run.experiment.matrix import Matrix, build_matrix
-from bench.run.experiment.runner import missing, run_matrix
+from bench.run.experiment.runner import missing_trials, run_matrix
 from bench.run.experiment.session import Session
 from bench.run.experiment.trial import TrialResult
 from bench.run.experiment.untrusted import Permission
@@ -137,10 +137,10 @@ async def serve(
         Unguarded: Code that may not run would have to.
     """
     graded = all(scenario.graded for scenario in matrix.scenarios.values())
-    trial_server = TrialServer(graded, len(missing(matrix.specs, writer.ended)))
+    trial_server = TrialServer(graded, len(missing_trials(matrix.specs, writer.ended)))
     app = application(trial_server.routes(), door := AccessGuard(token), trial_server.refused, trial_server.follow)
     unhurried = matrix.config.model_copy(update={"deadline_seconds": math.inf})  # a trial waits for its agent
-    matrix = replace(matrix, config=unhurried).worked_by(trial_server.work)
+    matrix = replace(matrix, config=unhurried).with_architecture(trial_server.work)
 
     def watch(result: TrialResult) -> None:
         trial_server.saw(result.record)

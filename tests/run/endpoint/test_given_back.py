@@ -114,7 +114,7 @@ def asked(converse: Callable[[EndpointSession | AgentSession], Awaitable[None]],
             await converse(session)
 
     model = ScriptedModel(TINY.reference, {"gather": [*replies]})
-    matrix = replace(matrix_of(architectures=["static"]).worked_by(architecture), server=serve_session)
+    matrix = replace(matrix_of(architectures=["static"]).with_architecture(architecture), server=serve_session)
     [result] = run_all(with_model(matrix, model))
     return model, result
 

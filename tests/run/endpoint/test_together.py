@@ -53,7 +53,7 @@ def trial(client: Client, timing: Timing = "simulated") -> TrialResult:
         return float(request.messages[-1].content)
 
     wrong: list[AssertionError] = []
-    matrix = matrix_of(architectures=["static"]).worked_by(architecture)
+    matrix = matrix_of(architectures=["static"]).with_architecture(architecture)
     model = ScriptedModel(TINY.reference, seconds=seconds)
     model.timing = timing
     [result] = run_all(with_model(matrix, model))

@@ -223,7 +223,7 @@ def test_a_client_that_leaves_while_its_call_waits_for_a_slot_paid_nothing() -> 
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(ask(endpoint), 0.05)
 
-    matrix = matrix_of(architectures=["static"]).worked_by(architecture)
+    matrix = matrix_of(architectures=["static"]).with_architecture(architecture)
     taken = Gate(1)
     taken.shut()
     result = run(run_trial(matrix.specs[0], matrix, Slots(lambda _: taken), GRADERS))
