@@ -67,7 +67,7 @@ async def run_matrix(
             await model.prepare()
         for model in itertools.chain.from_iterable(map(answerers, used.values())):
             if isinstance(model, CachedModel):  # it gives again what a continued run already has
-                model.know(own_responses(model, writer.folder))
+                model.add_responses(own_responses(model, writer.folder))
         left = await run_all(todo, used, gates, matrix, writer, watch, session, graders)
         ending, mark = (f"stopped: {session.ending}", None) if left else ("complete", writer.mark)
         session.raise_error()

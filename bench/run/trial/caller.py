@@ -21,7 +21,7 @@ from bench.record.messages import Message, stored
 from bench.record.tool_calls import text_of
 from bench.run.answers.places import Schema
 from bench.run.models.base import ExchangedModel, Model, Reply, Request, RequestContent, Response
-from bench.run.models.counting import is_long, read_whole, texts_written, tokens_read, tokens_written
+from bench.run.models.counting import count_and_digest, is_long, texts_written, tokens_read, tokens_written
 from bench.run.trial.call import BackOff, CallAttempt, Lost, Received, await_flight, purpose_after_loss
 from bench.run.trial.causes import CallPurpose
 from bench.run.trial.clock import Pause, TrialClock, in_seconds
@@ -144,7 +144,7 @@ class Caller:
         attempt = CallAttempt(self.calls, try_, purpose, request, started=self._clock.now())
         try:
             if is_long(request):
-                await self._finish_in_thread(functools.partial(read_whole, request))
+                await self._finish_in_thread(functools.partial(count_and_digest, request))
             slot = attempt.slot = await self._take_slot(request)
             try:
                 attempt.begun, attempt.started = True, self._clock.now()
@@ -297,7 +297,7 @@ class Caller:
 
     async def _ask_model(self, attempt: CallAttempt) -> Reply:
         """Send a request to the model and record the response."""
-        tally = self._tallies.setdefault(attempt.request.asked, Tally())
+        tally = self._tallies.setdefault(attempt.request.content, Tally())
         tally.sent += 1
         attempt.asked = True
         original = attempt.request

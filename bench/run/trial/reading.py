@@ -77,7 +77,7 @@ def _read_fenced(text: str, finish: str, schema: Schema, draft: Draft) -> Extrac
     if isinstance(extracted, Extracted):
         in_fence = before.fence is not None and before.fence[1] == extracted.start
         start = before.fence[0] if before.fence and in_fence else extracted.start
-        return _with_blocks(text, extracted.value, schema, start, fenced.behind_json(text, extracted.end, in_fence))
+        return _with_blocks(text, extracted.value, schema, start, fenced.end_of_json(text, extracted.end, in_fence))
     if not (extracted.is_prose and before.code):
         return extracted
     if not is_all_code(schema):

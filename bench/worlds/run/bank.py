@@ -13,7 +13,7 @@ from bench.record.record import TrialRecord, latest
 from bench.record.verify import sources
 from bench.record.world_events import ASKED, REPAIRED, Stored
 from bench.run.models.bank import Bank, BankedReply
-from bench.run.models.erring import ErringRepair, Learning, measured
+from bench.run.models.erring import ErringRepair, Learning, measure_rates
 from bench.scenario import Scenario
 
 Kept = TypeVar("Kept")
@@ -57,7 +57,7 @@ def load_learning(folder: Path) -> Learning:
         problem = f"replies of several models ({', '.join(models)})" if models else "no reply to a rejection"
         todo = "record it with studies/repair_bank/config.toml and one --model"
         raise ConfigError(f"repairs {folder}: it holds {problem}; {todo}")
-    return measured(read_manifest(folder).name, models[0], [repair for _, repair in replies])
+    return measure_rates(read_manifest(folder).name, models[0], [repair for _, repair in replies])
 
 
 def repairs(folder: Path) -> Iterator[tuple[str, ErringRepair]]:
