@@ -67,7 +67,7 @@ def command(
     For example: bench serve configs/smoke.toml --model simulated --plan none
     """
     # Here, because it imports aiohttp, for which no other command should wait.
-    from bench.run.serve.session import external_config, external_matrix, one_more, serve  # noqa: PLC0415
+    from bench.run.serve.session import external_config, external_matrix, serve, with_one_more_repetition  # noqa: PLC0415
 
     console, err = Terminal(), Terminal(stderr=True)
     models, recorded = chosen_models([model] if model else [])
@@ -75,7 +75,9 @@ def command(
     settings = external_config(config, architecture, overrides, recorded)
     made = run_name(settings, architecture, (scenario or "free").replace(":", "-").replace("/", "-"))
     folder = named(RESULTS, name or made)
-    matrix = external_matrix(settings if scenario else one_more(settings, folder), scenarios, our_codebase().digest)
+    matrix = external_matrix(
+        settings if scenario else with_one_more_repetition(settings, folder), scenarios, our_codebase().digest
+    )
     token = _token() if asks_token else ""
     permitted = permission(matrix, unguarded)
     writer, so_far = open_run(console, folder, matrix, aside, permitted), SoFar(matrix)

@@ -76,7 +76,7 @@ class Graders:
         Raises Unguarded if the answer has no stored grade and may not be graded here, and what `grade_of` raises.
         """
         if scenario.environment:
-            ended = of_packs(scenario.environment).ended
+            ended = of_packs(scenario.environment).content_to_grade
             return await asyncio.to_thread(lambda: grade_of(scenario, ended(answer)))
         key = key_of(scenario, answer)
         if (grade := self.stored.get(key) or self._known.get(key)) is not None:

@@ -75,6 +75,6 @@ def _environment_at_end(environment: TaskEnvironment, trial: TrialRecord, texts:
     if kept not in texts:
         raise ResultsError(f"{folder}: lacks the text '{kept}' of trial {trial.id}; restore it from a copy")
     try:
-        return of_packs(environment).restored(texts[kept])
+        return of_packs(environment).restore(texts[kept])
     except BenchError as error:
         raise ResultsError(f"{folder}: the text '{kept}' of trial {trial.id}: {error}; restore it from a copy") from error

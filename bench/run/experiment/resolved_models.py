@@ -19,7 +19,7 @@ from bench.run.models.base import Model
 from bench.run.models.erring import Learning
 from bench.run.models.making import Making
 from bench.run.models.recording import Recording
-from bench.run.packs import find_packs, lacks, load_pack
+from bench.run.packs import find_packs, load_pack, missing_data
 from bench.run.packs.environments import ENVIRONMENTS
 from bench.scenario import Scenario
 
@@ -30,7 +30,7 @@ def refuse_unknown_routes(config: Config, scenarios: Mapping[str, Scenario], pac
     routed = {name: entry for name in config.models if isinstance(entry := config.model[name], RoutedEntry)}
     known = {subtask.name for scenario in scenarios.values() for subtask in scenario.task.subtasks}
     if any(set(entry.subtasks) - known for entry in routed.values()):
-        available = [pack for pack in find_packs(packs) if not lacks(pack, packs)]
+        available = [pack for pack in find_packs(packs) if not missing_data(pack, packs)]
         known |= {subtask.name for pack in available for subtask in load_pack(pack, packs).task.subtasks}
     for name, entry in routed.items():
         for subtask in entry.subtasks:

@@ -121,9 +121,9 @@ class OpenAISettings(CacheSettings):
     weights: str | None = None
     """The digest of the weights' file, if you serve them yourself. It is recorded but not checked, since no endpoint tells
     it."""
-    extra_body: Annotated[BoundedTable[str, Any] | None, AfterValidator(own_fields_left_alone)] = None
+    extra_body: Annotated[BoundedTable[str, Any] | None, AfterValidator(check_extra_body)] = None
     """Further fields of every request, as the provider names them."""
-    omit: Annotated[Many[str], AfterValidator(needed_fields_left_in)] = ()
+    omit: Annotated[Many[str], AfterValidator(check_omitted)] = ()
     """Fields left out of every request, for an endpoint that refuses them: of the request (`seed`, or an agent's own such as
     `parallel_tool_calls`), of its messages and of their tool calls (`reasoning_content`)."""
 

@@ -24,7 +24,7 @@ from aiohttp.typedefs import Handler
 from bench.common.errors import ConfigError, GaveUp, Unmeasured, one_line
 from bench.record.process_events import ProcessEnded, ProcessStarted
 from bench.record.world_events import ProcessDied
-from bench.run.endpoint.server import application, hung_up, routes, serving
+from bench.run.endpoint.server import application, hang_up, routes, serve_application
 from bench.run.trial.clock import in_seconds
 from bench.run.trial.endpoint_session import PARALLEL
 from bench.run.trial.workbench import Workbench
@@ -103,7 +103,7 @@ class CommandSession(AgentBody):
             self._refused = problem
 
         app = application([*routes(lambda: session, MODEL), *world.routes()], self._door, refuse, self._hear)
-        async with serving(app, self._door, 0) as self._address:
+        async with serve_application(app, self._door, 0) as self._address:
             self._lay_out_relay()
             yield self._address
 
@@ -200,7 +200,7 @@ class CommandSession(AgentBody):
                 return await self._take(request, handler)
         except Crashed:
             self._part_died()
-            return hung_up(request, web.Response())
+            return hang_up(request, web.Response())
         except (Problem, web.HTTPException):
             raise
         except Exception as error:

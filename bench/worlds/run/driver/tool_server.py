@@ -18,7 +18,7 @@ from typing import Any
 from aiohttp import web
 
 from bench.common.errors import ConfigError
-from bench.run.endpoint.server import hung_up
+from bench.run.endpoint.server import hang_up
 from bench.wire.problem import Problem
 from bench.worlds.run.driver.asgi import answer_by
 from bench.worlds.run.driver.openapi import openapi
@@ -53,7 +53,7 @@ class ToolServer:
         async with self._turn:
             answer = await self._tools.call(request.match_info["name"], arguments, key, expect)
             if answer.lost:
-                return hung_up(request, web.Response())
+                return hang_up(request, web.Response())
             return await self._send(request, web.json_response(dict(answer.body), status=answer.status))
 
     async def _mcp(self, request: web.Request) -> web.StreamResponse:
@@ -70,7 +70,7 @@ class ToolServer:
             async with manager.run():
                 response = await answer_by(manager.handle_request, request)
             exchange.check()
-            return hung_up(request, web.Response()) if exchange.lost else await self._send(request, response)
+            return hang_up(request, web.Response()) if exchange.lost else await self._send(request, response)
 
     async def _send(self, request: web.Request, response: web.Response) -> web.StreamResponse:
         """Send an answer. Raise Crashed if the agent dies before it writes down the content."""
