@@ -28,8 +28,8 @@ from bench.worlds.run.environment.declaration import Environment
 from bench.worlds.run.environment.journal_writer import JournalWriter
 from bench.worlds.run.environment.parts import Arrival, Payload, PolicyVerdict, Standing, Tool
 from bench.worlds.run.environment.people import Manner, People
-from bench.worlds.run.environment.preview import Preview, risks_of, tried
-from bench.worlds.run.environment.rules import Rules, moved
+from bench.worlds.run.environment.preview import Preview, risks_of, try_and_roll_back
+from bench.worlds.run.environment.rules import Rules, version_mismatch
 from bench.worlds.run.environment.schedule import Notices, Pending, Schedule, Versions
 from bench.worlds.run.environment.snapshot import CannotRestore, Past, Snapshot
 
@@ -71,7 +71,7 @@ class World:
         self._people = People(environment.people, drawn_from, self._schedule, self._caller, self._does_no_more_damage)
         self.manners: Callable[[str], Manner] = lambda _: ""
         self._book = JournalWriter(self._connection, self._schedule)
-        self._rules = Rules(environment, self._caller, self._book.taken)
+        self._rules = Rules(environment, self._caller, self._book.count_accepted)
         self._tables, self._digest = tables_of(self._connection), ""
         self._replays = False
 
@@ -103,11 +103,11 @@ class World:
             if isinstance(read, str):
                 return self._refuse(call, read, "arguments")
             call = replace(call, arguments=read.model_dump(mode="json"), effect=effect_of(known, read))
-            if idempotency_key and (first := self._book.done_under(idempotency_key)):
+            if idempotency_key and (first := self._book.call_under_key(idempotency_key)):
                 return self._again(call, first, known)
-            if problem := moved(expect or {}, self._book.knowledge):
+            if problem := version_mismatch(expect or {}, self._book.knowledge):
                 return self._refuse(call, problem, "stale")
-            if refusal := self._rules.not_taken(tool, who, self.now):
+            if refusal := self._rules.limit_refusal(tool, who, self.now):
                 return self._refuse(call, refusal.reason, refusal.code, refusal.again)
             return self._run(call, known, read)
 
@@ -144,7 +144,7 @@ class World:
         if there is no such person.
         """
         with self._lock:
-            if idempotency_key and (asked := self._book.done_under(idempotency_key)):
+            if idempotency_key and (asked := self._book.call_under_key(idempotency_key)):
                 return str(asked.result)
             times = len(self._book.entries("what = 'ask' AND name = ? AND effect = ?", kind, about)) + 1
             ticket = f"{kind}: {about}" + (f" ({times})" if times > 1 else "")
@@ -161,7 +161,7 @@ class World:
     def change_elsewhere(self, things: Sequence[str]) -> None:
         """Let somebody else save these things unchanged: their versions move, and the agent is not told."""
         with self._lock, self._transaction():
-            versions = self._book.knowledge.after(things)
+            versions = self._book.knowledge.next_versions(things)
             self._book.write(
                 JournalEntry("event", SECOND_WRITER, SECOND_WRITER, list(things), versions=versions, who="somebody else")
             )
@@ -251,7 +251,7 @@ class World:
     def died(self, point: str) -> None:
         """Note that the agent has died. The world stays as it is."""
         with self._lock:
-            self._book.died(point)
+            self._book.write_crash(point)
 
     def past(self, tool: str, arguments: ToolArguments) -> Acted | None:
         """Return what a read would have shown before the last change of what it is about. None if nothing has changed."""
@@ -282,15 +282,17 @@ class World:
             return Preview(tool, "", (read,), ())
         with self._lock:
             effect = effect_of(known, read)
-            before, run, after = tried(self._connection, self._caller, known, read, self.now, lambda: rows_of(self._connection))
+            before, run, after = try_and_roll_back(
+                self._connection, self._caller, known, read, self.now, lambda: rows_of(self._connection)
+            )
             done = self._book.entries("what = 'call' AND effect = ?", effect)
             seen = self._book.knowledge.based_on(known.about(read))
             risks = risks_of(
                 known,
                 run,
                 self._rules.verdict(known, read, self.now),
-                standing=net_effects(self.environment, done)[effect],
-                moved=[thing for thing, (version, current) in seen.items() if version < current],
+                times_done=net_effects(self.environment, done)[effect],
+                changed_things=[thing for thing, (version, current) in seen.items() if version < current],
                 is_late=self._rules.is_late(known, read, self.now),
             )
             return Preview(tool, effect, risks, changes(before, after) if run.outcome == "done" else ())
@@ -305,12 +307,12 @@ class World:
         """Count damage from the journal, and from the pack's tables alone."""
         with self._lock:
             entries, standings = self._book.entries(), self.standings()
-            return in_journal(self.environment, entries, self._book.known(), standings), in_tables(standings)
+            return in_journal(self.environment, entries, self._book.knowledge_by_entry(), standings), in_tables(standings)
 
     def harms(self) -> dict[str, list[Harm]]:
         """Return kind of damage -> the effects, with their journal entries, that it is counted from."""
         with self._lock:
-            return harms(self.environment, self._book.entries(), self._book.known(), self.standings())
+            return harms(self.environment, self._book.entries(), self._book.knowledge_by_entry(), self.standings())
 
     def snapshot(self) -> Snapshot:
         with self._lock:
@@ -367,7 +369,7 @@ class World:
             if not done:
                 self._connection.execute("ROLLBACK TO tool")
             known = self._book.knowledge
-            after = known.after(things) if tool.writes else {thing: known.version(thing) for thing in things}
+            after = known.next_versions(things) if tool.writes else {thing: known.version(thing) for thing in things}
             acted = self._told_of(call, run, tool, arguments, after if done else {})
         if done and tool.writes:
             self._digest = ""
@@ -408,7 +410,7 @@ class World:
         arguments = read_arguments(tool, question.get("arguments", {})) if tool else ""
         if tool is None or isinstance(arguments, str):
             return False
-        before, run, after = tried(
+        before, run, after = try_and_roll_back(
             self._connection, self._caller, tool, arguments, now, lambda: in_tables(self.standings()).total
         )
         return run.outcome == "done" and after <= before
@@ -431,7 +433,7 @@ class World:
         things = kind.about(pending.payload)
         if apply := kind.apply:
             self._caller.within(lambda: apply(self._caller.writing, pending.payload, self.now))
-        versions = self._book.knowledge.after(things)
+        versions = self._book.knowledge.next_versions(things)
         self._past.changed(things, before)
         event = JournalEntry("event", pending.name, pending.kind, dict(pending.payload), versions=versions, who="world")
         self._book.write(event)
@@ -440,7 +442,7 @@ class World:
     def _tell(self, arrivals: Iterable[Arrival]) -> tuple[Arrival, ...]:
         notices = tuple(arrivals)
         for arrival in notices:
-            self._book.knowledge.told(arrival.versions)
+            self._book.knowledge.note_seen(arrival.versions)
         return notices
 
     @contextmanager
