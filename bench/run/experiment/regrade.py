@@ -71,7 +71,7 @@ def _answer_to_grade(trial: TrialRecord, scenario: Scenario, texts: Mapping[str,
 
 def _environment_at_end(environment: TaskEnvironment, trial: TrialRecord, texts: Mapping[str, str], folder: Path) -> Any:
     """Return the trial's world at its end, from the stored text."""
-    kept = attribute_at(ENVIRONMENTS[environment.part].trial).kept(trial.events)
+    kept = attribute_at(ENVIRONMENTS[environment.part].trial).world_digest(trial.events)
     if kept not in texts:
         raise ResultsError(f"{folder}: lacks the text '{kept}' of trial {trial.id}; restore it from a copy")
     try:

@@ -149,7 +149,7 @@ class SimulatedModel:
             if isinstance(choice, dict) or (choice == "required" and scenario.environment is None):
                 return reply_with_calls([self._forced_call(request, draw, options)], request)
             if scenario.environment is not None:
-                working = attribute_at(ENVIRONMENTS[scenario.environment.part].simulated).working
+                working = attribute_at(ENVIRONMENTS[scenario.environment.part].simulated).next_reply
                 forced = functools.partial(self._forced_call, request, draw)
                 reply: Reply = working(scenario, request, draw, options, self._settings.failure_rate, self.bank, forced)
                 return reply

@@ -25,7 +25,7 @@ DAY = 24 * 60
 
 def error(call: StruckToolCall, _: int) -> Acted | None:
     """Fail the call as unavailable. Nothing happens in the world, but the agent cannot know this."""
-    return call.unanswered("503 service unavailable", "unavailable")
+    return call.without_result("503 service unavailable", "unavailable")
 
 
 def slow(call: StruckToolCall, minutes: int) -> Acted | None:
@@ -50,7 +50,7 @@ def duplicate(call: StruckToolCall, _: int) -> Acted | None:
 
 def lost_ack(call: StruckToolCall, _: int) -> Acted | None:
     """Make the call and lose its answer."""
-    return call.unanswered("no answer came") if call.first().ok else None
+    return call.without_result("no answer came") if call.first().ok else None
 
 
 def second_writer(call: StruckToolCall, _: int) -> Acted | None:
@@ -60,7 +60,7 @@ def second_writer(call: StruckToolCall, _: int) -> Acted | None:
 
 def throttle(call: StruckToolCall, minutes: int) -> Acted | None:
     """Refuse calls of this tool for this many minutes of world time (0 means 10), and say when calls are accepted again."""
-    return call.turned_away(minutes or 10)
+    return call.refused_until(minutes or 10)
 
 
 def late(at: Moment, _: Moment | None, minutes: int) -> Sequence[NoticeTime] | None:

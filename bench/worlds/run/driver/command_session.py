@@ -153,7 +153,7 @@ class CommandSession(AgentBody):
         if self._session:
             self._session.log_set_aside()
         process.step()
-        self._acting.left()
+        self._acting.note_exit()
         if ended.failed is not None:
             raise Unmeasured(f"{Path(self._command.words[0]).name} {_start_failure(ended.failed)}; {hint(ended.failed)}")
         self.check()
@@ -192,7 +192,7 @@ class CommandSession(AgentBody):
         """Handle a request at either endpoint, as a middleware."""
         _asker.set(self._asker_of(request))
         try:
-            self._acting.heard()
+            self._acting.note_request()
             self._count(request)
             if not self._in_turn(request):
                 return await self._handle_accepted(request, handler)

@@ -74,7 +74,7 @@ class ToolServer:
 
     async def _send(self, request: web.Request, response: web.Response) -> web.StreamResponse:
         """Send an answer. Raises Crashed if the agent dies before it records the content."""
-        with self._acting.process.telling():
+        with self._acting.process.sending_answer():
             await response.prepare(request)
             await response.write_eof()
         return response

@@ -24,8 +24,8 @@ from bench.run.trial.workbench import Workbench
 from bench.scenario import Json, Subtask, Task
 from bench.worlds.run.environment import KILL_SWITCH, Call, PolicyVerdict, ProcedureStep
 from bench.worlds.run.patterns.parts.boundary import Boundary, EffectCommit, ProposalVerifier
-from bench.worlds.run.patterns.parts.calling import Calling
-from bench.worlds.run.patterns.parts.compensation import leave_for_a_person, take_back
+from bench.worlds.run.patterns.parts.calling import ToolCaller
+from bench.worlds.run.patterns.parts.compensation import leave_for_a_person, undo_effects
 from bench.worlds.run.patterns.parts.gate import DAYS
 from bench.worlds.run.patterns.parts.judging import PINNED, Judging
 from bench.worlds.run.patterns.parts.memory import StepEffect
@@ -39,14 +39,14 @@ STANDING = ("intended", "done")
 
 
 async def repair_afterwards(task: Task, workbench: Workbench, form: Form = BARE) -> None:
-    office = MonitoredRunner(task, workbench, form)
-    async for ready in office.rounds():
-        await office.work(ready[0])
+    runner = MonitoredRunner(task, workbench, form)
+    async for ready in runner.rounds():
+        await runner.work(ready[0])
 
 
-class UnverifiedYet(ProposalVerifier):
-    """Lets each proposal that has an output pass, and keeps it for the monitor, with remedies over a crash. `step` is the step
-    at work."""
+class DeferredVerifier(ProposalVerifier):
+    """A verifier that lets each proposal with an output pass, and keeps it for the monitor, with remedies over a crash. `step`
+    is the step in progress."""
 
     def __init__(self, workbench: Workbench, form: Form, verifier: ProposalVerifier):
         super().__init__(workbench, form)
@@ -69,7 +69,7 @@ class UnverifiedYet(ProposalVerifier):
             self._world.store.put(UNVERIFIED + self.step, {**kept, "part": [part.text, part.value]})
         return None
 
-    def passed(self, subtask: Subtask) -> Proposal | None:
+    def proposal_acted_on(self, subtask: Subtask) -> Proposal | None:
         """Return the proposal on which the step acted; None if it acted on none."""
         kept = self._world.store.get(UNVERIFIED + self.step)
         if self.step in self._passed or not kept:
@@ -79,20 +79,20 @@ class UnverifiedYet(ProposalVerifier):
         return Proposal((subtask,), kept["attempt"], calls, kept["text"], parts, (), (), documents=documents)
 
     def forget(self) -> None:
-        """Let the step be judged anew."""
+        """Forget the step's proposal, so that the step is judged again."""
         self._passed.pop(self.step, None)
         if self._form.remedies:
             self._world.store.put(UNVERIFIED + self.step, None)
 
     def verdict(self, proposal: Proposal) -> Rejected | None:
-        """Return why a proposal that has passed is rejected by its schema or by the pack's checks. None if it is not."""
+        """Return the rejection of a proposal that has passed, by its schema or by the pack's checks; None if it is accepted."""
         [subtask] = proposal.subtasks
         part = proposal.parts.get(subtask.name)
         return self._verifier.admit(proposal, part.value if part else None, tuple)
 
 
 class WatchedCommit(EffectCommit):
-    """Notes the policy's verdict on each effect at the moment when its call is first made, and stops none."""
+    """Records the policy's verdict on each effect when its call is first made, and stops no call."""
 
     def __init__(self, form: Form, commit: EffectCommit, world: WorldActions):
         super().__init__(form)
@@ -104,24 +104,24 @@ class WatchedCommit(EffectCommit):
     def remembers(self) -> bool:
         return self._commit.remembers
 
-    def key(self, effect: StepEffect) -> str | None:
+    def idempotency_key(self, effect: StepEffect) -> str | None:
         is_first = not (self._keeps and effect.number in self.verdicts)
         if is_first and effect.tool in self._world.tools:  # the world refuses any other
             self.verdicts[effect.number] = self._world.verdict(effect.tool, effect.arguments)
             if self._keeps:
                 kept = {str(number): astuple(verdict) for number, verdict in self.verdicts.items()}
                 self._world.store.put(VERDICTS, kept)
-        return self._commit.key(effect)
+        return self._commit.idempotency_key(effect)
 
     def undo_key(self, effect: StepEffect) -> str | None:
         return self._commit.undo_key(effect)
 
-    def expected(self, effect: StepEffect) -> Mapping[str, int] | None:
-        return self._commit.expected(effect)
+    def expected_versions(self, effect: StepEffect) -> Mapping[str, int] | None:
+        return self._commit.expected_versions(effect)
 
 
 class JudgingAgain(Judging):
-    """Asks a judgment anew with the monitor's rejection, if there is one."""
+    """Asks a judgment again with the monitor's rejection, if there is one."""
 
     rejected: Rejected | None = None
 
@@ -131,39 +131,39 @@ class JudgingAgain(Judging):
 
 
 class MonitoredRunner(ProcedureRunner):
-    """Works through the procedure without a gate, with a monitor behind each step."""
+    """Works through the procedure without a gate, with a monitor after each step."""
 
     def __init__(self, task: Task, workbench: Workbench, form: Form):
         super().__init__(task, workbench, form, keeps="steps")
         self._task, self._workbench, self._gate = task, workbench, "open"
         self._asks = form.approval != "never" and (form.approval is not None or form.remedies or form.holds("policy"))
         verifier, signal, commit = self._boundary.verifier, self._boundary.signal, self._boundary.commit
-        self._passed = UnverifiedYet(workbench, form, verifier)
+        self._passed = DeferredVerifier(workbench, form, verifier)
         self._watched = WatchedCommit(form, commit, self._world)
         self._boundary = Boundary(self._passed, signal, self._watched)
-        self._calling = Calling(self._world, form, self.memory, self._watched)
+        self._calling = ToolCaller(self._world, form, self.memory, self._watched)
         self._judging: JudgingAgain = JudgingAgain(task, workbench, form, self.memory, self._calling, self._boundary)
 
     async def attempt(self, step: ProcedureStep) -> str:
-        """Act, then verify. What is rejected is taken back, and its judgment asked again until nothing is against it."""
+        """Act, then verify. Rejected effects are undone, and the judgment is asked again until nothing is rejected."""
         self._passed.step = step.name
         while True:
             why = await super().attempt(step)
-            proposal = self._passed.passed(self._task.subtask(step.judgment)) if step.judgment else None
+            proposal = self._passed.proposal_acted_on(self._task.subtask(step.judgment)) if step.judgment else None
             rejected = self._rejection(step, proposal) if proposal else None
             against = "rejected" if rejected else self._denial(step) or await self._refusal(step)
             if not against:
                 return why
-            await take_back([step.name], self._calling, self.memory, self._world)
+            await undo_effects([step.name], self._calling, self.memory, self._world)
             if standing := [effect.effect for effect in self._effects(step)]:
                 leave_for_a_person(self._world, step.name, "not repaired", standing)
                 return ""
-            heard = self._boundary.signal.heard(rejected) if rejected else None
+            heard = self._boundary.signal.for_proposer(rejected) if rejected else None
             if heard is None:
-                return self._boundary.signal.told(against)
+                return self._boundary.signal.reported_reason(against)
             self._judging.rejected = heard
             self._passed.forget()
-            self.memory.keep(step.name, judged=False, decided=None)
+            self.memory.update(step.name, judged=False, decided=None)
             if self._form.pins:
                 self._world.store.put(PINNED + step.name, None)
 
@@ -171,14 +171,15 @@ class MonitoredRunner(ProcedureRunner):
         return [effect for effect in self.memory.effects(step.name) if effect.state in STANDING]
 
     def _rejection(self, step: ProcedureStep, proposal: Proposal) -> Rejected | None:
-        """Return why the proposal behind a step is rejected: by its schema, the pack's checks, or the policy on its effects."""
+        """Return the rejection of the proposal behind a step: by its schema, by the pack's checks, or by the policy on its
+        effects."""
         if (rejected := self._passed.verdict(proposal)) or not (why := self._denial(step)):
             return rejected
         self._workbench.reject(proposal, why)
         return Rejected(step.judgment, "check", why, proposal.text)
 
     def _denial(self, step: ProcedureStep) -> str:
-        """Return why the policy denied an effect of a step when it was made, or ""."""
+        """Return why the policy denied an effect of a step when the effect was made; "" if it denied none."""
         if not self._form.holds("policy") and self._form.approval is None:
             return ""
         verdicts = (self._watched.verdicts.get(effect.number, PolicyVerdict()) for effect in self._effects(step))
@@ -186,7 +187,8 @@ class MonitoredRunner(ProcedureRunner):
         return next((each.why or each.rule or "denied" for each in denied), "")
 
     async def _refusal(self, step: ProcedureStep) -> str:
-        """Ask a person about each effect of a step that needed one. Return `denied` or `late` if it is not approved, or ""."""
+        """Ask a person about each effect of a step that needed approval. Return `denied` or `late` if one is not approved; ""
+        if all are."""
         for effect in self._effects(step) if self._asks else ():
             verdict = self._watched.verdicts.get(effect.number, PolicyVerdict())
             if verdict.decision != "person" and self._form.approval != "always":

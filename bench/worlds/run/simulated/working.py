@@ -1,4 +1,4 @@
-"""A simulated model at work in a pack's world: its next tool calls, and its judgments, drawn from a bank if it has one."""
+"""A simulated model that works in a pack's world: its next tool calls, and its judgments, drawn from a bank if it has one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bench.worlds.run.simulated.course import Judge
 from bench.worlds.run.simulated.proposer import next_calls
 
 
-def working(
+def next_reply(
     scenario: Scenario,
     request: Request,
     draw: Random,
@@ -26,7 +26,7 @@ def working(
     bank: Bank | None,
     forced: Callable[[Mapping[str, Any]], Call],
 ) -> Reply:
-    """Return the next calls of a conversation's work. A required argument of the first call can be forgotten.
+    """Return the next tool calls in a conversation. A required argument of the first call can be forgotten.
 
     Args:
         failure_rate: The chance that an argument is forgotten.

@@ -77,9 +77,9 @@ def test_one_that_writes_nothing_down_dies_before_its_next_effect() -> None:
 def test_one_that_ends_first_has_died_all_the_same(when: str) -> None:
     parts = Parts()
     parts.process.arm(when, parts.receipt(when))  # type: ignore[arg-type]
-    assert parts.process.ended()
+    assert parts.process.note_end()
     parts.process.restart()
-    assert not parts.process.ended()
+    assert not parts.process.note_end()
     assert parts.stages == ["delivered", "detected"]
 
 
