@@ -30,7 +30,7 @@ class Spending:
         self.budget = budget
         self._parameters = {name: ModelParameters.of(model.parameters) for name, model in models.items()}
         self.tokens, self.cost = 0, 0.0
-        lacking = next(filter(None, (parameter.unpriced(name) for name, parameter in self._parameters.items())), "")
+        lacking = next(filter(None, (parameter.model_without_price(name) for name, parameter in self._parameters.items())), "")
         if budget.cost is not None and lacking:
             problem = f"--max-cost: model '{lacking}' has no price_in and price_out, so what it costs is unknown"
             raise ConfigError(f"{problem}; give both in its table, or bound the run by --max-tokens")

@@ -98,9 +98,9 @@ class Session:
             self.add_response(response)
             if architecture not in self._repeating and isinstance(reply := response.outcome, Reply):
                 repeated.add((message.role for message in response.request.messages), reply.tool_calls)
-                if repeated.told:
+                if repeated.description:
                     self._repeating.add(architecture)
-                    self.say(f"{architecture}: {repeated.told}")
+                    self.say(f"{architecture}: {repeated.description}")
 
         return saw
 

@@ -21,7 +21,7 @@ def count_and_digest(request: Request) -> None:
     """Count and digest all texts of a request. Its messages cache the results."""
     tokens_read(request)
     for message in request.messages:
-        message.stored  # noqa: B018  # it is a property that remembers
+        message.stored_form  # noqa: B018  # it is a property that remembers
 
 
 def is_long(request: Request) -> bool:
