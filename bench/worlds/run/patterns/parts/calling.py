@@ -25,6 +25,7 @@ LASTING_TRIES = 8
 class ToolCaller:
     def __init__(self, world: WorldActions, form: Form, memory: Memory, commit: EffectCommit):
         self._world, self._form, self._memory, self._commit = world, form, memory, commit
+        self._roles = {step.name: step.role for step in world.procedure}
 
     async def read(self, step: ProcedureStep, call: Call) -> Acted:
         return await self._until_answered(call, None, None, step.role)
@@ -41,10 +42,15 @@ class ToolCaller:
             recorded = self._memory.intend(
                 step.name, call.tool, call.arguments, effect, self._expected_versions(step.name, call)
             )
+        return await self._make(recorded, step.role)
+
+    async def _make(self, effect: StepEffect, role: str) -> Acted:
+        """Call the effect's tool under its key, and write down the result."""
+        call = Call(effect.tool, effect.arguments)
         acted = await self._until_answered(
-            call, self._commit.idempotency_key(recorded), self._commit.expected_versions(recorded), step.role
+            call, self._commit.idempotency_key(effect), self._commit.expected_versions(effect), role
         )
-        self._note(recorded, acted)
+        self._note(effect, acted)
         return acted
 
     def recorded_effect(self, step: str, call: Call) -> StepEffect | None:
@@ -65,9 +71,9 @@ class ToolCaller:
             return
         result = acted.result.model_dump(mode="json")
         self._memory.note(replace(recorded, state="done", result=result))
-        work = self._memory.step_memory(recorded.step)
+        step_memory = self._memory.step_memory(recorded.step)
         versions_now = acted.versions or {thing: version + 1 for thing, version in recorded.versions.items()}
-        self._memory.update(recorded.step, versions={**work.versions, **versions_now})
+        self._memory.update(recorded.step, versions={**step_memory.versions, **versions_now})
 
     def _expected_versions(self, step: str, call: Call) -> Mapping[str, int]:
         """Return the versions of the things that this call is about, as the step has read them."""
@@ -100,14 +106,23 @@ class ToolCaller:
             await self._world.wait(minutes=2 ** (attempt - 1))
 
     async def undo(self, effect: StepEffect) -> bool:
-        """Undo an effect, and return whether it no longer exists. A refused undo counts as True: its effect does not exist."""
+        """Undo an effect, and return whether it no longer exists. A refused undo counts as True.
+
+        Some undo calls need the effect's result. If a crash lost the result, the effect's call is repeated under its key, which
+        returns the result and has no second effect. Without keys the effect is left.
+        """
         tool = self._world.tools[effect.tool]
         arguments: Mapping[str, Any] = effect.arguments
         if tool.undoing:
-            if effect.result is None:
-                return False
-            read = tool.arguments.model_validate(arguments), tool.result.model_validate(effect.result)
-            arguments = tool.undoing(*read)
+            result = effect.result
+            if result is None:
+                if not self._commit.remembers:
+                    return False
+                made = await self._make(effect, self._roles.get(effect.step, AGENT))
+                if not made.ok:
+                    return made.outcome == "refused" and made.code != "throttled"  # else the effect can have happened
+                result = made.result.model_dump(mode="json")
+            arguments = tool.undoing(tool.arguments.model_validate(arguments), tool.result.model_validate(result))
         acted = await self._until_answered(Call(tool.undo, arguments), self._commit.undo_key(effect), None, COMPENSATION)
         if acted.outcome == "failed":
             return False
