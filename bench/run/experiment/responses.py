@@ -40,8 +40,8 @@ def own_responses(model: CachedModel, folder: Path) -> Iterator[Response]:
     same settings."""
     settings = settings_digest(model.parameters)
 
-    def wanted(record: ResponseRecord) -> bool:
+    def is_wanted(record: ResponseRecord) -> bool:
         is_its_own = record.settings == settings and (record.by or record.model) == model.name
         return is_its_own and same_account(record.account, model.account)
 
-    return responses_of(folder, wanted)
+    return responses_of(folder, is_wanted)

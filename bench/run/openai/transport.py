@@ -89,7 +89,7 @@ class Transport(httpx2.AsyncBaseTransport):
 
         Raises:
             ErrorStatus: The status is not 200 to 299.
-            TooLarge, NotUnpacked, BrokeOff: The body cannot be read (`bench.run.openai.bodies.whole`).
+            TooLarge, NotUnpacked, BrokeOff: The body cannot be read (`bench.run.openai.bodies.read_body`).
             aiohttp.ClientError: No answer began.
         """
         sent, proxied = request.content, dict(self._proxy_arguments)

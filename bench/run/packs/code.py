@@ -54,11 +54,11 @@ def _homes(*functions: Callable[..., Any]) -> dict[Path, set[str]]:
     homes: dict[Path, set[str]] = {}
     for function in functions:
         if home := home_of(function):
-            homes.setdefault(home, set()).add(getattr(unwrapped(function), "__name__", ""))
+            homes.setdefault(home, set()).add(getattr(unwrap(function), "__name__", ""))
     return homes
 
 
-def unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
+def unwrap(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function inside a partial or a decorator."""
     while isinstance(function, functools.partial):
         function = function.func
@@ -68,7 +68,7 @@ def unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def home_of(function: Callable[..., Any]) -> Path | None:
     """Return the file that defines a function; None if the function is not written in Python."""
-    inner = unwrapped(function)
+    inner = unwrap(function)
     try:
         return Path(inspect.getfile(inner if inspect.isroutine(inner) else type(inner))).resolve()
     except TypeError:

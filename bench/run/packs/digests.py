@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from bench.common.errors import PackError
-from bench.run.packs.code import PackCode, unwrapped
+from bench.run.packs.code import PackCode, unwrap
 from bench.run.packs.environments import of_packs
 from bench.scenario import Json, Scenario, Subtask, schema_of
 
@@ -75,7 +75,7 @@ def function_of(function: Callable[..., Any]) -> Json:
     while isinstance(function, functools.partial):
         bound += [function.args, function.keywords]
         function = function.func
-    inner = unwrapped(function)
+    inner = unwrap(function)
     bound += [getattr(inner, "__defaults__", None), getattr(inner, "__kwdefaults__", None)]
     for cell in getattr(inner, "__closure__", None) or ():
         try:

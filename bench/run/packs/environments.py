@@ -14,9 +14,9 @@ from bench.scenario import Json, TaskEnvironment
 class EnvironmentPart(Part):
     """A kind of environment, by its modules, which are imported when they are needed.
 
-    pack        what packs need (`OfPacks`) trial       what a trial needs: `around(trial, environment)` makes its surroundings,
-    and `world_digest(events)` is the digest of the
-                text that holds the environment at the end
+    pack        what packs need (`EnvironmentForPacks`)
+    trial       what a trial needs: `around(trial, environment)` makes its surroundings, and `world_digest(events)` is the
+                digest of the text that holds the environment at the end
     simulated   what a simulated model needs: `next_reply(...)` makes its next tool calls (`bench.run.models.simulated`)
     bank        reads a run as a bank: `load_bank(folder, scenarios)` for replies, `load_learning(folder)` for repairs
     """

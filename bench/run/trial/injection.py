@@ -135,7 +135,7 @@ class Injection:
         return text, tuple(receipts)
 
     def preview_write(self, subtask: Subtask, part: ReplyPart, attempt: int) -> str:
-        """Return the text that `write` will return, without planning its faults."""
+        """Return the text that `text_to_write` will return, without planning its faults."""
         text = part.text
         for due in self._schedule.due("state", [subtask.name], attempt):
             text = self._struck_text(due, self._target(subtask.name, ReplyPart(text, part.value))) or text

@@ -123,7 +123,7 @@ class _Steps:
                 details = _with_text(("Kind", event.what), ("What it says", self._text(event.payload)))
                 return WorldStep("notice", title, event.life, event.day, event.minute, details=details)
             case PersonAsked():
-                question = _shortened(dump(entry.arguments)) if entry else ""
+                question = _shorten(dump(entry.arguments)) if entry else ""
                 shown = (("Shown", line) for line in event.shown.splitlines())
                 details = _with_text(("Ticket", event.ticket), ("Question", question), *shown)
                 title = f"asked {event.person} about {event.about}"
@@ -158,7 +158,7 @@ class _Steps:
     def _unseen_step(self, entry: JournalEntry) -> WorldStep:
         """Return the step of an entry about which the agent was not told at that moment."""
         details = _with_text(
-            ("Effect", entry.effect), ("What it says", _shortened(dump(entry.arguments))), ("Reason", entry.reason)
+            ("Effect", entry.effect), ("What it says", _shorten(dump(entry.arguments))), ("Reason", entry.reason)
         )
         kind = {"call": "call", "ask": "asked", "crash": "crash"}.get(entry.what, entry.what)
         titles = {
@@ -175,7 +175,7 @@ class _Steps:
         """Return a step with the rows that its journal entry changed, and the damage counted from that entry."""
         if entry is None:
             return step
-        changes = tuple(_shortened(change.text) for change in self._world.changes.get(entry.seq, ()))
+        changes = tuple(_shorten(change.text) for change in self._world.changes.get(entry.seq, ()))
         harms = [
             kind
             for kind, harms_of_kind in self._world.harms.items()
@@ -184,7 +184,7 @@ class _Steps:
         return WorldStep(**{**vars(step), "changes": changes, "harms": tuple(harms)})
 
     def _text(self, digest: str) -> str:
-        return _shortened(self._texts.get(digest, f"(not kept here: {digest})"))
+        return _shorten(self._texts.get(digest, f"(not kept here: {digest})"))
 
 
 def _number(entry: JournalEntry | None) -> int:
@@ -207,7 +207,7 @@ def _stale(entry: JournalEntry | None) -> str:
     return "; ".join(old)
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters)"
 
 
