@@ -1,8 +1,8 @@
 """Run the checks of one trial's outputs. Slow checks run off the event loop, and an output that breaks a check is rejected.
 
 A check that runs a model's code takes as long as that code is given, and any check can take long on a large output, while other
-trials share the event loop. So such checks run in a thread as soon as a reply is there (`run_ahead`), and their results are ready
-when the output is verified.
+trials share the event loop. So such checks run in a thread as soon as a reply is there (`run_ahead`), and their results are
+ready when the output is verified.
 """
 
 from __future__ import annotations
