@@ -51,11 +51,6 @@ def draw_value(ax: Axes, x: float, point: ValueInterval, sign: Sign) -> None:
     ax.errorbar([x], [point[0]], yerr=errors_of(point), fmt=sign[0], ms=4.5, color=sign[1], capsize=3, lw=1)
 
 
-def lying(ax: Axes, y: float, point: ValueInterval, sign: Sign) -> None:
-    """Draw a value at this height, with its interval to the left and right if a table would show it."""
-    ax.errorbar([point[0]], [y], xerr=errors_of(point), fmt=sign[0], ms=4.5, color=sign[1], capsize=3, lw=1)
-
-
 def errors_of(point: ValueInterval, is_rate: bool = False) -> list[list[float]] | None:
     """Return the lengths of a value's whiskers, below and above. None if the value has no interval, or if it is an amount whose
     interval no table shows."""

@@ -82,25 +82,18 @@ def test_a_model_that_took_over_replies_says_whose_seconds_they_are(tmp_path: Pa
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_where_there_is_one_model_there_is_neither_table_nor_figure_of_models(tmp_path: Path) -> None:
+def test_where_there_is_one_model_there_is_no_table_of_models(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", experiment())
     assert "models_together" not in names_of(run)
     files = report_of(run).files
-    assert not [name for name in files if Path(name).name.startswith("models")]
     assert b"The models side by side" not in files["report.html"]
 
 
-@pytest.mark.parametrize("drawn", [False, pytest.param(True, marks=pytest.mark.endurance)])
-def test_the_comparison_is_in_the_report_as_table_and_as_figure(
-    drawn: bool, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    if not drawn:
-        request.getfixturevalue("undrawn")
+@pytest.mark.usefixtures("undrawn")
+def test_the_comparison_is_a_table_of_the_report(tmp_path: Path) -> None:
     files = report_of(run_of(tmp_path / "run", two_models())).files
     assert {f"tables/models_together.{form}" for form in ("md", "csv")} <= files.keys()
-    assert "figures/models.png" in files
-    page = files["report.md"].decode()
-    assert "### The models side by side" in page and "(figures/models.png)" in page
+    assert "### The models side by side" in files["report.md"].decode()
 
 
 def test_a_replay_of_a_simulated_model_is_marked_as_what_it_is(tmp_path: Path) -> None:
