@@ -125,7 +125,7 @@ async def _until_stopped(
             session.end(ALIKE)
 
     running = asyncio.create_task(run_matrix(matrix, writer, saw, session))
-    with Stop(stop_soon) as stop, suppress(asyncio.CancelledError):
+    with Stop(asyncio.get_running_loop(), stop_soon) as stop, suppress(asyncio.CancelledError):
         await running
     return stop.by
 

@@ -19,8 +19,8 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stop:
-    """A context in which the first of these signals calls `then`. `loop` is the running event loop. From then on a second one ends the process at
-    once: nothing waits for a thread, and no handler of Python runs.
+    """A context in which the first of these signals calls `then`. `loop` is the running event loop. From then on a second one
+    ends the process at once: nothing waits for a thread, and no handler of Python runs.
 
     A command that was started in the background inherits an ignored SIGINT. Inside the context it is heard all the same. A
     SIGHUP that `nohup` ignores stays ignored.

@@ -153,7 +153,10 @@ async def serve(
         watching = asyncio.create_task(trial_server.watch(patience)) if patience and graded else None
         if watching:
             watching.add_done_callback(lambda _: trial_server.deserted and running.cancel())
-        with Stop(lambda: trial_server.close() or running.cancel()) as stop, suppress(asyncio.CancelledError):
+        with (
+            Stop(asyncio.get_running_loop(), lambda: trial_server.close() or running.cancel()) as stop,
+            suppress(asyncio.CancelledError),
+        ):
             on_open(trial_server.root)
             await running
         if watching:
