@@ -73,7 +73,7 @@ class Message:
         return sum(map(count_tokens, filter(None, (self.content, counted_text_of(self.tool_calls)))))
 
 
-def store_messages(messages: Iterable[Message], texts: Texts) -> tuple[StoredMessage, ...]:
+def stored(messages: Iterable[Message], texts: Texts) -> tuple[StoredMessage, ...]:
     """Return messages in the form of a record.
 
     Args:

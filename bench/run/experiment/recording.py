@@ -15,7 +15,7 @@ from bench.common.errors import CallFailed, ConfigError, ResultsError, failures_
 from bench.record.extra_fields import extra_in, extra_text
 from bench.record.files import RESPONSES, TEXTS, opened
 from bench.record.history import History
-from bench.record.messages import Message, StoredMessage, store_messages
+from bench.record.messages import Message, StoredMessage, stored
 from bench.record.reading import read_manifest, read_records, read_responses, read_texts
 from bench.record.record import ResponseRecord, SessionRecord, TrialRecord, latest
 from bench.record.tool_calls import calls_in, text_of
@@ -169,7 +169,7 @@ def record_of(response: Response, settings: str, texts: Texts, account: str = ""
     asked: dict[str, Any] = {
         "model": response.model,
         "settings": settings,
-        "messages": store_messages(request.messages, texts),
+        "messages": stored(request.messages, texts),
         "seed": request.seed,
         "occurrence": request.occurrence,
         "answers": request.answers,

@@ -17,7 +17,7 @@ from typing import Literal
 from bench.common.errors import BrokenConnection, CallFailed, GaveUp, whole_text
 from bench.common.tokens import count_tokens, texts_to_count
 from bench.record.events import Called, Refused, SetAside, Waited
-from bench.record.messages import Message, store_messages
+from bench.record.messages import Message, stored
 from bench.record.tool_calls import text_of
 from bench.run.answers.places import Schema
 from bench.run.models.base import ExchangedModel, Model, Reply, Request, RequestContent, Response
@@ -347,7 +347,7 @@ class Caller:
                 started=in_seconds(attempt.in_flight_since),
                 seconds=in_seconds(attempt.length),
                 seed=request.seed,
-                messages=store_messages(request.messages, self._log.texts),
+                messages=stored(request.messages, self._log.texts),
                 reply=store_text(text) if reply or text else None,
                 delivered=store_text(given) if given is not None and given != text else None,
                 tokens_in=tokens_in,
