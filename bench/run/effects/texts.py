@@ -69,7 +69,8 @@ def wrong_value(target: Target, draw: Random) -> str | None:
 
 
 def says_no(target: Target, _: Random) -> str | None:
-    """Return a validating subtask's output with each `true` made `false`, so that it refuses what it judges."""
+    """Return a validating subtask's output with each `true` changed to `false`, so that it rejects the output that it
+    judges."""
     refused = _negate(target.value) if target.validates else target.value
     return dump(refused) if refused != target.value else None
 

@@ -17,7 +17,7 @@ IDLE = "the agent did nothing: none of its calls changed the world"
 @dataclass(frozen=True)
 class WorldTrace:
     """The steps in a trial's world and its damage. `lacking` says why rows and the sources of damage are not shown; "" if they
-    are."""
+    are shown."""
 
     steps: Sequence[WorldStep]
     damage: Mapping[str, int | None]

@@ -140,8 +140,8 @@ class ModelLead:
     async def _ask_model(
         self, what: str, instructions: str, form: type[Asked], reference: Json, checks: tuple[Check, ...] = ()
     ) -> Asked | None:
-        """Ask the model until an output is accepted. With remedies, return None if no output is accepted; bare, the work is
-        then given up."""
+        """Ask the model until an output is accepted. If no output is accepted, return None with remedies; without remedies,
+        give the work up."""
         self._world.store.append(MESSAGES, what)
         subtask = Subtask(f"{what} {len(self._world.store.log(MESSAGES))}", instructions, (), form, checks)
         self._workbench.add(subtask, reference)

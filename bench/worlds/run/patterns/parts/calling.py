@@ -17,7 +17,7 @@ from bench.worlds.run.patterns.parts.memory import Memory, StepEffect
 from bench.worlds.run.runtime.actions import WorldActions
 
 TRIES = 3
-"""Tries of a call that fails, bare."""
+"""Tries of a call that fails, without remedies."""
 LASTING_TRIES = 8
 """Tries with remedies. The wait before each doubles, from one minute."""
 

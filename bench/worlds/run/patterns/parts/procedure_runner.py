@@ -25,8 +25,8 @@ MOST_READS = 5
 
 
 class ProcedureRunner:
-    """Runs the steps of a procedure. `keeps`, `gate` and `compensates` are the pattern's bare behaviour. With remedies every
-    pattern remembers its work, has a gate that keeps asking, and undoes a failed step's effects in reverse order."""
+    """Runs the steps of a procedure. `keeps`, `gate` and `compensates` describe the pattern without remedies. With remedies
+    every pattern remembers its work, has a gate that keeps asking, and undoes a failed step's effects in reverse order."""
 
     def __init__(
         self,
@@ -156,9 +156,9 @@ class ProcedureRunner:
         return any(effect.state == "intended" for effect in self.memory.effects(step.name))
 
     def report(self, step: ProcedureStep, why: str) -> StepReport:
-        """Send the worker's report on an attempt at a step, and return the report that its sender believes. Of two reports that
-        contradict each other it is bare the last, and with remedies the report that agrees with the recorded state of the
-        step."""
+        """Send the worker's report on an attempt at a step, and return the report that its sender believes. Of two
+        contradictory reports that is the last one without remedies, and with remedies the one that agrees with the recorded
+        state of the step."""
         heard = self._world.report(step, StepReport(why, self.has_unknown_effect(step)))
         return heard.report_that_agrees(lambda: self._is_recorded(step)) if self._form.remedies else heard.last
 
