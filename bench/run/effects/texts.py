@@ -95,6 +95,7 @@ def _required_paths(target: Target) -> Iterator[FieldPath]:
 
 
 def _required_in(value: Json, schema: Any, defs: Any, path: FieldPath = ()) -> Iterator[FieldPath]:
+    """Yield the paths of the required fields that a value contains, at any depth."""
     while "$ref" in schema:
         schema = defs[schema["$ref"].rsplit("/", 1)[-1]]
     if isinstance(value, dict):

@@ -67,6 +67,7 @@ class ToolCaller:
         )
 
     def _note(self, recorded: StepEffect, acted: Acted) -> None:
+        """Record the outcome of an effect, and the new versions of the changed things."""
         if acted.outcome == "failed":
             return  # it can have happened, so it stays intended
         if not acted.ok:

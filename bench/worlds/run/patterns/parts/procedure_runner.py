@@ -109,6 +109,7 @@ class ProcedureRunner:
             return self._boundary.signal.reported_reason("failed")
 
     async def _attempt(self, step: ProcedureStep) -> str:
+        """Decide and do a step once; again if the world changed meanwhile. Return why it failed; "" if it did not."""
         self._world.begin_step(step)
         if self._compensates and any(self.memory.step_memory(peer).why for peer in self._peers(step)):
             return "fallen"
@@ -205,6 +206,7 @@ class ProcedureRunner:
         return bool(step.box) and begun is not None and self._world.now.total > begun + step.box
 
     async def _effect(self, step: ProcedureStep, call: Call) -> str:
+        """Make one effect of a step if the gate allows it. Return why it failed; "" if it did not."""
         meant = self._calling.recorded_effect(step.name, call)
         if not (meant and meant.state == "done"):
             question = partial(self._question, step, call)
