@@ -77,10 +77,10 @@ class ProbeProgress:
 
 def _verdict(judged: CellJudged) -> str:
     """Return a verdict in a few words."""
-    from bench.probe.read.sentences import SIGNS, what  # noqa: PLC0415
+    from bench.probe.read.sentences import SIGNS, consequence_clause  # noqa: PLC0415
 
     sign, word = SIGNS[judged.verdict]
-    more = what(judged) if judged.findings or judged.why else ""
+    more = consequence_clause(judged) if judged.findings or judged.why else ""
     return f"{sign} {word}{f': {more}' if more else ''}"
 
 
@@ -99,7 +99,7 @@ def show_probe(out: Terminal, folder: Path, target: Path, stopped: int | None = 
     # Here, because it compiles the page's template, and no other command should wait for that.
     from bench.probe.read.page import page_of  # noqa: PLC0415
     from bench.probe.read.run import EXIT_CODES, read_probe  # noqa: PLC0415
-    from bench.probe.read.sentences import lines  # noqa: PLC0415
+    from bench.probe.read.sentences import summary_lines  # noqa: PLC0415
     from bench.probe.read.summary import as_json, as_markdown, summary_of  # noqa: PLC0415
 
     probe = read_probe(folder)
@@ -113,7 +113,7 @@ def show_probe(out: Terminal, folder: Path, target: Path, stopped: int | None = 
     if asked.junit:
         write_junit(asked.junit, SUITE, list(_cases(summary)))
     code = None if stopped is None else stopped or EXIT_CODES[probe.conclusion]
-    for line in lines(probe, str(page), code):
+    for line in summary_lines(probe, str(page), code):
         out.print(line)
     return code or 0
 

@@ -32,7 +32,7 @@ from bench.record.probe_events import CellsPlanned
 # What runs a probe is imported when it runs: no other command should wait for it.
 if TYPE_CHECKING:
     from bench.probe.run.init import AgentDraft
-    from bench.probe.run.probe import Asked
+    from bench.probe.run.probe import ProbeRequest
     from bench.probe.run.secrets import Secrets
     from bench.probe.run.settings import ProbeSettings
     from bench.probe.run.watch import WatchedRun
@@ -106,7 +106,7 @@ def probe(
         _init(file, command or (), yes, unboxed)
         return
     from bench.probe.run.preview import plan_lines  # noqa: PLC0415
-    from bench.probe.run.probe import Asked  # noqa: PLC0415
+    from bench.probe.run.probe import ProbeRequest  # noqa: PLC0415
     from bench.probe.run.secrets import Secrets  # noqa: PLC0415
     from bench.probe.run.settings import ProbeSettings  # noqa: PLC0415
 
@@ -136,9 +136,9 @@ def probe(
             out.print(write_test(file, settings, secrets, test, TESTS))
             return
         folder = named(RESULTS, name or f"{settings.subject.name}-probe")
-        asked = Asked(workers, all_forms, tuple(only or ()), limit)
-        writer = _open(settings, secrets, folder, asked, aside)
-        stopped = _run(settings, secrets, writer, asked) if writer else 0
+        request = ProbeRequest(workers, all_forms, tuple(only or ()), limit)
+        writer = _open(settings, secrets, folder, request, aside)
+        stopped = _run(settings, secrets, writer, request) if writer else 0
         if stopped and not holds(folder, MANIFEST):
             raise typer.Exit(stopped)
         raise typer.Exit(show_probe(out, folder, named(REPORTS, folder.name), stopped, files))
@@ -146,10 +146,10 @@ def probe(
 
 def _init(file: Path, command: Sequence[str], yes: bool, unboxed: bool) -> None:
     """Write the file, from a watched run if there can be one."""
-    from bench.probe.run.init import is_there  # noqa: PLC0415
+    from bench.probe.run.init import file_exists_error  # noqa: PLC0415
 
     if file.exists():
-        raise is_there(file)
+        raise file_exists_error(file)
     draft = _draft(file, command)
     _write(file, draft, *_watch(draft, yes, unboxed))
     out.print(f"{file} is written; look at it, then: bench probe --dry-run")
@@ -211,9 +211,9 @@ def _watch(draft: AgentDraft, yes: bool, unboxed: bool) -> tuple[WatchedRun | No
     subject, databases = draft.watched_subject(unasked=yes)
     secrets = Secrets.of(subject, os.environ, draft.servers.values())
     try:
-        if yes and (far := draft.far):
+        if yes and (far := draft.remote_service):
             return None, f"{far}, and --yes starts nothing that can act elsewhere"
-        return loop.run(watch(subject, databases, draft.beside, secrets)), ""
+        return loop.run(watch(subject, databases, draft.further_data, secrets)), ""
     except ConfigError as error:
         return None, secrets.blot(str(error))
 
@@ -246,13 +246,13 @@ def _clean(file: Path, yes: bool) -> None:
         out.print(clean(orphan))
 
 
-def _open(settings: ProbeSettings, secrets: Secrets, folder: Path, asked: Asked, aside: bool) -> ProbeWriter | None:
+def _open(settings: ProbeSettings, secrets: Secrets, folder: Path, request: ProbeRequest, aside: bool) -> ProbeWriter | None:
     """Begin the run or continue it; None if it is complete."""
-    from bench.probe.run.writing import ProbeWriter, is_of_another  # noqa: PLC0415
+    from bench.probe.run.writing import ProbeWriter, holds_other_probe  # noqa: PLC0415
     from bench.record.store import set_aside  # noqa: PLC0415
 
-    probed = settings.manifest_part(asked.all_forms, asked.only)
-    if folder.exists() and (aside or is_of_another(folder, probed)):
+    probed = settings.probed(request.all_forms, request.only)
+    if folder.exists() and (aside or holds_other_probe(folder, probed)):
         out.print(f"{folder} holds an earlier probe; its name is now {set_aside(folder)}")
     try:
         writer = ProbeWriter(folder, settings.subject.name, probed, secrets, settings.parameters)
@@ -265,25 +265,27 @@ def _open(settings: ProbeSettings, secrets: Secrets, folder: Path, asked: Asked,
     return None
 
 
-def _run(settings: ProbeSettings, secrets: Secrets, writer: ProbeWriter, asked: Asked) -> int:
+def _run(settings: ProbeSettings, secrets: Secrets, writer: ProbeWriter, request: ProbeRequest) -> int:
     """Run what is missing of a probe, and show each verdict. Return the exit code of the signal that stopped it, or 0."""
     from bench.run.trial import loop  # noqa: PLC0415
 
-    if stopped := loop.run(_until_stopped(settings, secrets, writer, asked)):
+    if stopped := loop.run(_until_stopped(settings, secrets, writer, request)):
         err.print(f"stopped; what is recorded is kept in {writer.folder}: the same command goes on from there")
         return exit_code(stopped)
     return 0
 
 
-async def _until_stopped(settings: ProbeSettings, secrets: Secrets, writer: ProbeWriter, asked: Asked) -> signal.Signals | None:
+async def _until_stopped(
+    settings: ProbeSettings, secrets: Secrets, writer: ProbeWriter, request: ProbeRequest
+) -> signal.Signals | None:
     """Run to the end, or until a signal asks to stop. Return the signal, or None."""
     from bench.probe.run.running import run_probe  # noqa: PLC0415
 
     async def all_runs() -> None:
-        with ProbeProgress(out, settings.parameters, asked.workers, writer.plans) as progress:
+        with ProbeProgress(out, settings.parameters, request.workers, writer.plans) as progress:
             for planned in chain.from_iterable(of_kind(record.events, CellsPlanned) for record in writer.recorded):
                 progress.plan(planned)
-            async with aclosing(run_probe(settings, secrets, writer, asked)) as runs:
+            async with aclosing(run_probe(settings, secrets, writer, request)) as runs:
                 async for run in runs:
                     progress.saw(run)
 

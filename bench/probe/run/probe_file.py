@@ -16,7 +16,7 @@ from bench.common.errors import ConfigError, nearest
 from bench.common.paths import NAME
 from bench.common.toml import read_toml
 from bench.common.wording import first_violation
-from bench.probe.run.addresses import places_of
+from bench.probe.run.addresses import hosts_and_ports
 from bench.probe.run.gateway.door_kinds import DOOR_KINDS
 from bench.probe.run.witness.kinds import STORE_KINDS, StoreSettings
 from bench.record.entry import MOST, ConfigEntry
@@ -259,7 +259,7 @@ class ProbeFile(ConfigEntry):
     def _are_places(cls, remote: tuple[str, ...]) -> tuple[str, ...]:
         for each in remote:
             try:
-                is_place = not re.search(r"[/@\s]", each) and all(host and port for host, port in places_of([each]))
+                is_place = not re.search(r"[/@\s]", each) and all(host and port for host, port in hosts_and_ports([each]))
             except ValueError:
                 is_place = False
             if not is_place:

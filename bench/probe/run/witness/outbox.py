@@ -22,7 +22,7 @@ from pydantic import JsonValue
 
 from bench.common.digests import digest_of
 from bench.common.errors import ConfigError
-from bench.probe.run.addresses import place_of
+from bench.probe.run.addresses import host_and_port
 from bench.probe.run.witness.kinds import StoreKind, StoreSettings
 from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.store import StoreWithoutOriginal
@@ -140,7 +140,7 @@ def _cell(value: JsonValue) -> object:
 def _mail(store: StoreSettings, folder: Path, encoding: Encoding) -> OutboxStore:
     del folder
     try:
-        host, port = place_of(f"smtp://{store.where.rpartition('@')[2]}")
+        host, port = host_and_port(f"smtp://{store.where.rpartition('@')[2]}")
     except ValueError:
         host, port = "", 0
     if not host or "/" in store.where:
@@ -151,7 +151,7 @@ def _mail(store: StoreSettings, folder: Path, encoding: Encoding) -> OutboxStore
 def _webhook(store: StoreSettings, folder: Path, encoding: Encoding) -> OutboxStore:
     del folder
     try:
-        host, port = place_of(store.where)
+        host, port = host_and_port(store.where)
     except ValueError:
         host, port = "", 0
     if not (host and port and store.where.startswith(("http://", "https://"))):

@@ -20,16 +20,16 @@ from bench.probe.run.witness.store import StoreCopy
 class StoresBox(Protocol):
     """A box in which copies of stores stand (`bench.probe.run.box`)."""
 
-    def adopt(self, store: PathStore) -> None:
+    def take_store(self, store: PathStore) -> None:
         """Have all that is done with the copy of a store done in the box. Its first state is made."""
 
-    def method(self, store: int, name: str) -> Callable[..., Any]:
+    def store_method(self, store: int, name: str) -> Callable[..., Any]:
         """Return the function that calls a method of a store in the box."""
 
-    def renew(self) -> None:
+    def reset_files(self) -> None:
         """Have all as it was at first, but for the stores."""
 
-    def forget(self) -> None:
+    def reset_memory(self) -> None:
         """Have the files in which an agent keeps what it knows as they were at first."""
 
 
@@ -68,7 +68,7 @@ class PathStore(StoreCopy):
         """Have all that is done with the copy done in a box, which knows the store by this number."""
         for method in ("reset", "read", "snapshot", "stamp", "recheck", "query", "change"):
             if hasattr(self, method):
-                setattr(self, method, box.method(number, method))
+                setattr(self, method, box.store_method(number, method))
 
     @property
     def place(self) -> Path:

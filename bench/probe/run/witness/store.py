@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from bench.probe.run.addresses import is_here
+from bench.probe.run.addresses import is_this_machine
 from bench.record.probe_rows import StoreReading
 
 
@@ -35,7 +35,7 @@ class DatabaseServer:
     @property
     def tries_tls(self) -> bool:
         """Whether the way to it is encrypted where it offers that."""
-        return not self.socket and (self.demands_tls or (self.mode in ("", "prefer") and not is_here(self.host)))
+        return not self.socket and (self.demands_tls or (self.mode in ("", "prefer") and not is_this_machine(self.host)))
 
     @property
     def socket(self) -> str:

@@ -142,7 +142,7 @@ class Stores:
         self._box = box
         for store in self._stores:
             if isinstance(store, PathStore):
-                box.adopt(store)
+                box.take_store(store)
 
     async def reset(self) -> None:
         """Bring each copy back to its first state, and a box with all that is in it.
@@ -152,7 +152,7 @@ class Stores:
         """
         self._last.clear()
         if self._box:
-            await _in_thread(self._box.renew)
+            await _in_thread(self._box.reset_files)
         for store in self._stores:
             await _in_thread(store.reset)
 
@@ -166,7 +166,7 @@ class Stores:
             if isinstance(store, MemoryStore):
                 await _in_thread(store.reset)
         if self._box:
-            await _in_thread(self._box.forget)
+            await _in_thread(self._box.reset_memory)
 
     async def read(self) -> StoreReading:
         """Return one reading of all stores, relative to their first states.

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.probe.points import IS_ERROR, JSON_RPC, AnswerFate
-from bench.probe.run.gateway.gate import CallGate, Desk, LiveCall
+from bench.probe.points import IS_ERROR, JSON_RPC, AnswerAction
+from bench.probe.run.gateway.gate import CallGate, DoorContext, LiveCall
 from bench.probe.run.gateway.mcp import LARGE, KnownServer, changed_answer, error_answer, second_delivery
 from bench.wire.json_rpc import LONGEST, LineCutter, RpcMessage, key_of, messages_of, text_of
 
@@ -157,7 +157,7 @@ def test_an_error_has_the_form_that_the_fault_names(form: str) -> None:
 
 
 @pytest.mark.parametrize("after", ["stale", "empty", "garbled", "too_large"])
-def test_a_changed_answer_is_a_valid_answer_to_the_same_request(after: AnswerFate) -> None:
+def test_a_changed_answer_is_a_valid_answer_to_the_same_request(after: AnswerAction) -> None:
     call = call_of(KnownServer("shop", "mcp_stdio"), request(2, tool="look"))
     call.instead = result_of(1, "old")
     answer = json.loads(changed_answer(call, message_of(result_of(2, "Jürgen has 5")), after))
@@ -201,7 +201,7 @@ def request(identifier: Any, tool: str = "pay", **params: Any) -> RpcMessage:
 
 
 def call_of(known: KnownServer, message: RpcMessage, number: int = 1) -> LiveCall:
-    call = known.call_of(message, Desk(CallGate, lambda: number, lambda: 1))
+    call = known.call_of(message, DoorContext(CallGate, lambda: number, lambda: 1))
     assert call
     return call
 
