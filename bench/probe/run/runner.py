@@ -95,7 +95,7 @@ class Worker:
                 self._box = await self._open_box()
                 await gateway.enter_box(self._box)
                 self._environment = without_proxies(self._environment)
-                self._stores.enter(self._box)
+                self._stores.enter_box(self._box)
         except BaseException:
             await self._exits.aclose()
             raise
@@ -252,7 +252,7 @@ class Worker:
         """Run the agent again after its process has ended, as one process or as several at the same time."""
         agent, words = self._subject.agent, self._subject.agent.resume
         if current.mends and current.fault and current.mends.resets_memory_after(current.fault.point):
-            await self._stores.forget()
+            await self._stores.reset_memory()
             words = agent.start
         current.injector.start_again(together=together > 1)
         self.gateway.process_number += 1

@@ -136,9 +136,9 @@ class _WatchedStores(Stores):
         except OriginalChanged as error:
             self.changed = "; ".join(filter(None, (self.changed, str(error))))
 
-    def enter(self, box: StoresBox) -> None:
+    def enter_box(self, box: StoresBox) -> None:
         """Use this box."""
-        super().enter(box)
+        super().enter_box(box)
         assert isinstance(box, Box)
         self.layer.box = box
 

@@ -154,7 +154,7 @@ class Box:
 
     def take_store(self, store: PathStore) -> None:
         """Move a store into the box: its methods now run there. The store's first state has been made."""
-        store.leave_to(self, self._ask("take_store", store))
+        store.run_in_box(self, self._ask("take_store", store))
 
     def store_method(self, store: int, name: str) -> Callable[..., Any]:
         """Return a function that calls a method of a store in the box."""

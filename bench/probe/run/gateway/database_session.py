@@ -481,7 +481,7 @@ class DatabaseSession:
         has_waiter = False
         while self._status == b"T" and not has_waiter:
             await asyncio.sleep(LOOK_AGAIN)
-            has_waiter = await asyncio.to_thread(self._store.keeps_waiting, self._session)
+            has_waiter = await asyncio.to_thread(self._store.blocks_another_session, self._session)
         if has_waiter:
             self._notice(f"call {call.number} is held no longer: another session waits for what it has locked")
             self._door.held_answers.end(call, "waits_longer")

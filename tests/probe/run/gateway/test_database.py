@@ -29,7 +29,7 @@ from bench.probe.run.gateway.database_session import DatabaseSession
 from bench.probe.run.gateway.database_statements import ExecutedStatement, SessionStatements, StatementRecord
 from bench.probe.run.gateway.database_way import connect
 from bench.probe.run.gateway.gate import DoorContext
-from bench.probe.run.witness.postgres import PostgresStore, unread_of
+from bench.probe.run.witness.postgres import PostgresStore, unsupported_tls_word
 from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.store import DatabaseServer
 from bench.wire import postgres as wire
@@ -807,7 +807,7 @@ def test_the_way_to_a_far_server_is_encrypted_if_it_can_be(host: str, mode: str,
     ],
 )
 def test_what_the_gateway_does_not_keep_of_tls_is_named(words: dict[str, str], named: str) -> None:
-    assert unread_of(words) == named
+    assert unsupported_tls_word(words) == named
 
 
 def test_an_address_with_words_of_tls_that_are_ignored_is_refused(made: Shop) -> None:
