@@ -53,7 +53,7 @@ AnswerShows = Literal["done", "refused", "unclear", "open"]
 none at all, that comes whether it was done or not."""
 ERROR = re.compile(r"\berror\b|exception|traceback|fail(ed|ure)|refused|timed?[- ]?out|\b50[0-9]\b|unavailable", re.IGNORECASE)
 ORDER: tuple[AnswerShows, ...] = ("open", "done", "unclear", "refused")
-"""The most_severe_finding first."""
+"""The most severe first."""
 HEAD = 300
 """Characters of an answer in which an error is looked for."""
 

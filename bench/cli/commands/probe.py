@@ -251,7 +251,7 @@ def _open(settings: ProbeSettings, secrets: Secrets, folder: Path, request: Prob
     from bench.probe.run.writing import ProbeWriter, holds_other_probe  # noqa: PLC0415
     from bench.record.store import set_aside  # noqa: PLC0415
 
-    probed = settings.probed(request.all_forms, request.only)
+    probed = settings.manifest_entry(request.all_forms, request.only)
     if folder.exists() and (aside or holds_other_probe(folder, probed)):
         out.print(f"{folder} holds an earlier probe; its name is now {set_aside(folder)}")
     try:

@@ -80,7 +80,7 @@ class CellComparison:
         self._keys = _keys_of_all_added(self._rows) | _keys_of_all_added(clean.rows)
         self._made, self._clean_made = self._key_labels(self._rows), self._key_labels(clean.rows)
         self._versions = _versions(clean.effects)
-        self._found = dict[tuple[FindingKind, str], _FindingRows]()
+        self._rows_by_finding = dict[tuple[FindingKind, str], _FindingRows]()
         self._calls = {call.number: (call, same) for call, same in zip(agent_run.calls, agent_run.identities, strict=True)}
         self.unsure = list[str]()
         self._varied = defaultdict[str, set[StoreColumn]](set)
@@ -96,13 +96,13 @@ class CellComparison:
         self._compare_added()
         self._compare_existing()
         self._compare_varying()
-        for (kind, effect), found in self._found.items():
-            if kind == "doubled" and (trace := self._only_counter_or_audit_repeats(effect, found.rows)):
+        for (kind, effect), collected in self._rows_by_finding.items():
+            if kind == "doubled" and (trace := self._only_counter_or_audit_repeats(effect, collected.rows)):
                 self.unsure.append(trace)
                 continue
             is_tools = is_by_tool(self._point) and (kind != "lost" or point_of(self._point or "").before == "again")
             culprit: Culprit = "tool" if is_tools else "agent"
-            yield CellFinding(kind, effect, found.times, tuple(found.rows), tuple(sorted(found.calls)), culprit)
+            yield CellFinding(kind, effect, collected.times, tuple(collected.rows), tuple(sorted(collected.calls)), culprit)
 
     def _only_counter_or_audit_repeats(self, effect: str, rows: Sequence[RowDifference]) -> str:
         """Return in words which counter or audit row is all that repeats of a call's effect; "" if more repeats.
@@ -231,15 +231,15 @@ class CellComparison:
 
     def _add_finding(self, kind: FindingKind, effect: str, times: int, row: RowDifference) -> None:
         """Add a row to the finding of this kind on an effect."""
-        found = self._found.setdefault((kind, effect), _FindingRows(times, [], set()))
-        found.times = max(found.times, times) if kind == "doubled" else min(found.times, times)
-        found.rows.append(row)
+        collected = self._rows_by_finding.setdefault((kind, effect), _FindingRows(times, [], set()))
+        collected.times = max(collected.times, times) if kind == "doubled" else min(collected.times, times)
+        collected.rows.append(row)
         identities = {identity for known in self._clean.effects if known.name == effect for identity in known.identities}
         if kind == "lost":
             makers = {number for number, (_, identity) in self._calls.items() if identity in identities}
         else:
             makers = self._calls_at_change(row)
-        found.calls |= {number for number in makers if self._calls[number][1] in identities} or makers
+        collected.calls |= {number for number in makers if self._calls[number][1] in identities} or makers
 
     def _add_unknown_row(self, row: RowDifference) -> None:
         """Add a row that no clean run changes. If a call was done more often, and changes another row in the same way in the

@@ -70,7 +70,7 @@ def _lines(settings: ProbeSettings) -> Iterator[str]:
     yield f"  {', '.join(store.name for store in settings.stores)}"
     if all(store.kind == "memory" for store in settings.stores):
         yield "  nothing else: what the agent does through its tools stays between its runs, and no witness sees it"
-    doors = settings.probed(False, ()).doors
+    doors = settings.manifest_entry(False, ()).doors
     yield f"struck: calls through {', '.join(doors) or 'no door: name an MCP config, a service or a model'}"
     yield (
         f"runs of the agent: {FEWEST} undisturbed, then up to {len(points_of('unseen'))} for each call, and several times "

@@ -129,7 +129,7 @@ class ProbeSettings:
             variables |= {entry.variable: nowhere} if entry.variable and entry.kind != "memory" else {}
         return names, variables
 
-    def probed(self, all_forms: bool, only: Sequence[str]) -> Probed:
+    def manifest_entry(self, all_forms: bool, only: Sequence[str]) -> Probed:
         """Return what the manifest says about the subject."""
         subject = self.subject
         servers = [server for config in subject.configs for server in config.servers]

@@ -99,7 +99,7 @@ def files_with_fixed_names(programs: Sequence[StartedProgram], copied: Sequence[
         named = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b") if names else None
         return named is not None and any(map(named.search, texts.values() if program is agent else code))
 
-    found = []
+    places = []
     for copied_path in copied:
         uninformed = [
             program for program in (programs if copied_path.store else (agent,)) if not is_handed(copied_path, program)
@@ -107,5 +107,5 @@ def files_with_fixed_names(programs: Sequence[StartedProgram], copied: Sequence[
         for file, text in texts.items() if uninformed else ():
             owners = [program for program in programs if file in program.files] or [agent]
             if any(owner in uninformed for owner in owners) and copied_path.literal.search(text):
-                found.append((file, copied_path.path))
-    return found
+                places.append((file, copied_path.path))
+    return places

@@ -91,7 +91,7 @@ def clerk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
     (folder / "clerk.py").write_bytes((HERE / "clerk.py").read_bytes())
     database(folder / "mixed.db", SESSIONS)
     database(folder / "read.db", "CREATE TABLE bills (cents INTEGER)")
-    for name, text in (("notes/ledger.txt", "rent 800\n"), ("context/draft.txt", "Dear Ada")):
+    for name, text in (("notes/ledger.txt", "rent 800\n"), ("desk/draft.txt", "Dear Ada")):
         (folder / name).parent.mkdir()
         (folder / name).write_text(text)
     database(elsewhere := tmp_path_factory.mktemp("elsewhere") / "far.db", "CREATE TABLE bills (cents INTEGER)")
@@ -126,7 +126,7 @@ def test_the_stores_are_what_changed_each_by_its_kind(clerk: Written) -> None:
             {"sqlite": "shop.db"},
             {"sqlite": "mixed.db", "ignore": ["agent_messages", "agent_sessions"]},
             {"file": "notes/ledger.txt"},
-            {"folder": "context"},
+            {"folder": "desk"},
             {"sqlite": clerk.elsewhere},
         ],
         key=str,
@@ -199,7 +199,7 @@ def test_a_database_on_a_server_is_watched_in_a_copy(tmp_path: Path, server: str
 
 
 def agent_run(**times: tuple[float, float]) -> AgentRun:
-    """A agent_run with functions that begin and end at these seconds, and with a service named `shop`."""
+    """A run of the agent with functions that begin and end at these seconds, and with a service named `shop`."""
     calls = []
     for number, (name, (arrived, answered)) in enumerate(times.items(), 1):
         door, tool = ("SHOP_URL", "POST /payments") if name == "shop" else ("function", name)
@@ -240,7 +240,7 @@ def test_what_a_process_tells_wrongly_of_a_function_is_skipped(tmp_path: Path, t
 
 ACTS = """
 import asyncio, sqlite3, threading
-from context import DoorContext
+from desk import Desk
 db = sqlite3.connect("bank.db", isolation_level=None, check_same_thread=False)
 def insert(cents): db.execute("INSERT INTO payment VALUES (?)", (cents,))
 def pay(cents):
@@ -258,14 +258,14 @@ def main():
     thread = threading.Thread(target=fees)
     thread.start()
     thread.join()
-    DoorContext().note("Ada")
+    Desk().note("Ada")
     log()
 def fees(): insert(1)
 main()
 """
 DESK = """
 from pathlib import Path
-class DoorContext:
+class Desk:
     def note(self, text): Path("notes.txt").write_text(text)
 """
 
@@ -283,7 +283,7 @@ def test_a_named_pipe_is_not_opened_to_see_what_changes(tmp_path: Path) -> None:
 def functions_line(folder: Path, code: str) -> list[str]:
     """Return the lines on functions that a watched run of this code leads to."""
     (folder / "agent.py").write_text(code)
-    (folder / "context.py").write_text(DESK)
+    (folder / "desk.py").write_text(DESK)
     (folder / "notes.txt").write_text("")
     database(folder / "bank.db", "CREATE TABLE payment (cents INTEGER)")
     draft = draft_of(folder, {**os.environ}, folder / "home", (sys.executable, "agent.py"))
@@ -292,7 +292,7 @@ def functions_line(folder: Path, code: str) -> list[str]:
 
 
 def test_the_agents_own_functions_during_which_a_store_changes_are_named_and_no_others(tmp_path: Path) -> None:
-    named = 'functions = ["__main__:insert", "__main__:refund", "context:DoorContext.note"]'
+    named = 'functions = ["__main__:insert", "__main__:refund", "desk:Desk.note"]'
     assert functions_line(tmp_path, ACTS) == [named]
 
 

@@ -37,7 +37,7 @@ def of_pairs(pairs: Sequence[Pair]) -> Iterator[str]:
     damaged, proven, cells = (sum(getattr(pair, name) for pair in pairs) for name in ("damaged", "proven", "cells"))
     yield ""
     yield f"These are {len(pairs)} pairs and {cells} cells, {damaged} of them with damage, {proven} also in a second run."
-    yield "A pair's cells are the most_severe_finding for which its share of the session's minutes sufficed."
+    yield "A pair's cells are the gravest for which its share of the session's minutes sufficed."
     yield "[A row for each pair](../reports/probe/pair.csv)."
 
 

@@ -108,7 +108,7 @@ class ServerAnswer:
                 rows, named = [], columns.popleft() if columns else []
         return results
 
-    def damaged(self, action: AnswerAction, earlier_answer: bytes) -> list[WireMessage] | None:
+    def damaged_messages(self, action: AnswerAction, earlier_answer: bytes) -> list[WireMessage] | None:
         """Return the messages of a damaged response, or with the rows of an earlier response; None if there is no row to
         damage."""
         rows = sum(len(message.raw) for message in self.messages if message.kind == b"D")

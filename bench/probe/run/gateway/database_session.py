@@ -193,7 +193,7 @@ class DatabaseSession:
                 await self._send_to_server([*group, message])
                 return
             else:
-                group.append(self._permitted(message))
+                group.append(self._message_to_forward(message))
                 if message.kind in (b"Q", b"F", _SYNC):
                     if not await self._serve_group(group, self._statements.take_executed()):
                         return
@@ -225,7 +225,7 @@ class DatabaseSession:
             self._may_go_on.clear()
             await self._may_go_on.wait()
 
-    def _permitted(self, message: WireMessage) -> WireMessage:
+    def _message_to_forward(self, message: WireMessage) -> WireMessage:
         """Return the message to forward: itself, or a statement that the server rejects if an agent may not execute the
         message."""
         if message.kind not in b"QP":
@@ -407,7 +407,7 @@ class DatabaseSession:
             await self._writer.drain()
             return False
         if action in ("stale", "empty", "garbled", "too_large"):
-            if (changed := answer.damaged(action, call.instead or b"")) is None:
+            if (changed := answer.damaged_messages(action, call.instead or b"")) is None:
                 self._notice(f"call {call.number}: its answer has no row that {action} could strike")
             messages = changed or messages
         elif action not in ("give", "silence", "late"):

@@ -30,7 +30,7 @@ from bench.probe.run.gateway.http_exchange import (
     DisconnectedWire,
     IncomingAnswer,
     Origin,
-    ServerFailed,
+    ServerUnavailable,
     ServiceAnswer,
     ServiceRequest,
 )
@@ -86,7 +86,7 @@ class HttpDoor:
                 self._notice("the agent asked for another protocol on its connection; it was not passed on")
             request = ServiceRequest(client, head_for_server.with_fields({"host": self.origin.place}), body)
             return await self._serve(request) and head.stays
-        except ServerFailed as failure:
+        except ServerUnavailable as failure:
             self._notice(str(failure))
         except BodyTooLarge:
             self._notice("a message is longer than any that is kept")
@@ -141,7 +141,7 @@ class HttpDoor:
             if action == "hold" and not await self._hold(gate, call, request):
                 return False
             return await self._relay(gate, call, replace(request, taped=call.taped), action, body)
-        except (ClientDisconnected, ServerFailed, BodyTooLarge, OSError) as error:
+        except (ClientDisconnected, ServerUnavailable, BodyTooLarge, OSError) as error:
             await note_unfinished(gate, call, isinstance(error, ClientDisconnected))
             raise
         finally:
@@ -169,9 +169,9 @@ class HttpDoor:
         Undelivered."""
         body = Body(self.longest)
         try:
-            async with self._forwarded(replace(request, client=DisconnectedWire()), True) as incoming:
+            async with self._forward_request(replace(request, client=DisconnectedWire()), True) as incoming:
                 yield incoming, body
-        except (ServerFailed, BodyTooLarge, OSError) as error:
+        except (ServerUnavailable, BodyTooLarge, OSError) as error:
             raise Undelivered(str(error)) from None
         finally:
             body.close()
@@ -187,12 +187,12 @@ class HttpDoor:
     async def _relay(self, gate: CallGate, call: LiveCall, request: ServiceRequest, action: CallAction, body: Body) -> bool:
         """Forward a call, and send its response, or what replaces it, to the agent. Return whether the connection remains
         open."""
-        async with self._forwarded(request, call.struck) as incoming:
+        async with self._forward_request(request, call.struck) as incoming:
             if incoming.kind in STREAMS and not call.struck:
                 return await self._relay_stream(gate, call, request, incoming, body)
             try:
                 answer = await incoming.whole(body)
-            except ServerFailed:
+            except ServerUnavailable:
                 await self._send_answer(request, incoming.head, body)
                 raise
         if action == "twice":
@@ -216,9 +216,9 @@ class HttpDoor:
         return answer.stays
 
     @asynccontextmanager
-    async def _forwarded(self, request: ServiceRequest, struck: bool) -> AsyncIterator[IncomingAnswer]:
+    async def _forward_request(self, request: ServiceRequest, struck: bool) -> AsyncIterator[IncomingAnswer]:
         """Forward a request, and give its response to the block once its head has arrived. The server's connection is kept
-        if the response was read to its end. Raises ServerFailed."""
+        if the response was read to its end. Raises ServerUnavailable."""
         client, origin = request.client, self.origin
         if request.taped:
             taped = client.taped_wire(request.taped)
@@ -251,16 +251,16 @@ class HttpDoor:
                 await wire.send(piece)
 
     async def _answer_head(self, wire: Wire, request: ServiceRequest, struck: bool) -> Head:
-        """Return the head of the final response; heads with status 1xx are forwarded. Raises ServerFailed."""
+        """Return the head of the final response; heads with status 1xx are forwarded. Raises ServerUnavailable."""
         while True:
             try:
                 head = await wire.head()
             except (BadMessage, OSError) as error:
-                raise ServerFailed(f"its answer is none: {error}") from None
+                raise ServerUnavailable(f"its answer is none: {error}") from None
             if head is None:
-                raise ServerFailed("it closed the connection without an answer")
+                raise ServerUnavailable("it closed the connection without an answer")
             if head.status == 101:
-                raise ServerFailed("it changed the protocol unasked")
+                raise ServerUnavailable("it changed the protocol unasked")
             if head.status >= 200:
                 return head
             if head.status != 100 and not struck:
@@ -270,9 +270,9 @@ class HttpDoor:
         """Send the request a second time, and drop the response."""
         body = Body()
         try:
-            async with self._forwarded(request, call.struck) as incoming:
+            async with self._forward_request(request, call.struck) as incoming:
                 await incoming.whole(body)
-        except ServerFailed as failure:
+        except ServerUnavailable as failure:
             self._notice(f"the second of two equal requests failed: {failure}")
         finally:
             body.close()

@@ -31,7 +31,7 @@ class ClientDisconnected(Exception):
     """The agent closed its connection before it had the response."""
 
 
-class ServerFailed(Exception):
+class ServerUnavailable(Exception):
     """The server could not be reached, or its response was incomplete. The text gives the reason."""
 
 
@@ -65,12 +65,12 @@ class Origin:
         """Connects to the server. It can be in another network."""
 
     async def connect(self) -> Wire:
-        """Return a connection with the server. Raises ServerFailed."""
+        """Return a connection with the server. Raises ServerUnavailable."""
         try:
             async with asyncio.timeout(SECONDS_TO_CONNECT):
                 return Wire(*await self.connector(self.host, self.port, ssl=self.tls))
         except (OSError, TimeoutError) as error:
-            raise ServerFailed(f"cannot be reached: {type(error).__name__}") from None
+            raise ServerUnavailable(f"cannot be reached: {type(error).__name__}") from None
 
 
 class AgentWire(Wire):
@@ -168,20 +168,20 @@ class IncomingAnswer:
         return self.head.get("content-type").partition(";")[0].strip().lower()
 
     async def pieces(self) -> AsyncIterator[tuple[bytes, bytes]]:
-        """Yield the body as it arrives: the bytes on the wire, and the content in them. Raises ServerFailed,
+        """Yield the body as it arrives: the bytes on the wire, and the content in them. Raises ServerUnavailable,
         ClientDisconnected."""
         while not self.framing.is_whole and (piece := await self._client.unless_gone(self._piece())):
             yield piece
 
     async def _piece(self) -> tuple[bytes, bytes] | None:
-        """Return the next piece of the body; None at its end. Raises ServerFailed."""
+        """Return the next piece of the body; None at its end. Raises ServerUnavailable."""
         try:
             return await self._wire.piece(self.framing)
         except (BadMessage, OSError) as error:
-            raise ServerFailed(f"its answer broke off: {error}") from None
+            raise ServerUnavailable(f"its answer broke off: {error}") from None
 
     async def whole(self, body: Body) -> ServiceAnswer:
-        """Return the complete response. Raises ServerFailed and ClientDisconnected; `body` then has what had arrived."""
+        """Return the complete response. Raises ServerUnavailable and ClientDisconnected; `body` then has what had arrived."""
         await self._client.unless_gone(self._read_into(body))
         return ServiceAnswer(self.head, body, self.head.stays and not self.framing.ends_with_connection)
 

@@ -22,7 +22,7 @@ from bench.probe.run.gateway.http import HttpDoor, note_unfinished
 from bench.probe.run.gateway.http_exchange import (
     ClientDisconnected,
     IncomingAnswer,
-    ServerFailed,
+    ServerUnavailable,
     ServiceAnswer,
     ServiceRequest,
 )
@@ -93,7 +93,7 @@ class McpDoor(HttpDoor):
             )
         try:
             return await self._exchange_messages(exchange, body, own_answers)
-        except (ClientDisconnected, ServerFailed, BodyTooLarge, OSError) as error:
+        except (ClientDisconnected, ServerUnavailable, BodyTooLarge, OSError) as error:
             for call in exchange.calls.values():
                 await note_unfinished(exchange.gate, call, isinstance(error, ClientDisconnected))
             raise
@@ -154,7 +154,7 @@ class McpDoor(HttpDoor):
         """Forward a request, and send its response to the agent. `own_answers` are answers that the gateway gives itself."""
         request = exchange.request
         struck = any(call.struck for call in self._calls_awaited(exchange))
-        async with self._forwarded(request, struck) as incoming:
+        async with self._forward_request(request, struck) as incoming:
             if incoming.head.status == UNAUTHORIZED:
                 self._report_login(incoming.head.get("www-authenticate"))
             if incoming.kind == EVENT_STREAM:

@@ -204,7 +204,7 @@ def test_the_owners_sessions_are_left_alone_and_named_in_one_line(server: str, m
     fixture = Fixture(server, TABLES)
     fixture.store.remove()
     with (
-        psycopg.connect(fixture.dsn, application_name="cash context", autocommit=True) as session,
+        psycopg.connect(fixture.dsn, application_name="cash desk", autocommit=True) as session,
         monkeypatch.context() as patched,
     ):
         others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -214,7 +214,7 @@ def test_the_owners_sessions_are_left_alone_and_named_in_one_line(server: str, m
             time.sleep(0.01)
         patched.setattr(postgres, "PATIENCE", 0.0)
         message = (
-            rf"^store 'shop': database '{fixture.database}' has 1 open sessions \(of cash context\); "
+            rf"^store 'shop': database '{fixture.database}' has 1 open sessions \(of cash desk\); "
             "PostgreSQL copies a database only while nobody is connected: close them and come again$"
         )
         with pytest.raises(ConfigError, match=message):

@@ -12,8 +12,8 @@ from shop import TASK, look, mail, refund
 NAME = "refunds"
 
 
-@executor(id="context")
-async def context(message: str, context: WorkflowContext[str]) -> None:
+@executor(id="desk")
+async def desk(message: str, context: WorkflowContext[str]) -> None:
     """Hand a task on."""
     await context.send_message(message)
 
@@ -21,7 +21,7 @@ async def context(message: str, context: WorkflowContext[str]) -> None:
 async def main(*, again: bool) -> None:
     clerk = Agent(OpenAIChatCompletionClient(model="gpt-4o"), name="clerk", tools=[look, refund, mail])
     storage = FileCheckpointStorage(os.environ["STATE"])
-    workflow = WorkflowBuilder(name=NAME, start_executor=context, checkpoint_storage=storage).add_edge(context, clerk).build()
+    workflow = WorkflowBuilder(name=NAME, start_executor=desk, checkpoint_storage=storage).add_edge(desk, clerk).build()
     latest = await storage.get_latest(workflow_name=NAME) if again else None
     ended = await (workflow.run(checkpoint_id=latest.checkpoint_id) if latest else workflow.run(TASK))
     print(*ended.get_outputs() or ["Done: nothing is left to do"])
