@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from trips import BARE, ONE, PATTERNS, REMEDIED, Trip, effects, environment, harm, stored, worked
 
@@ -95,10 +95,12 @@ TRIPS = st.sampled_from((ONE, (FULL,), (PRIVATE,), (DEAR,)))
 
 
 def undamaged(pattern: str, crashes: list[tuple[str, str, float]], trips: tuple[Trip, ...], repetition: int) -> None:
+    """Assert that a trial with these crashes does no damage. A trial that was cut off after the most lives shows nothing:
+    no remedy mends that."""
     faults = [{"point": "process", "effect": point, "tool": tool, "probability": chance} for point, tool, chance in crashes]
     result = worked(pattern, REMEDIED, faults, trips, [1], repetition=repetition)
-    assume(result.record.reason != f"the agent: died {MOST_LIVES} times")  # its work was cut off, which no remedy mends
-    assert (result.record.outcome, harm(result)) == ("solved", {}), result.record.reason
+    if result.record.reason != f"the agent: died {MOST_LIVES} times":
+        assert (result.record.outcome, harm(result)) == ("solved", {}), result.record.reason
 
 
 @settings(max_examples=5, deadline=None)
@@ -106,7 +108,6 @@ def undamaged(pattern: str, crashes: list[tuple[str, str, float]], trips: tuple[
 def test_with_remedies_and_a_right_proposer_no_crash_anywhere_does_damage(
     pattern: str, crashes: list[tuple[str, str, float]], trips: tuple[Trip, ...], repetition: int
 ) -> None:
-    assume((pattern, trips) != ("work_queue", (FULL,)))  # the known flaw, which the test below holds
     undamaged(pattern, crashes, trips, repetition)
 
 
@@ -116,12 +117,10 @@ def test_with_remedies_and_a_right_proposer_no_crash_anywhere_does_damage(
 def test_with_remedies_and_a_right_proposer_no_crash_of_a_thousand_does_damage(
     pattern: str, crashes: list[tuple[str, str, float]], trips: tuple[Trip, ...], repetition: int
 ) -> None:
-    assume((pattern, trips) != ("work_queue", (FULL,)))  # the known flaw, which the test below holds
     undamaged(pattern, crashes, trips, repetition)
 
 
-@pytest.mark.xfail(strict=True, reason="a step that falls does not ask whether its effect was done before the crash")
-def test_with_remedies_a_queue_gives_back_a_flight_that_a_crash_kept_from_being_recorded() -> None:
+def test_with_remedies_a_queue_cancels_a_flight_whose_booking_a_crash_kept_from_being_recorded() -> None:
     undamaged("work_queue", [("before", "book_flight", 0.25), ("unrecorded", "book_flight", 0.5)], (FULL,), 1)
 
 

@@ -25,6 +25,7 @@ LASTING_TRIES = 8
 class Calling:
     def __init__(self, world: WorldActions, form: Form, memory: Memory, commit: EffectCommit):
         self._world, self._form, self._memory, self._commit = world, form, memory, commit
+        self._roles = {step.name: step.role for step in world.procedure}
 
     async def read(self, step: ProcedureStep, call: Call) -> Acted:
         return await self._until_answered(call, None, None, step.role)
@@ -39,8 +40,13 @@ class Calling:
         if meant is None:
             effect = self._world.effect_of(call.tool, call.arguments)
             meant = self._memory.intend(step.name, call.tool, call.arguments, effect, self._expected_versions(step.name, call))
-        acted = await self._until_answered(call, self._commit.key(meant), self._commit.expected(meant), step.role)
-        self._note(meant, acted)
+        return await self._make(meant, step.role)
+
+    async def _make(self, effect: StepEffect, role: str) -> Acted:
+        """Call the effect's tool under its key, and write down the result."""
+        call = Call(effect.tool, effect.arguments)
+        acted = await self._until_answered(call, self._commit.key(effect), self._commit.expected(effect), role)
+        self._note(effect, acted)
         return acted
 
     def meant(self, step: str, call: Call) -> StepEffect | None:
@@ -96,15 +102,23 @@ class Calling:
             await self._world.wait(minutes=2 ** (attempt - 1))
 
     async def undo(self, effect: StepEffect) -> bool:
-        """Take an effect back, and return whether it no longer stands. A refused undo counts as True: its effect does not
-        stand."""
+        """Undo an effect, and return whether the world is now without it. A refused undo counts as True.
+
+        Some undo calls need the effect's result. If a crash lost the result, the effect's call is repeated under its key, which
+        returns the result and has no second effect. Without keys the effect is left.
+        """
         tool = self._world.tools[effect.tool]
         arguments: Mapping[str, Any] = effect.arguments
         if tool.undoing:
-            if effect.result is None:
-                return False
-            read = tool.arguments.model_validate(arguments), tool.result.model_validate(effect.result)
-            arguments = tool.undoing(*read)
+            result = effect.result
+            if result is None:
+                if not self._commit.remembers:
+                    return False
+                made = await self._make(effect, self._roles.get(effect.step, AGENT))
+                if not made.ok:
+                    return made.outcome == "refused" and made.code != "throttled"  # else the effect can have happened
+                result = made.result.model_dump(mode="json")
+            arguments = tool.undoing(tool.arguments.model_validate(arguments), tool.result.model_validate(result))
         acted = await self._until_answered(Call(tool.undo, arguments), self._commit.undo_key(effect), None, COMPENSATION)
         if acted.outcome == "failed":
             return False
