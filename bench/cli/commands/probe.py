@@ -232,10 +232,10 @@ def _agrees(question: str) -> bool:
 
 
 def _clean(file: Path, yes: bool) -> None:
-    from bench.probe.run.probe_file import stores_named  # noqa: PLC0415
+    from bench.probe.run.probe_file import stores_in_file  # noqa: PLC0415
     from bench.probe.run.witness.stores import clean, orphans  # noqa: PLC0415
 
-    left = list(orphans(stores_named(file)))
+    left = list(orphans(stores_in_file(file)))
     if not left:
         out.print("no killed probe left anything here")
         return
