@@ -14,7 +14,7 @@ from experiment_runs import run
 from trials import ROOTS
 from typer.testing import CliRunner
 
-from bench.cli.commands.diagnose import evenly
+from bench.cli.commands.diagnose import sample_evenly
 from bench.cli.main import app
 from bench.common.errors import ConfigError
 from bench.common.paths import PACKS
@@ -199,7 +199,7 @@ def test_remedies_leave_the_boundary_as_it_is() -> None:
 
 def test_of_many_trials_some_are_picked_evenly(bare: dict[str, Diagnosis]) -> None:
     records = [replace(bare["none"].record, repetition=number) for number in range(10)]
-    assert [record.repetition for record in evenly(records, 3)] == [0, 3, 6]
+    assert [record.repetition for record in sample_evenly(records, 3)] == [0, 3, 6]
 
 
 @pytest.mark.parametrize(("more", "code"), [([], 0), (["--trial", "worst"], 0)])
