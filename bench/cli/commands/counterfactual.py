@@ -18,10 +18,10 @@ from bench.common.files import write_whole
 from bench.common.paths import PACKS, folder_of
 from bench.record.config import FAULT_FREE
 from bench.rerun.config_of import config_text
-from bench.rerun.rerun import RerunArm, original_of
+from bench.rerun.rerun import RerunArm, rerunnable_trial
 from bench.rerun.search import SearchResult, under
 from bench.rerun.search import search as search_schedules
-from bench.rerun.shrink import PlacedStrike, Shrunk
+from bench.rerun.shrink import PlacedStrike, ShrinkResult
 from bench.rerun.shrink import shrink as shrink_trial
 from bench.run.experiment.code import our_codebase
 from bench.run.experiment.config import load_config
@@ -50,7 +50,7 @@ def shrink(
     """
     folder = folder_of(run)
     packs = packs_of(scenarios, folder, err)
-    original = original_of(folder, trial, packs)
+    original = rerunnable_trial(folder, trial, packs)
     shrunk = loop.run_whole(shrink_trial(original, damage))
     for line in lines_of(shrunk):
         out.print(line)
@@ -107,7 +107,7 @@ def search(
         _write_config(to or Path(f"{settings.name}-worst.toml"), config_text(settings, "worst", faults, head), packs)
 
 
-def lines_of(shrunk: Shrunk) -> list[str]:
+def lines_of(shrunk: ShrinkResult) -> list[str]:
     """Return the lines about the fewest faults that still break the trial."""
     record = shrunk.original.record
     place = f"{record.scenario}/{record.instance}" if record.instance else record.scenario

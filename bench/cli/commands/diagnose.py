@@ -17,7 +17,7 @@ from bench.record.record import TrialRecord, latest
 from bench.rerun.diagnose import Diagnosis, is_failed
 from bench.rerun.diagnose import diagnose as diagnose_trial
 from bench.rerun.diagnosis_text import as_json, lines_of, trial_lines
-from bench.rerun.rerun import Original, originals_of, record_of, why_not_rerun
+from bench.rerun.rerun import RerunnableTrial, record_of, rerunnable_trials, why_not_rerun
 from bench.run.trial import loop
 
 UNEXPLAINED = 3
@@ -49,7 +49,7 @@ def diagnose(
     left_out = [Diagnosis(record, reason) for record in chosen if (reason := why_not_rerun(record, manifest))]
     rerunnable = [record for record in chosen if not why_not_rerun(record, manifest)]
     packs = packs_of(scenarios, folder, err)
-    diagnoses = left_out + loop.run_whole(_diagnose(originals_of(folder, rerunnable, packs) if rerunnable else []))
+    diagnoses = left_out + loop.run_whole(_diagnose(rerunnable_trials(folder, rerunnable, packs) if rerunnable else []))
     if whole:
         out.print(as_json(folder.name, len(failed), diagnoses))
     else:
@@ -57,7 +57,7 @@ def diagnose(
     raise typer.Exit(0 if all(diagnosis.is_explained for diagnosis in diagnoses) else UNEXPLAINED)
 
 
-async def _diagnose(originals: list[Original]) -> list[Diagnosis]:
+async def _diagnose(originals: list[RerunnableTrial]) -> list[Diagnosis]:
     """Diagnose the trials, and show the progress."""
     diagnoses = []
     with err.showing_progress() as show:

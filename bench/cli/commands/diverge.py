@@ -70,6 +70,10 @@ class SideMeans:
     second: MeanContrast
     difference: MeanContrast
 
+    def as_json(self) -> dict[str, object]:
+        """Return the means and their difference under the names of the command's JSON."""
+        return {"these": asdict(self.first), "those": asdict(self.second), "more": asdict(self.difference)}
+
     def words(self, unit: str, form: str) -> str:
         """Return the two means and their difference as text. `form` is the number format."""
         low, high = (form.format(end) for end in (self.difference.low or 0.0, self.difference.high or 0.0))
@@ -287,7 +291,7 @@ def _effects(side: DivergenceSide) -> dict[EventPlace, list[object]]:
 def _example(events: Sequence[object], places: Sequence[EventPlace]) -> str:
     """Describe the first differing effect of the first pair that differs."""
     for event, (instance, plan, _) in zip(events, places, strict=True):
-        first, second = event.first[0], event.second[0]  # type: ignore[attr-defined]
+        first, second = event.these[0], event.those[0]  # type: ignore[attr-defined]
         for number, (first_effect, second_effect) in enumerate(zip((*first, "its end"), (*second, "its end"), strict=False), 1):
             if first_effect != second_effect:
                 return f"on {instance}, plan {plan}, effect {number}: {_tool(first_effect)} and {_tool(second_effect)}"
@@ -313,8 +317,8 @@ def _as_json(sides: Sequence[DivergenceSide], measured: DivergenceResult, limit:
         **{name: vars(getattr(each, name)) for name in ("between", "within", "beyond")},
         "events": each.events,
         "first": each.first,
-        "tokens": asdict(measured.tokens),
-        "dollars": asdict(measured.dollars) if isinstance(measured.dollars, SideMeans) else None,
+        "tokens": measured.tokens.as_json(),
+        "dollars": measured.dollars.as_json() if isinstance(measured.dollars, SideMeans) else None,
         "limit": limit,
         "verdict": verdict,
     }

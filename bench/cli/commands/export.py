@@ -19,7 +19,7 @@ from bench.common.paths import PACKS, REPORTS, folder_of, name_of, named
 from bench.elsewhere.reading import read_recorded
 from bench.elsewhere.runs import ImportedRun, read_log, read_trace, summary_of
 from bench.elsewhere.summary import recorded_lines
-from bench.elsewhere.telling import calls_of, log_of_steps, repeated, told_lines, trials_lines
+from bench.elsewhere.telling import calls_of, log_of_steps, repeated, run_report_lines, trials_report_lines
 from bench.elsewhere.trials import MARK
 from bench.record.archive import archive as write_archive
 from bench.record.verify import require_sound
@@ -129,14 +129,14 @@ def _incident_lines(file: Path, reads: Sequence[str], trace: str | None) -> Iter
         recorded, problem = None, error
     if recorded:
         yield from recorded_lines(file, recorded)
-        yield from trials_lines(recorded.trials)
+        yield from trials_report_lines(recorded.trials)
         return
     try:
         log, left_out = read_log(file, reads, trace)
     except ResultsError as error:
         raise problem or error from error
     yield f"{file}: {MARK}; nothing is run again"
-    yield from told_lines(log)
+    yield from run_report_lines(log)
     yield from (f"Not read as it stands: {line}." for line in left_out)
     yield f"next: bench import {file} --name NAME makes a pack of it; bench probe finds such calls in the agent itself"
 

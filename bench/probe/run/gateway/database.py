@@ -26,7 +26,7 @@ from bench.probe.run.gateway.held_answers import HeldAnswers
 from bench.probe.run.witness.postgres import PostgresStore
 from bench.probe.run.witness.store import DatabaseServer
 from bench.wire.access_guard import MOST_CONNECTIONS
-from bench.wire.postgres import MalformedMessage, StartPacket, made_start
+from bench.wire.postgres import MalformedMessage, StartPacket, encode_start
 
 LOOPBACK = "127.0.0.1"
 LONGEST_PATH = 107
@@ -175,7 +175,7 @@ class DatabaseDoor:
         for call in session.calls:
             self.held_answers.end(call, "cancelled")
         _, writer = await connect(self.server)
-        writer.write(made_start(packet))
+        writer.write(encode_start(packet))
         await writer.drain()
         writer.close()
 

@@ -21,7 +21,7 @@ from bench.wire.postgres import (
     columns_of,
     error_of,
     made,
-    made_row,
+    make_row,
     texts_of,
 )
 
@@ -123,7 +123,7 @@ class ServerAnswer:
             if message.kind == b"D" and action == "too_large":
                 changed += [message] * (1 + LARGE // rows)
             elif message.kind == b"D" and action == "garbled":
-                changed.append(made_row([cell and garble(cell) for cell in cells_of(message)]))
+                changed.append(make_row([cell and garble(cell) for cell in cells_of(message)]))
             elif message.kind == b"C" and action == "empty":
                 changed.append(made(b"C", re.sub(rb"\d+\0$", b"0\0", message.body)))
             elif message.kind != b"D":

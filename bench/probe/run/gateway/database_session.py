@@ -35,10 +35,10 @@ from bench.wire.postgres import (
     MessageReader,
     StartPacket,
     WireMessage,
+    encode_start,
     made,
-    made_error,
-    made_query,
-    made_start,
+    make_error,
+    make_query,
     reaches_out,
     texts_of,
 )
@@ -46,8 +46,8 @@ from bench.wire.postgres import (
 SECONDS_TO_CLOSE = 1.0
 LOOK_AGAIN = 0.05
 """Seconds between two looks at what waits for a lock."""
-REFUSED = made_error("ERROR", "40001", "could not serialize access due to concurrent update")
-ENDED = made_error("FATAL", "57P01", "terminating connection due to administrator command")
+REFUSED = make_error("ERROR", "40001", "could not serialize access due to concurrent update")
+ENDED = make_error("FATAL", "57P01", "terminating connection due to administrator command")
 NOT_FOR_AGENTS = (
     "an agent may not run COPY ... PROGRAM, or CREATE, ALTER or DROP a DATABASE, ROLE, USER, GROUP, SYSTEM or TABLESPACE: they "
     "act on the whole server, and not on the copy"
@@ -165,7 +165,7 @@ class DatabaseSession:
         except (OSError, TimeoutError) as error:
             return await self._refuse("08006", f"the server of the copy cannot be reached ({type(error).__name__})")
         self._login = Login()
-        self._server.write(made_start(packet))
+        self._server.write(encode_start(packet))
         self._inbox = Inbox(self._reader, self._may_go_on)
         self._answering = asyncio.create_task(self._read_server(reader))
         self._answering.add_done_callback(lambda _: self._may_go_on.set())
@@ -174,7 +174,7 @@ class DatabaseSession:
     async def _refuse(self, code: str, why: str) -> bool:
         """Refuse the session with an error. Return False."""
         self._notice(f"the agent was refused: {why}")
-        self._writer.write(made_error("FATAL", code, f"bench probe: {why}").raw)
+        self._writer.write(make_error("FATAL", code, f"bench probe: {why}").raw)
         await self._writer.drain()
         return False
 
@@ -281,7 +281,7 @@ class DatabaseSession:
         """Return the message that the agent gets for a message of the server: itself, unless the gateway has refused a
         statement, or cannot support a login."""
         if message.kind == b"E" and self._refused_statement in message.body:
-            return made_error("ERROR", "42501", f"bench probe: {NOT_FOR_AGENTS}")
+            return make_error("ERROR", "42501", f"bench probe: {NOT_FOR_AGENTS}")
         return self._login.without_binding(message)
 
     async def _exchange(self, group: Sequence[WireMessage], executed: StatementRecord) -> ServerAnswer:
@@ -425,7 +425,7 @@ class DatabaseSession:
         """Refuse a call with a serialization error: its transaction is then rolled back, or has failed."""
         call.failed = True
         if self._status == b"T":
-            await self._execute_silently([made_query("ROLLBACK" if call.kept["ends"] else "SELECT 1 / 0")])
+            await self._execute_silently([make_query("ROLLBACK" if call.kept["ends"] else "SELECT 1 / 0")])
         self._writer.write(REFUSED.raw + made(b"Z", self._status).raw)
         await self._writer.drain()
         await gate.note_given(call)
@@ -436,7 +436,7 @@ class DatabaseSession:
         prepared all the same."""
         earlier_answer = call.instead or b""
         if self._status == b"T":
-            await self._execute_silently([made_query("ROLLBACK")])
+            await self._execute_silently([make_query("ROLLBACK")])
         if prepares := [message for message in group if message.kind in b"PC"]:
             await self._execute_silently([*prepares, made(_SYNC)])
         answer_kinds = [message.kind for message in MessageReader().messages(earlier_answer)]

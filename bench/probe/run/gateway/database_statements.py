@@ -13,7 +13,7 @@ from typing import Self
 from pydantic import JsonValue
 
 from bench.common.errors import whole_text
-from bench.wire.postgres import SqlStatement, WireMessage, bound_by, columns_of, made, statements_of, texts_of
+from bench.wire.postgres import SqlStatement, WireMessage, columns_of, made, parse_bind, statements_of, texts_of
 
 MOST_KEPT, LARGEST_KEPT = 1_000, 2**20
 """Statements that are kept, and the characters and bytes of all of them with their values."""
@@ -152,7 +152,7 @@ class SessionStatements:
             name, sql = texts_of(message, 2)
             self._prepare(name, PreparedStatements(statements_of(sql)))
         elif kind == b"B":
-            bound = bound_by(message)
+            bound = parse_bind(message)
             prepared = self._prepared.get(bound.statement) or PreparedStatements([UNKNOWN])
             bound_statements = [
                 ExecutedStatement(statement, tuple(bound.values), prepared.columns) for statement in prepared.statements

@@ -19,9 +19,9 @@ from bench.wire.postgres import (
     MessageReader,
     StartPacket,
     WireMessage,
+    encode_start,
     made,
-    made_start,
-    start_of,
+    parse_start,
     start_size,
     texts_of,
 )
@@ -59,7 +59,7 @@ async def connect(server: DatabaseServer) -> tuple[asyncio.StreamReader, asyncio
         reader, writer = await asyncio.open_connection(server.address or server.host, server.port)
         if not server.tries_tls:
             return reader, writer
-        writer.write(made_start(StartPacket(TLS, {})))
+        writer.write(encode_start(StartPacket(TLS, {})))
         answer = await reader.read(2)  # bytes behind the answer came in the clear, and must not pass for encrypted ones
         if answer == b"N" and not server.demands_tls:
             return reader, writer
@@ -83,7 +83,7 @@ async def offers_tls(server: DatabaseServer) -> bool:
     async with asyncio.timeout(SECONDS_TO_CONNECT):
         reader, writer = await asyncio.open_connection(server.address or server.host, server.port)
         try:
-            writer.write(made_start(StartPacket(TLS, {})))
+            writer.write(encode_start(StartPacket(TLS, {})))
             return await reader.read(1) == b"S"
         finally:
             writer.close()
@@ -118,7 +118,7 @@ async def start_packet(
             return None
         if head[:2] == b"\x16\3":
             raise MalformedMessage("it begins with TLS and does not ask before; let it take sslnegotiation=postgres")
-        packet = start_of(head + await reader.readexactly(start_size(head) - 4))
+        packet = parse_start(head + await reader.readexactly(start_size(head) - 4))
         if packet.code not in (TLS, GSS):
             return packet
         tls = await context() if packet.code == TLS and not writer.get_extra_info("sslcontext") else None

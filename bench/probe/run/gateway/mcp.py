@@ -12,7 +12,7 @@ from bench.probe.points import JSON_RPC, AnswerAction
 from bench.probe.run.gateway.damaged import GARBAGE
 from bench.probe.run.gateway.gate import DoorContext, LiveCall
 from bench.record.probe_events import GatewayCall
-from bench.wire.json_rpc import Object, RpcMessage, key_of, messages_of, object_in, text_of
+from bench.wire.json_rpc import Object, RpcMessage, as_object, key_of, messages_of, text_of
 
 MOST_KEPT = 10_000
 """The most tasks, and the most tools, that are remembered of a server."""
@@ -124,7 +124,7 @@ def error_answer(call: LiveCall) -> bytes:
         outcome: Object = {"error": {"code": INTERNAL_ERROR, "message": REFUSED}}
     else:
         outcome = {"result": {"content": [{"type": "text", "text": REFUSED}], "isError": True}}
-        if _META_VERSION in object_in(request.params.get("_meta")):
+        if _META_VERSION in as_object(request.params.get("_meta")):
             outcome["result"]["resultType"] = "complete"
     return text_of({"jsonrpc": "2.0", "id": request.body["id"], **outcome})
 
@@ -150,8 +150,8 @@ def changed_answer(call: LiveCall, message: RpcMessage, action: AnswerAction) ->
 def second_delivery(call: LiveCall, key: str) -> bytes:
     """Return the request that delivers a call a second time, with another id and another progress token."""
     body: Object = call.kept["request"].body
-    params = object_in(body.get("params"))
-    if "progressToken" in object_in(params.get("_meta")):
+    params = as_object(body.get("params"))
+    if "progressToken" in as_object(params.get("_meta")):
         params = {**params, "_meta": {**params["_meta"], "progressToken": key}}
     return text_of({**body, "id": key, "params": params})
 
@@ -167,7 +167,7 @@ def _list(value: Any) -> list[Any]:
 
 def _claim(tool: Object, hint: str) -> bool | None:
     """Return what a tool's annotation says; None if the tool has no such annotation."""
-    claim = object_in(tool.get("annotations")).get(hint)
+    claim = as_object(tool.get("annotations")).get(hint)
     return claim if isinstance(claim, bool) else None
 
 

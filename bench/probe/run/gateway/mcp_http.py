@@ -29,7 +29,7 @@ from bench.probe.run.gateway.http_exchange import (
 from bench.probe.run.gateway.http_wire import LAST_CHUNK, chunk, made_head
 from bench.probe.run.gateway.mcp import KnownServer, changed_answer, error_answer, join_messages, second_delivery
 from bench.probe.run.gateway.server_sent import EventSplitter, data_of, with_data
-from bench.wire.json_rpc import LONGEST, RpcMessage, is_batch, key_of, known_key, messages_of, text_of
+from bench.wire.json_rpc import LONGEST, RpcMessage, is_batch, key_of, messages_of, text_of, waiting_key
 
 EVENT_STREAM = "text/event-stream"
 MOST_OPEN = 1_000
@@ -163,7 +163,7 @@ class McpDoor(HttpDoor):
         text, changed = answer.plain or b"", dict[str, bytes]()
         messages, waiting = messages_of(text), dict(exchange.calls)
         for message in messages:
-            if message.kind != "answer" or not (call := waiting.pop(known_key(waiting, message.key), None)):
+            if message.kind != "answer" or not (call := waiting.pop(waiting_key(waiting, message.key), None)):
                 self._note_server_message(exchange, message)
                 continue
             raw = text_of(message.body) if len(messages) > 1 else text
@@ -256,12 +256,12 @@ class McpDoor(HttpDoor):
             return None
         if exchange.request.head.method == "GET":
             waiting = [key for session, key in self._session_calls if session == exchange.session]
-            return self._session_calls.get((exchange.session, known_key(waiting, message.key)))
-        return exchange.calls.get(known_key(exchange.calls, message.key))
+            return self._session_calls.get((exchange.session, waiting_key(waiting, message.key)))
+        return exchange.calls.get(waiting_key(exchange.calls, message.key))
 
     def _note_server_message(self, exchange: _ToolExchange, message: RpcMessage) -> None:
         """Note a message of the server that answers no call: the list of its tools."""
-        if message.kind == "answer" and (listing := exchange.listings.pop(known_key(exchange.listings, message.key), None)):
+        if message.kind == "answer" and (listing := exchange.listings.pop(waiting_key(exchange.listings, message.key), None)):
             for line in self._server.learn(listing, message):
                 self._notice(line)
         if message.method == "notifications/tools/list_changed":

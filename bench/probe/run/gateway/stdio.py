@@ -19,7 +19,7 @@ from bench.probe.run.gateway.door_kinds import DoorKind
 from bench.probe.run.gateway.gate import DoorContext, LiveCall, Undelivered, WaitEnd
 from bench.probe.run.gateway.held_answers import HeldAnswers
 from bench.probe.run.gateway.mcp import KnownServer, changed_answer, error_answer, is_call, join_messages, second_delivery
-from bench.wire.json_rpc import Pipe, PipeClosed, RpcMessage, is_batch, key_of, known_key, messages_of, text_of
+from bench.wire.json_rpc import Pipe, PipeClosed, RpcMessage, is_batch, key_of, messages_of, text_of, waiting_key
 
 FRAME = b"content-length:"
 ODD_LINE = "a line that is no message of MCP, or is beyond the bounds; it is passed on as it came"
@@ -267,12 +267,12 @@ class StdioRelay:
         if message.method == "notifications/progress":
             return key_of(message.params.get("progressToken")) in self._second_deliveries
         return message.kind == "answer" and (
-            known_key(self._calls, message.key) in self._calls or message.key in self._second_deliveries
+            waiting_key(self._calls, message.key) in self._calls or message.key in self._second_deliveries
         )
 
     def _note_server_message(self, message: RpcMessage) -> None:
         """Note a message of the server that answers no call: the list of its tools."""
-        if message.kind == "answer" and (request := self._requests.pop(known_key(self._requests, message.key), None)):
+        if message.kind == "answer" and (request := self._requests.pop(waiting_key(self._requests, message.key), None)):
             for line in self._known.learn(request, message):
                 self._notice(line)
         if message.method == "notifications/tools/list_changed":
@@ -287,7 +287,7 @@ class StdioRelay:
             if message.key in self._second_deliveries and message.kind == "answer":
                 if not (answered := self._second_deliveries.pop(message.key)).done():
                     answered.set_result(message)
-            elif message.kind == "answer" and (call := self._calls.pop(known_key(self._calls, message.key), None)):
+            elif message.kind == "answer" and (call := self._calls.pop(waiting_key(self._calls, message.key), None)):
                 raw = text_of(message.body) if len(messages) > 1 else piece.strip()
                 if (answer := await self._answer(call, message, raw)) is not None:
                     remaining.append(message)

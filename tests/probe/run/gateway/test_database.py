@@ -33,7 +33,7 @@ from bench.probe.run.witness.postgres import PostgresStore, unsupported_tls_word
 from bench.probe.run.witness.rows import Encoding
 from bench.probe.run.witness.store import DatabaseServer
 from bench.wire import postgres as wire
-from bench.wire.postgres import CANCEL, SqlStatement, StartPacket, WireMessage, made_query, made_row, made_start
+from bench.wire.postgres import CANCEL, SqlStatement, StartPacket, WireMessage, encode_start, make_query, make_row
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'recovery-bench[probe]'")
 
@@ -688,7 +688,7 @@ def test_a_statement_that_comes_before_the_server_is_ready_is_looked_at_too(shop
         with socket.socket(socket.AF_UNIX) as agent:
             agent.settimeout(5)
             agent.connect(f"{words['host']}/.s.PGSQL.{words['port']}")
-            agent.sendall(made_start(StartPacket(3 << 16, start)) + made_query("CREATE ROLE mallory").raw)
+            agent.sendall(encode_start(StartPacket(3 << 16, start)) + make_query("CREATE ROLE mallory").raw)
             got = b""
             while got.count(b"Z\0\0\0\5I") < 2:
                 got += agent.recv(2**16)
@@ -706,10 +706,10 @@ def test_an_agent_that_dies_with_much_unread_does_not_keep_the_probe(shop: Shop)
         agent = socket.socket(socket.AF_UNIX)
         agent.settimeout(0.5)
         agent.connect(f"{words['host']}/.s.PGSQL.{words['port']}")
-        agent.sendall(made_start(StartPacket(3 << 16, start)) + made_query("SELECT pg_sleep(60)").raw)
+        agent.sendall(encode_start(StartPacket(3 << 16, start)) + make_query("SELECT pg_sleep(60)").raw)
         sleep(0.2)
         with suppress(TimeoutError):
-            agent.sendall(made_query(f"SELECT '{'x' * 2**23}'").raw)
+            agent.sendall(make_query(f"SELECT '{'x' * 2**23}'").raw)
         agent.close()
         return monotonic()
 
@@ -749,7 +749,7 @@ def test_sessions_that_end_while_another_is_cancelled_disturb_nothing() -> None:
             asyncio.get_running_loop().call_soon(door._sessions.clear)
             packet = StartPacket(CANCEL, {}, b"\0\0\0\1a")
             await door.cancel(packet)
-            assert await got == made_start(packet)
+            assert await got == encode_start(packet)
 
     asyncio.run(run())
 
@@ -844,7 +844,7 @@ def answers_of(messages: Sequence[WireMessage], *, keeps: bool = False) -> tuple
 
 @pytest.mark.parametrize("tag", ["SELECT 200", "INSERT 0 1"])
 def test_a_long_answer_behind_the_end_of_a_statement_passes_but_for_the_last_end(tag: str) -> None:
-    row, ends = made_row([b"x" * 2**16]), [wire.made(b"C", b"SELECT 200\0"), wire.made(b"Z", b"I")]
+    row, ends = make_row([b"x" * 2**16]), [wire.made(b"C", b"SELECT 200\0"), wire.made(b"Z", b"I")]
     messages = [wire.made(b"C", tag.encode() + b"\0"), *[row] * 200, *ends]
     answer, passed = answers_of(messages)
     assert (passed, answer.messages) == (b"".join(each.raw for each in messages[:-2]), ends)
@@ -852,7 +852,7 @@ def test_a_long_answer_behind_the_end_of_a_statement_passes_but_for_the_last_end
 
 
 def test_a_struck_answer_is_kept_within_a_bound() -> None:
-    row = made_row([b"x" * 2**22])
+    row = make_row([b"x" * 2**22])
     assert answers_of([row] * 10, keeps=True)[1] == b""
     assert len(answers_of([row] * 17, keeps=True)[1]) == 17 * len(row.raw)
 
