@@ -249,7 +249,8 @@ def _cost_of_failure(log: Sequence[LogEntry], calls: Sequence[LoggedCall], faile
         costs.append(f"{sum(filter(None, counts)):,} tokens, as the provider counted them")
     elif model_calls:
         costs.append(f"{sum(count_tokens(entry.words) for entry in model_calls):,} tokens, each text counted once by us")
-    start, finish = failed.call.ended or failed.call.began, _end_time(log, success)
+    start = failed.call.ended or failed.call.began
+    finish = success.call.ended if success else max((entry.ended for entry in log), default=0.0)
     if start and finish > start:
         costs.append(f"{finish - start:,.1f} s")
     if dollars := [entry.dollars for entry in model_calls if entry.dollars is not None]:
@@ -260,11 +261,6 @@ def _cost_of_failure(log: Sequence[LogEntry], calls: Sequence[LoggedCall], faile
         else f"to the end; {failed.call.tool} did not succeed"
     )
     return f"After the error of step {failed.step} ({failed.call.tool}): {', '.join(costs)} {until}."
-
-
-def _end_time(log: Sequence[LogEntry], success: LoggedCall | None) -> float:
-    """Return the time of the next success, or else of the end of the log."""
-    return success.call.ended if success else max((entry.ended for entry in log), default=0.0)
 
 
 def _missing_facts(log: Sequence[LogEntry], calls: Sequence[LoggedCall]) -> Iterator[str]:

@@ -150,7 +150,8 @@ def trial_lines(diagnosis: Diagnosis) -> list[str]:
         return [*lines, f"It cannot be diagnosed: {diagnosis.undiagnosable}."]
     for group in _group_by_diagnosis(diagnosis.entries):
         entry = group[0]
-        since = f"event {entry.start.events} on, {_start_reason(entry)}: {_event(record, entry.start.events)}"
+        place = "the first wrong proposal" if entry.in_control else "where the trial left its control"
+        since = f"event {entry.start.events} on, {place}: {_event(record, entry.start.events)}"
         since = since if entry.start.events else "the beginning on"
         lines += [*(same_entry.entry.words for same_entry in group), f"  {verdict_of(entry)} from {since}"]
     lines += [f"The {part} could not be mended: {reason}." for part, reason in diagnosis.not_asked.items()]
@@ -164,11 +165,6 @@ def _group_by_diagnosis(entries: Sequence[EntryDiagnosis]) -> list[list[EntryDia
     for entry in entries:
         groups.setdefault((entry.minimal, entry.start, entry.in_control), []).append(entry)
     return list(groups.values())
-
-
-def _start_reason(entry: EntryDiagnosis) -> str:
-    """Return the reason why mending starts at that event."""
-    return "the first wrong proposal" if entry.in_control else "where the trial left its control"
 
 
 def verdict_of(entry: EntryDiagnosis) -> str:

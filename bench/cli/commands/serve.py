@@ -87,7 +87,8 @@ def command(
         print_result = _record_printer(console, so_far)
 
         def introduce(root: str) -> None:
-            _introduce(console, _introduction(root, token, matrix, missing_count, folder))
+            for line in _introduction(root, token, matrix, missing_count, folder):
+                console.print(line)
 
         served = run_whole(serve(matrix, writer, port, introduce, print_result, patience, token, console.print, permitted))
     finally:
@@ -123,12 +124,6 @@ def _token() -> str:
     if not (token.isascii() and token.isprintable()) or " " in token:
         raise ConfigError(f"{TOKEN}: a token is letters, digits and signs, without a space; give it another")
     return token
-
-
-def _introduce(console: Terminal, lines: Iterator[str]) -> None:
-    """Print the lines."""
-    for line in lines:
-        console.print(line)
 
 
 def _introduction(root: str, token: str, matrix: Matrix, todo: int, folder: Path) -> Iterator[str]:

@@ -93,7 +93,8 @@ def _claude(lines: Sequence[Mapping[str, Any]], run: RunBuilder) -> Iterator[Ses
             read, usage = message_of(message, run.left_out, "assistant"), message.get("usage")
             counts = [usage.get(name) for name in CLAUDE_TOKENS] if isinstance(usage, dict) else []
             counted = [count for count in counts if isinstance(count, int) and count >= 0]
-            _set_start(read.calls, time)
+            for call in read.calls:
+                call.began = time
             yield SessionTurn(time, str(message.get("id") or number), read, StepCost(sum(counted) if counted else None))
             continue
         turn = SessionTurn(time, "", message_of(message, run.left_out))
@@ -155,12 +156,6 @@ def _exit_codes(lines: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
         for end in ends
         if end.get("type") == "exec_command_end" and isinstance(end.get("exit_code"), int)
     }
-
-
-def _set_start(calls: Sequence[OpenCall], time: float) -> None:
-    """Set the start time of calls."""
-    for call in calls:
-        call.began = time
 
 
 def _seconds(text: Any) -> float:

@@ -113,9 +113,8 @@ class CellComparison:
         clean_effects = [other_effect for other_effect in self._clean.effects if other_effect.name == effect]
         if len(clean_effects) != 1 or len(clean_effects[0].identities) != 1:
             return ""
-        repeated = {
-            column for column, _ in self._added_amounts(rows) if column[:2] not in _tables_of_added(rows) or not column[2]
-        }
+        added_to = {_table_of(row) for row in rows if row.before is None}
+        repeated = {column for column, _ in self._added_amounts(rows) if column[:2] not in added_to or not column[2]}
         repeated |= self._varied[effect]
         makers = partial(self._clean.values.makers, changes=self._changes)
         varying = {
@@ -559,11 +558,6 @@ def _is_file(row: RowDifference) -> bool:
 def _table_of(row: RowDifference) -> tuple[str, str]:
     """Return the store and the table of a row; a file counts as its own table."""
     return row.store, row.table or row.key
-
-
-def _tables_of_added(rows: Iterable[RowDifference]) -> set[tuple[str, str]]:
-    """Return the tables to which these rows were added."""
-    return {_table_of(row) for row in rows if row.before is None}
 
 
 def _shape(row: RowDifference) -> tuple[object, ...]:

@@ -112,7 +112,8 @@ class Authority:
         )
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.set_alpn_protocols([protocol])
-        with tempfile.NamedTemporaryFile(dir=_memory_folder()) as file:  # its mode is 0600
+        memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        with tempfile.NamedTemporaryFile(dir=memory) as file:  # its mode is 0600
             file.write(text)
             file.flush()
             context.load_cert_chain(file.name)
@@ -244,8 +245,3 @@ def _content_of(path: Path) -> bytes:
     with suppress(OSError):
         return content_of(path, LARGEST_BUNDLE)
     return b""
-
-
-def _memory_folder() -> str | None:
-    """Return a folder that is in memory; None if there is none."""
-    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
