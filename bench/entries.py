@@ -64,7 +64,6 @@ ENTRIES = {
         "bench.read.tables.outcome_tables:PARTS",
         "bench.read.tables.systems_table:PARTS",
         "bench.read.tables.difference_tables:PARTS",
-        "bench.read.tables.instance_tables:PARTS",
         "bench.read.tables.account_tables:PARTS",
         "bench.read.tables.latency_tables:PARTS",
         "bench.worlds.read.report.tables:PARTS",

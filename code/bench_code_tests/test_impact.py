@@ -177,5 +177,11 @@ def test_the_report_has_a_row_for_each_package() -> None:
     assert "| shop-1 | 4 | 6.0 | 3 | 2 | 0 | 50% | 2.00 (1) | 0.25 (1) | 0.50 (1) |" in report(ROWS)
 
 
+def test_a_row_without_a_selector_counts_for_the_other_alone() -> None:
+    alone = [{key: value for key, value in row.items() if not key.startswith("testmon")} for row in ROWS[2:]]
+    _, ours, theirs, *_ = results([*ROWS[:3], *alone])
+    assert "of 4 edits of 1 package" in ours and "of 1 edit of 1 package" in theirs
+
+
 def test_the_kind_of_an_edit_is_told_by_its_description() -> None:
     assert [kind_of(row) for row in ROWS] == ["first", "nothing", "body", "default", "test added"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -80,6 +81,17 @@ def test_a_test_that_starts_a_process_runs_on_every_change_and_is_kept_without_o
     assert impact(root)[0] == ["test_it.py::test_it PASSED", "test_names.py::test_greet FAILED"]
     last = ExecutionState.open(root).last("test_it.py::test_it")
     assert last.volatile == "runs on every change: it starts a process (subprocess.Popen)"
+
+
+def test_no_test_depends_on_the_files_and_folders_that_it_makes(tmp_path: Path) -> None:
+    makes = (
+        "import os\ndef test_it(tmp_path):\n    (tmp_path / 'a').write_text('x')\n"
+        "    os.replace(tmp_path / 'a', tmp_path / 'b')\n    os.mkdir(tmp_path / 'c')\n"
+    )
+    root = repository(tmp_path / "r", MONEY | {"test_it.py": makes})
+    assert impact(root, f"--basetemp={tmp_path / 'base'}")[1] == 0
+    shutil.rmtree(tmp_path / "base")
+    assert impact(root, f"--basetemp={tmp_path / 'base'}")[:2] == ([], 3)
 
 
 def test_a_failure_is_never_kept(tmp_path: Path) -> None:
@@ -189,6 +201,15 @@ def test_what_a_test_leaves_again_runs_no_other(tmp_path: Path) -> None:
     assert impact(root)[:2] == (["test_a.py::test_a PASSED", "test_money.py::test_total PASSED"], 2)
     write(root, {"money.py": MONEY["money.py"].replace("sum(amounts)", "3 + sum(amounts)")})
     assert "test_b.py::test_b FAILED" in impact(root)[0]
+
+
+def test_what_python_keeps_of_its_answers_to_isinstance_runs_no_other(tmp_path: Path) -> None:
+    shape = "import abc\n\nclass Shape(abc.ABC):\n    pass\n\nclass Round(Shape):\n    pass\n"
+    asks = "import money, shape\ndef test_a(): assert not isinstance(money.total([1]), shape.Shape)\n"
+    root = repository(tmp_path / "r", MONEY | {"shape.py": shape, "test_a.py": asks})
+    impact(root)
+    write(root, {"money.py": MONEY["money.py"].replace("sum(amounts) * RATE", "float(sum(amounts) * RATE)")})
+    assert impact(root)[:2] == (["test_a.py::test_a PASSED", "test_money.py::test_total PASSED"], 1)
 
 
 def test_what_a_test_left_is_known_after_a_session_that_was_broken_off_and_after_a_revert(tmp_path: Path) -> None:

@@ -94,7 +94,9 @@ def test_what_a_test_needs_of_an_installed_package_is_a_line(tmp_path: Path) -> 
     state, packages = ExecutionState.open(root), "/usr/lib/python3/site-packages"
     files = ("shelf/__init__.py", "shelf/in/a.py", "shelf/b.py", "single.py")
     facts = [Fact("file", f"{packages}/{name}", "v") for name in files] + [Fact("file", "my-packages/a/b.txt", "v")]
-    state.save(state.step("run"), "", [Execution("test", test, "passed", "", 0.0, (Record("test", test, frozenset(facts)),))])
+    state.store.save(
+        state.step("run"), "", [Execution("test", test, "passed", "", 0.0, (Record("test", test, frozenset(facts)),))]
+    )
     answer = CliRunner().invoke(app, ["needs", test, "--in", str(root)], catch_exceptions=False).output
     shelf, single = f"{test}  file  {packages}/shelf  (3 files)", f"{test}  file  {packages}/single.py"
     assert answer.splitlines() == [shelf, single, f"{test}  file  my-packages/a/b.txt"]
@@ -164,7 +166,7 @@ def test_two_processes_write_one_state(tmp_path: Path) -> None:
         "for n in range(20):\n"
         "    step = state.step('mark', sys.argv[2])\n"
         "    record = Record('test', 't', frozenset({Fact('file', f'{sys.argv[2]}{n}', 'v')}))\n"
-        "    state.save(step, '', [Execution('test', f'{sys.argv[2]}{n}', 'passed', '', 0.0, (record,))])\n"
+        "    state.store.save(step, '', [Execution('test', f'{sys.argv[2]}{n}', 'passed', '', 0.0, (record,))])\n"
     )
     both = [subprocess.Popen((sys.executable, "-c", program, str(root), name)) for name in "ab"]
     assert [process.wait() for process in both] == [0, 0]

@@ -17,9 +17,11 @@ from bench.read.analysis.statistics import Mean, PairedMean, RateDifference, Sha
 from bench.read.render.cells import Estimate, Rate, RateGap
 from bench.read.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
 from bench.read.render.labels import model_label, slug
-from bench.read.render.marks import Sign, signs_of, whisker
+from bench.read.render.marks import Sign, signs_of
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.record.formats import DEFAULT
+
+from ..marks import whisker
 
 ASIDE = ("answer_format", "response_format", "recording", "cache_from")
 """Parameters that can differ between formats of the same model."""

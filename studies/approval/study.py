@@ -16,16 +16,18 @@ from matplotlib.axes import Axes
 
 from bench.common.errors import ResultsError
 from bench.read.analysis.arms import UNUSABLE
-from bench.read.analysis.by_model import by_model
 from bench.read.analysis.frames import Run
-from bench.read.analysis.variants import differing_in
 from bench.read.render.drawing import GREY, PALE, Picture, finish, legend_of_points, panels
 from bench.read.render.labels import model_label, slug
 from bench.read.render.marks import Sign, signs_of
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.tables.contrasts import MeanContrast, main_effect
+from bench.read.tables.contrasts import MeanContrast
 from bench.record.config import FAULT_FREE
 from bench.record.damage import DAMAGES
+
+from ..by_model import by_model
+from ..rises import main_effect
+from ..variants import differing_in
 
 CAREFUL = "careful"
 """The reviewer of the plan without a fault."""

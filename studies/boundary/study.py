@@ -27,9 +27,11 @@ from bench.read.render.cells import AdjustedP, BoundedNumber, Number
 from bench.read.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
 from bench.read.render.labels import slug
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.tables.contrasts import MeanContrast, Rises, contrast_of, interaction, main_effect, rises
+from bench.read.tables.contrasts import MeanContrast, contrast_of
 from bench.record.damage import DAMAGES
 from bench.record.form import STRENGTHS, Commit, Signal
+
+from ..rises import Rises, interaction, main_effect, rises
 
 ERRORS = "error rate"
 LEVELS: Mapping[str, tuple[object, ...]] = {

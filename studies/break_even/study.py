@@ -14,7 +14,6 @@ from matplotlib.axes import Axes
 
 from bench.common.errors import ResultsError
 from bench.read.analysis.arms import share_in
-from bench.read.analysis.by_model import by_model
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import SPENT, Metric
 from bench.read.analysis.per_solved import PerSolved, per_solved
@@ -24,11 +23,13 @@ from bench.read.claims.closed_forms import calls_of
 from bench.read.render.cells import Cell, Number, Rate, Spent
 from bench.read.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
 from bench.read.render.labels import model_label, slug
-from bench.read.render.marks import plain_log, signs_of
+from bench.read.render.marks import signs_of
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.record.config import FAULT_FREE
 from bench.record.plan_entries import EVERY
 
+from ..by_model import by_model
+from ..marks import plain_log
 from .closed_forms import ClosedForm, priced_forms
 from .crossing import Crossing, crossing, crossing_of, trials_in_both
 

@@ -10,18 +10,19 @@ from matplotlib.axes import Axes
 
 from bench.common.errors import ResultsError
 from bench.read.analysis.arms import Arm, Arms, Condition, arms_of
-from bench.read.analysis.by_model import by_model
 from bench.read.analysis.frames import Run
 from bench.read.analysis.plans import single_faults
 from bench.read.analysis.statistics import Mean
 from bench.read.render.cells import Estimate, Rate
 from bench.read.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
 from bench.read.render.labels import model_label, slug, trials_in
-from bench.read.render.marks import draw_line, signs_of
+from bench.read.render.marks import signs_of
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.record.plan_entries import FaultEntry
 
+from ..by_model import by_model
 from ..context.study import slope_of
+from ..marks import draw_line
 
 End = Literal["first", "last"]
 

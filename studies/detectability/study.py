@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 
 from bench.common.errors import ResultsError
 from bench.read.analysis.arms import UNUSABLE, share_in
-from bench.read.analysis.by_model import by_model
 from bench.read.analysis.frames import Run
 from bench.read.analysis.plans import single_faults
 from bench.read.analysis.statistics import Share
@@ -19,6 +18,8 @@ from bench.read.render.drawing import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMIL
 from bench.read.render.labels import model_label, slug
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.record.plan_entries import FaultEntry
+
+from ..by_model import by_model
 
 ENDS = ("silently corrupted", "wrong otherwise", "gave up", "recovered", "did no harm")
 """The ends of a trial in which the fault was delivered. Each trial has one end.

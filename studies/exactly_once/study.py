@@ -16,7 +16,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from bench.common.errors import ResultsError
-from bench.read.analysis.by_model import by_model
 from bench.read.analysis.copies import counted_once, never_errs
 from bench.read.analysis.frames import Run
 from bench.read.analysis.plans import single_faults
@@ -27,6 +26,8 @@ from bench.read.render.labels import model_label, slug
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.record.config import FAULT_FREE
 from bench.worlds.read.analysis.beyond_control import DAMAGE, beyond_control
+
+from ..by_model import by_model
 
 POINTS = ("before", "unacknowledged", "unrecorded", "recorded")
 KINDS = ("lost", "doubled", "orphaned", "uncompensated")

@@ -13,7 +13,6 @@ from matplotlib.axes import Axes
 
 from bench.common.errors import ResultsError
 from bench.read.analysis.arms import Arm, arms_of
-from bench.read.analysis.by_model import by_model
 from bench.read.analysis.frames import Run
 from bench.read.render.cells import Rate
 from bench.read.render.drawing import (
@@ -36,6 +35,8 @@ from bench.read.render.drawing import (
 from bench.read.render.labels import arm_columns, each_arm, model_label, slug
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.record.config import FAULT_FREE
+
+from ..by_model import by_model
 
 PROBLEMS = 164
 PACK, ONE_CALL = "humaneval", "humaneval:one_call"

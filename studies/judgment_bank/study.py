@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.common.errors import ResultsError
-from bench.read.analysis.by_model import by_model
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import Share, share_by_instance
 from bench.read.render.cells import Number, Rate
@@ -21,6 +20,8 @@ from bench.read.render.table import Table, TableColumn, table_of
 from bench.run.models.bank import BankedReply
 from bench.scenario import Json
 from bench.worlds.run.bank import replies_in
+
+from ..by_model import by_model
 
 MOST_ERRORS = 8
 """Rows of one judgment in the table of errors. The other errors are counted in one row."""

@@ -21,8 +21,9 @@ from bench.read.render.cells import AdjustedP
 from bench.read.render.drawing import Picture
 from bench.read.render.labels import model_label
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.tables.contrasts import Rises, rises
 from bench.record.policy import LearnedPolicy, PackPolicy
+
+from ..rises import Rises, rises
 
 LEVEL = 0.05
 MADE = ("learned_policy", "derived_subtasks")

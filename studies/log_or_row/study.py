@@ -14,14 +14,16 @@ from matplotlib.axes import Axes
 
 from bench.common.errors import ResultsError
 from bench.read.analysis.arms import UNUSABLE
-from bench.read.analysis.by_model import by_model
 from bench.read.analysis.frames import Run
 from bench.read.render.cells import Number
 from bench.read.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
 from bench.read.render.labels import model_label, slug
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.tables.contrasts import MeanContrast, contrast_of, main_effect
+from bench.read.tables.contrasts import MeanContrast, contrast_of
 from bench.record.damage import DAMAGES
+
+from ..by_model import by_model
+from ..rises import main_effect
 
 LOG, ROW = "event_driven", "state_machine"
 FORMS = ("bare", "with remedies")

@@ -32,7 +32,7 @@ from bench.read.render.drawing import PALE, Picture, finish, legend_of_points, p
 from bench.read.render.labels import slug
 from bench.read.render.marks import draw_value, signs_of
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.tables.contrasts import MeanContrast, contrast_of, interaction, main_effect
+from bench.read.tables.contrasts import MeanContrast, contrast_of
 from bench.record.damage import Harm
 from bench.record.events import of_kind
 from bench.record.reading import read_records, read_texts
@@ -41,6 +41,8 @@ from bench.record.world_events import Stepped, ToolCalled, WorldEnded
 from bench.run.packs import load_pack
 from bench.worlds.run.environment import Environment, World
 from bench.worlds.run.environment.final import content_of
+
+from ..rises import interaction, main_effect
 
 HORIZONS = (5, 10, 20, 40, 80)
 TRIAL = ["instance", "model", "plan", "repetition"]

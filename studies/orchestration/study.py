@@ -28,8 +28,10 @@ from bench.read.claims.sample_size import pairs_after_correction
 from bench.read.render.cells import AdjustedP, Cell, Number
 from bench.read.render.drawing import Picture
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.tables.contrasts import MeanContrast, Rises, contrast_of, rises
+from bench.read.tables.contrasts import MeanContrast, contrast_of
 from bench.record.damage import DAMAGES
+
+from ..rises import Rises, rises
 
 LEVEL = 0.05
 PLACE = ["instance", "plan", "repetition"]

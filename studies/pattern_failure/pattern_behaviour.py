@@ -10,12 +10,14 @@ import pandas as pd
 
 from bench.read.analysis.arms import UNUSABLE
 from bench.read.analysis.frames import Run
-from bench.read.analysis.variants import differing_in, with_remedies
 from bench.read.render.labels import model_label
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.tables.contrasts import MeanContrast, contrast_of, main_effect
+from bench.read.tables.contrasts import MeanContrast, contrast_of
 from bench.record.config import FAULT_FREE
 from bench.worlds.read.analysis.beyond_control import beyond_control
+
+from ..rises import main_effect
+from ..variants import differing_in, with_remedies
 
 RETRIED = "tool_retries"
 PAIRS = ["instance", "repetition", "architecture"]

@@ -17,17 +17,17 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from bench.common.errors import ResultsError
-from bench.read.analysis.by_model import by_model
 from bench.read.analysis.factors import ArmName, VerdictEvidence, factors_between, refusal
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import Share, exact_share_by_instance
-from bench.read.analysis.variants import with_remedies
 from bench.read.render.drawing import BLACK, PALE, Picture, finish, panels
 from bench.read.render.labels import model_label, slug
 from bench.read.render.table import Table
 from bench.record.config import FAULT_FREE
 from bench.worlds.read.analysis.beyond_control import DAMAGE, beyond_control
 
+from ..by_model import by_model
+from ..variants import with_remedies
 from .pattern_behaviour import tables_of_behaviour
 
 BEYOND = [f"beyond_{column.removeprefix('damage_')}" for column in DAMAGE]

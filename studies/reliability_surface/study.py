@@ -17,7 +17,6 @@ from matplotlib.lines import Line2D
 
 from bench.common.errors import ResultsError
 from bench.read.analysis.arms import UNUSABLE
-from bench.read.analysis.by_model import by_model
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import PassHat, pass_hat
 from bench.read.render.cells import NOTHING, BoundedNumber, Cell
@@ -28,6 +27,8 @@ from bench.read.render.table import Table, TableColumn, table_of
 from bench.record.config import FAULT_FREE
 from bench.record.equivalents import level_of, task_of
 from bench.record.plan_entries import FaultEntry
+
+from ..by_model import by_model
 
 MIXED = "mixed"
 KINDS = {

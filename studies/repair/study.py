@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 
 from bench.common.errors import ResultsError
 from bench.read.analysis.arms import Arm, Condition, arms_of, pairs_of
-from bench.read.analysis.by_model import by_model
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import (
     Mean,
@@ -26,8 +25,10 @@ from bench.read.analysis.statistics import (
 from bench.read.render.cells import Estimate, Rate, RateGap
 from bench.read.render.drawing import BLUE, PALE, Picture, finish, panel_title, panels
 from bench.read.render.labels import model_label, slug
-from bench.read.render.marks import whisker
 from bench.read.render.table import Table, TableColumn, table_of
+
+from ..by_model import by_model
+from ..marks import whisker
 
 UNTOLD = "none"
 """The setting under which a rejected output is asked for again with the same prompt."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import get_args
 
 from bench.common.errors import ResultsError
-from bench.read.analysis.by_model import by_model
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import Share, share_by_instance
 from bench.read.render.cells import Rate
@@ -21,6 +20,8 @@ from bench.read.render.marks import draw_value, signs_of
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.run.models.erring import ErringRepair, RepairSignal
 from bench.worlds.run.bank import repairs
+
+from ..by_model import by_model
 
 SIGNALS: tuple[RepairSignal, ...] = get_args(RepairSignal)
 

@@ -13,7 +13,6 @@ from matplotlib.axes import Axes
 
 from bench.common.errors import ResultsError
 from bench.read.analysis.arms import instances_of
-from bench.read.analysis.by_model import by_model
 from bench.read.analysis.frames import Run
 from bench.read.analysis.merge import records_of
 from bench.read.analysis.statistics import Mean, Pair, Ratio, amount_of, by_unit, ratio_of_means
@@ -24,6 +23,8 @@ from bench.read.render.table import Table, TableColumn, table_of
 from bench.record.events import Answered, Called, Committed, Event, Judged
 from bench.record.ledger import is_retry
 from bench.record.record import TrialRecord, latest
+
+from ..by_model import by_model
 
 POLICIES = ("full rerun", "rerun from there", "rerun what it invalidates", "retry alone", "least")
 """The subtasks that each policy asks again, of those asked when the failure was noticed:

@@ -31,7 +31,6 @@ from bench.read.render.cells import AdjustedP, Number
 from bench.read.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
 from bench.read.render.labels import model_label, slug
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.tables.contrasts import Rises
 from bench.record.equivalents import task_of
 from bench.rerun.divergence import (
     ComparedEvent,
@@ -45,6 +44,8 @@ from bench.rerun.divergence import (
 )
 from bench.run.models.bank import BankedReply
 from bench.worlds.run.bank import replies_in
+
+from ..rises import Rises
 
 STRENGTHS = ("none", "business_rule")
 """The strengths of the boundary in the local form."""

@@ -15,7 +15,6 @@ from matplotlib.axes import Axes
 
 from bench.common.errors import ResultsError
 from bench.read.analysis.arms import Arm, Condition, arms_of
-from bench.read.analysis.by_model import by_model
 from bench.read.analysis.factors import ARCHITECTURE, ArmName, VerdictEvidence, factors_between, refusal
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import LEAST_PRICED
@@ -28,6 +27,8 @@ from bench.read.render.drawing import BLACK, GREY, PALE, Picture, finish, panels
 from bench.read.render.labels import model_label, slug
 from bench.read.render.marks import Sign, signs_of
 from bench.read.render.table import Table, TableColumn, table_of
+
+from ..by_model import by_model
 
 
 def pass_ratio(depth: int, shared: float, handed_on: float = 0.0) -> float:

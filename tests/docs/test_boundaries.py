@@ -51,19 +51,10 @@ def test_the_verdicts_that_the_page_names_are_those_of_the_tables() -> None:
 
 def test_the_comparisons_that_the_page_counts_are_the_rows_of_their_tables() -> None:
     tables = ROOT / "reports" / "boundary_studies" / "tables"
-    orchestration, contracts = (
-        list(csv.DictReader((tables / f"study-{name}.csv").read_text(encoding="utf-8").splitlines()))
-        for name in ("orchestration", "second-contract-between")
-    )
+    orchestration = list(csv.DictReader((tables / "study-orchestration.csv").read_text(encoding="utf-8").splitlines()))
     told = [row for row in orchestration if row["Verdict"] == "told apart"]
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
     assert f"Of {len(orchestration)} comparisons that differ anywhere {len(told)} are told apart" in page
-    by_floor = [row for row in contracts if 27 * 2 / 2 ** int(row["Instances"]) >= 0.05]
-    floors = [f"cannot be decided with {row['Instances']} instances (floor)" for row in by_floor]
-    assert [row["Verdict"] for row in by_floor] == floors and len(contracts) == 27
-    assert {row["Verdict"] for row in contracts if row not in by_floor} == {"inconclusive"}
-    assert f"{len(by_floor)} of the rows have fewer instances than any finding would need" in page
-    assert f"after Holm's correction over {len(contracts)} rows" in page
 
 
 def test_the_damage_that_the_page_counts_under_contradicted_reports_is_that_of_the_rows() -> None:

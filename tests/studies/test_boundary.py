@@ -12,8 +12,9 @@ from scorecards import lived
 
 import bench
 from bench.common.errors import ResultsError
-from bench.read.tables.contrasts import contrast_of, interaction, main_effect, rises
+from bench.read.tables.contrasts import contrast_of
 from studies.boundary.study import GROWS, GROWS_BY_FAULT, LEVELS, BoundaryVerdict, ablations, exposures, verdicts
+from studies.rises import interaction, main_effect, rises
 
 DAMAGE = {("weak", "off"): 5.0, ("weak", "on"): 2.0, ("strong", "off"): 1.0, ("strong", "on"): 0.0}
 """(verifier, key) -> damage of an instance; of a second instance one more wherever the verifier is weak."""

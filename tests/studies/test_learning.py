@@ -13,7 +13,6 @@ from trials import ROOTS
 
 from bench.common.errors import ConfigError, ResultsError
 from bench.read.analysis.frames import load_run
-from bench.read.tables.contrasts import Rises
 from bench.record.policy import PackPolicy, read_policy
 from bench.record.reading import read_manifest, read_trials
 from bench.record.record import TrialRecord
@@ -22,6 +21,7 @@ from bench.run.experiment.config import Config, load_config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.experiment.session import Session
 from studies.learning.study import Payoff, break_even_by_rejections, tables
+from studies.rises import Rises
 
 CONFIGS = Path(__file__).parents[2] / "studies" / "learning"
 MODEL = {"kind": "simulated"}

@@ -11,10 +11,10 @@ from study_runs import run_of_matrix
 from trials import ROOTS
 
 from bench.read.analysis.frames import Run
-from bench.read.tables.contrasts import Rises
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import build_matrix
 from studies.orchestration.study import PatternPair, ProposerGap, answers, corrected, luck, tables
+from studies.rises import Rises
 
 FOLDER = ROOTS[0].parent / "studies" / "orchestration"
 CONFIG = FOLDER / "config.toml"

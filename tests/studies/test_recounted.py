@@ -9,13 +9,11 @@ import lzma
 import math
 import tomllib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations, product
 from pathlib import Path
 from statistics import fmean, variance
 
-import numpy as np
-import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -174,122 +172,6 @@ def test_how_often_two_models_end_otherwise_is_recounted() -> None:
         within = fmean(fmean(this != that for this, that in combinations(side, 2)) for both in sides for side in both)
         assert between == pytest.approx(float(shown["Between"]), abs=TOLERANCE)
         assert within == pytest.approx(float(shown["Within"]), abs=TOLERANCE)
-
-
-# Two contracts
-
-PARTS = {
-    "Its checks matter": ("strength", "none", "business_rule"),
-    "Asking a person matters": ("approval", "never", "risky"),
-    "The commit matters": ("commit", "plain", "compare_and_swap"),
-    "A rejection that is reported as success does harm": ("signal", "as_success", "typed"),
-    "A typed reason does less harm than an untyped rejection": ("signal", "untyped", "typed"),
-}
-OUTCOMES = {
-    "Verifying afterwards does more damage than verifying before the effects": "damage",
-    "It does more damage for each delivered fault": "by_fault",
-    "It solves more of the trials": "solved",
-}
-LEVELS = ("base", "error_rate", "strength", "approval", "commit", "signal")
-
-
-@pytest.fixture(scope="module")
-def of_contracts() -> pd.DataFrame:
-    """The trials of both contracts, with the level of each part as the config sets it."""
-    config, trials = config_of("second_contract/config.toml"), pd.DataFrame(rows_of("second_contract"))
-    numbers = [str(name) for name in trials if str(name).startswith("damage_")]
-    numbers += ["faults_delivered", "waiting_for_people_minutes", *OCCASIONS["strength"]]
-    trials[numbers] = trials[numbers].apply(pd.to_numeric).fillna(0)
-    cells = trials["architecture"].map(config["architecture"])
-    for part in LEVELS:
-        trials[part] = [str(cell.get(part)) for cell in cells]
-    trials["error_rate"] = [float(str(config["model"][model].get("error_rate", 0))) for model in trials["model"]]
-    trials["approval"] = [cell.get("approval", "risky" if cell["strength"] == "business_rule" else "never") for cell in cells]
-    trials["damage"] = trials.filter(like="damage_").sum(axis=1)
-    trials["by_fault"] = trials["damage"] / trials["faults_delivered"].where(trials["faults_delivered"] > 0)
-    trials["solved"] = trials["outcome"].eq("solved").astype(float)
-    return trials
-
-
-def twins_of(trials: pd.DataFrame, part: str, at: str, reference: str) -> pd.DataFrame:
-    """Return each trial at one level of a part beside the same trial at the other, all else being equal."""
-    shared = ["scenario", "instance", "repetition", *(name for name in LEVELS if name != part)]
-    return trials[trials[part] == at].merge(trials[trials[part] == reference], on=shared, validate="one_to_one")
-
-
-def risen(twins: pd.DataFrame, outcome: str, occasions: Iterable[str]) -> tuple[pd.Series, int, int]:
-    """Return the rise of each instance, the pairs that could differ, and all pairs."""
-    twins = twins.assign(more=twins[f"{outcome}_x"] - twins[f"{outcome}_y"]).dropna(subset=["more"])
-    columns = [name + side for name in occasions for side in ("_x", "_y")]
-    acted = twins[(twins[columns] > 0).any(axis=1) | (twins["more"] != 0)]
-    return acted.groupby("instance")["more"].mean(), len(acted), len(twins)
-
-
-def sign_flips(differences: pd.Series) -> float:
-    """Return the p of the sign-flip test over all assignments of signs."""
-    sums = np.array(list(product((1, -1), repeat=len(differences)))) @ differences.to_numpy()
-    return float(np.mean(abs(sums) >= abs(differences.sum()) - TOLERANCE))
-
-
-def holm(ps: Sequence[float]) -> list[float]:
-    """Return Holm's adjusted p of each p."""
-    order = sorted(range(len(ps)), key=ps.__getitem__)
-    stepped = [ps[place] * (len(ps) - rank) for rank, place in enumerate(order)]
-    adjusted = dict(zip(order, np.minimum(np.maximum.accumulate(stepped), 1.0), strict=True))
-    return [float(adjusted[place]) for place in range(len(ps))]
-
-
-def commit_damage(trials: pd.DataFrame) -> pd.DataFrame:
-    """Return, by error rate and instance, how much more a plain commit damages, and the faults delivered to it."""
-    twins = twins_of(trials, "commit", "plain", "compare_and_swap")
-    twins["more"] = twins["damage_x"] - twins["damage_y"]
-    return twins.groupby(["error_rate", "instance"])[["more", "faults_delivered_x"]].mean()
-
-
-def test_which_sentences_hold_under_two_contracts_is_recounted(of_contracts: pd.DataFrame) -> None:
-    table, ps = table_of("study-second-contract"), dict[tuple[int, str], float]()
-    for number, shown in enumerate(table):
-        by_contract = {}
-        for base, there in (("state_machine", ""), ("repair_afterwards", " there")):
-            trials = of_contracts[(of_contracts["base"] == base) & (of_contracts["scenario"] == shown["Scenario"])]
-            if shown["What is said"] in PARTS:
-                part, *levels = PARTS[shown["What is said"]]
-                rises, acted, _ = risen(twins_of(trials, part, *levels), "damage", OCCASIONS[part])
-            else:
-                least, greatest = (commit_damage(trials).loc[rate] for rate in (0.0, 0.3))
-                if shown["What is said"].endswith("for each fault"):
-                    least, greatest = (
-                        each["more"] / each["faults_delivered_x"].where(lambda n: n > 0) for each in (least, greatest)
-                    )
-                else:
-                    least, greatest = least["more"], greatest["more"]
-                rises, acted = (least - greatest).dropna(), min(trials.query("commit == 'plain'").groupby("error_rate").size())
-            by_contract[base] = rises
-            assert rises.mean() == pytest.approx(float(shown[f"Rise{there}"]), abs=TOLERANCE), shown
-            assert acted == int(shown[f"Pairs{there}"]), shown
-            verdict = shown["Second contract" if there else "First contract"]
-            if verdict != "not comparable":
-                ps[number, there] = sign_flips(rises)
-        more = (by_contract["repair_afterwards"] - by_contract["state_machine"]).dropna().mean()
-        assert more == pytest.approx(float(shown["More under the second"]), abs=TOLERANCE), shown
-    for (number, there), p in zip(ps, holm(list(ps.values())), strict=True):
-        assert p == pytest.approx(float(table[number][f"p (Holm){there}"]), abs=0.1), table[number]  # beyond 13 they are drawn
-        holds = p < 0.05 and float(table[number][f"Rise{there} low"]) > 0
-        assert holds == (table[number]["Second contract" if there else "First contract"] == "holds"), table[number]
-
-
-def test_how_two_contracts_differ_is_recounted(of_contracts: pd.DataFrame) -> None:
-    table = table_of("study-second-contract-between")
-    occasions = (*OCCASIONS["strength"], *OCCASIONS["approval"], "damage_unauthorised")
-    for shown in table:
-        at = (of_contracts["scenario"] == shown["Scenario"]) & (of_contracts["error_rate"] == float(shown["Error rate"]))
-        twins = twins_of(of_contracts[at], "base", "repair_afterwards", "state_machine")
-        outcome = OUTCOMES.get(shown["What is said"]) or f"damage_{shown['What is said'].rpartition(' ')[2]}"
-        rises, acted, pairs = risen(twins, outcome, occasions)
-        assert rises.mean() == pytest.approx(float(shown["More"]), abs=TOLERANCE), shown
-        assert (acted, pairs, len(rises)) == tuple(
-            int(shown[name]) for name in ("Pairs that could differ", "Pairs", "Instances")
-        ), shown
 
 
 # Horizons

@@ -38,7 +38,7 @@ from studies.validators.study import mutation_scores
 
 PLACE = ROOTS[0].parent / "studies"
 BOUNDARIES = [f"{strength}_{commit}" for strength in ("none", "business_rule") for commit in ("plain", "compare_and_swap")]
-WITHOUT_FIGURE = {"learning", "orchestration", "patching", "second_contract", "written_code"}
+WITHOUT_FIGURE = {"learning", "orchestration", "patching", "written_code"}
 """What these found is a table."""
 FEW: Mapping[str, Any] = {
     "exactly_once": {
@@ -81,7 +81,6 @@ FEW: Mapping[str, Any] = {
 }
 """Study -> what of its config is run here, where the whole takes too long."""
 SHORT: Mapping[str, Any] = {
-    "second_contract": {"scenarios": ["contract_renewal"], "models": ["errs_30"]},
     "orchestration": {"scenarios": ["incident_response"]},
     "boundary": {"scenarios": ["contract_renewal"]},
     "break_even": {"repetitions": 2},

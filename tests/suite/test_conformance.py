@@ -28,7 +28,7 @@ from bench.run.experiment.trial import TrialResult
 from bench.run.packs import instances_of, load_pack, variants_of
 from bench.scenario import Scenario
 from bench.worlds.run.effects import EFFECTS as WORLD_EFFECTS
-from bench.worlds.run.entries import CONTRACTS, MODEL_LED, PATTERNS
+from bench.worlds.run.entries import MODEL_LED, PATTERNS
 
 FENCED = " in code blocks"
 PACKS = [*answered_packs(), f"workshop{FENCED}"]
@@ -47,7 +47,7 @@ VARIED: dict[str, dict[str, object]] = {
     "learned": {"base": "learned_policy", "policy": Path(__file__).parents[1] / "support" / "orchard_policy.json"},
     "untold": {"base": "runtime_structured", "repair": "none"},
 }
-IN_WORLDS = (*PATTERNS, *CONTRACTS, *MODEL_LED)
+IN_WORLDS = (*PATTERNS, *MODEL_LED)
 MENDED: dict[str, dict[str, object]] = {f"{name}_remedied": {"base": name, "remedies": True} for name in IN_WORLDS}
 FORKS = "orchard"
 """The pack on which these forms are run: in a chain the parallel ones are the forms that ask one after another."""

@@ -13,7 +13,7 @@ from exactly_once.lives import FileStore, KeptTries, lived
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import Matrix, build_matrix
 from bench.run.experiment.untrusted import permission
-from bench.worlds.run.entries import CONTRACTS, MODEL_LED
+from bench.worlds.run.entries import MODEL_LED
 from bench.worlds.run.runtime.process import Process
 
 PLANS = ("before_draft", "unacknowledged_note", "unrecorded_letter", "recorded_draft")
@@ -36,7 +36,7 @@ def test_a_real_kill_at_each_point_leaves_the_world_that_the_crash_in_process_le
     assert end.correct or architecture == "state_machine"
 
 
-@pytest.mark.parametrize("architecture", [*CONTRACTS, *MODEL_LED])
+@pytest.mark.parametrize("architecture", MODEL_LED)
 def test_a_real_kill_of_a_monitor_and_of_a_model_that_leads_leaves_the_world_that_the_crash_in_process_leaves(
     architecture: str, tmp_path: Path
 ) -> None:

@@ -51,7 +51,7 @@ ROOT = Path(__file__).parents[2]
 REPORTS = ROOT / "reports"
 ASKED = (
     *("boundary", "momentum", "momentum_escape", "pattern_failure", "pattern_failure_further", "pattern_failure_children"),
-    *("pattern_failure_undo", "second_contract", "orchestration", "contradicted", "proposers"),
+    *("pattern_failure_undo", "orchestration", "contradicted", "proposers"),
     *("log_or_row", "model_exchange", "approval", "replay_divergence", "replay_divergence_running", "paraphrase"),
 )
 RECORDED = {"paraphrase": ("qwen2.5-coder-1.5b-instruct", "paraphrase-qwen2.5-coder-1.5b-instruct")}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 from bench.read.analysis.frames import Run
 from bench.record.history import LiveSeconds
@@ -31,11 +31,3 @@ def _live_rows(run: Run) -> Iterator[tuple[str, LiveSeconds]]:
         model, scenario, architecture, plan = map(str, place)
         seconds = list(zip(group["latency_seconds"].tolist(), group["framework_seconds"].tolist(), strict=True))
         yield model, LiveSeconds.of(scenario, architecture, plan, seconds)
-
-
-def shares_by(lived: Sequence[tuple[str, LiveSeconds]]) -> Mapping[str, tuple[float, float]]:
-    """Return model -> the least and the greatest share of framework time in the latency of an arm."""
-    shares: dict[str, list[float]] = {}
-    for model, arm in lived:
-        shares.setdefault(model, []).append(arm.share)
-    return {model: (min(values), max(values)) for model, values in shares.items()}

@@ -159,21 +159,6 @@ class Rate(NumberCell):
 
 
 @dataclass(frozen=True)
-class SolvedOf(NumberCell):
-    """One instance in one arm: k of n trials were solved, and all n trials together took `tokens`."""
-
-    k: int
-    n: int
-    tokens: int
-
-    def text(self) -> str:
-        return f"{self.k}/{self.n}, {self.tokens} tokens"
-
-    def numbers(self) -> dict[str, object]:
-        return {"": self.k / self.n, " k": self.k, " n": self.n, " tokens": self.tokens}
-
-
-@dataclass(frozen=True)
 class RateGap(NumberCell):
     """A paired difference of two rates, with the number of pairs gained and lost."""
 

@@ -43,14 +43,6 @@ class Look:
             raise ValueError(f"a hatch is of lines, not {self.hatch!r}")
 
 
-ACCOUNT_LOOKS: Mapping[str, Look] = {
-    "in_answer": Look(GREEN),
-    "rejected": Look(VERMILION, "////"),
-    "superseded": Look(ORANGE, "\\" * 4),
-    "redundant": Look(YELLOW, "||||"),
-    "lost": Look(PURPLE, "xxxx"),
-    "judging": Look(SKY, "----"),
-}
 RC: Mapping[Any, Any] = {
     "font.size": 8.5,
     "axes.titlesize": 9.0,

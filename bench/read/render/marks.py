@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from itertools import cycle
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from bench.read.analysis.statistics import Mean
 from bench.read.render.cells import is_too_wide
 from bench.read.render.drawing import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 
@@ -25,35 +23,9 @@ def signs_of(names: Sequence[str]) -> dict[str, Sign]:
     return dict(zip(names, zip(cycle(SHAPES), cycle(COLOURS), strict=False), strict=False))
 
 
-def plain_log(ax: Axes) -> None:
-    """Make the y axis logarithmic. Its labels are 1, 2 and 5 times each power of ten, written as plain numbers."""
-    ax.set_yscale("log")
-    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-    ax.yaxis.set_minor_locator(NullLocator())
-
-
-def draw_line(ax: Axes, points: Sequence[tuple[float, Mean]], sign: Sign) -> None:
-    """Draw means with their intervals at these x positions, joined by straight lines."""
-    ax.plot([x for x, _ in points], [mean.mean or 0.0 for _, mean in points], color=sign[1], lw=0.8, alpha=0.6)
-    for x, mean in points:
-        whisker(ax, x, mean, sign)
-
-
-def whisker(ax: Axes, x: float, mean: Mean, sign: Sign) -> None:
-    """Draw a mean with its interval; nothing if there is no mean."""
-    if mean.mean is not None:
-        draw_value(ax, x, (mean.mean, mean.low, mean.high), sign)
-
-
 def draw_value(ax: Axes, x: float, point: ValueInterval, sign: Sign) -> None:
     """Draw a value, with its interval if a table would show the interval."""
     ax.errorbar([x], [point[0]], yerr=errors_of(point), fmt=sign[0], ms=4.5, color=sign[1], capsize=3, lw=1)
-
-
-def lying(ax: Axes, y: float, point: ValueInterval, sign: Sign) -> None:
-    """Draw a value at this height, with its interval to the left and right if a table would show it."""
-    ax.errorbar([point[0]], [y], xerr=errors_of(point), fmt=sign[0], ms=4.5, color=sign[1], capsize=3, lw=1)
 
 
 def errors_of(point: ValueInterval, is_rate: bool = False) -> list[list[float]] | None:

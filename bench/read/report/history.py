@@ -7,23 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bench.read.analysis.frames import Run
-from bench.read.analysis.lived import live_seconds_of, shares_by
-from bench.read.render.labels import model_label
 from bench.record.history import History
 from bench.record.record import EndpointTrouble, SessionRecord
 
 
 def history_facts(run: Run) -> Iterator[tuple[str, str]]:
-    """Yield a line for each recording that the run's models answer from, and lines on framework time, live and in replay."""
+    """Yield a line for each recording that the run's models answer from."""
     yield from (("Recording", line) for line in dict.fromkeys(line for part in run.recorded for line in _recordings(part)))
-    shares = shares_by(live_seconds_of(run))
-    if shares:
-        named = "; ".join(f"{model_label(run, model)} {low:.4%} to {high:.4%}" for model, (low, high) in shares.items())
-        yield "Framework time, live", f"{named} of latency, by scenario, fault plan and architecture"
-    replayed = run.trials.loc[run.trials["timing"].eq("recorded"), "framework_seconds"]
-    if len(replayed):
-        spread = f"{replayed.min():.4f} to {replayed.max():.4f} s a trial, {replayed.sum():.2f} s in all"
-        yield "Framework time, replay", f"{spread}; no part of the recorded latency"
 
 
 def _recordings(run: Run) -> Iterator[str]:

@@ -27,9 +27,7 @@ NAMED = ("architecture", "scenario", "model", "plan")
 """The columns whose values are set apart in the page's sentences."""
 TALLY = "claims"
 """The table that the tally of the paper's claims leads to."""
-LONG_TABLES = frozenset(
-    {"failure_differences", "subtasks", "scorecard-failures", "scorecard-cost", "scorecard-pass", "scorecard-receipts"}
-)
+LONG_TABLES = frozenset({"failure_differences", "scorecard-failures", "scorecard-cost", "scorecard-pass", "scorecard-receipts"})
 MOST_ROWS = 25
 """Tables that compare everything with everything, and how many of their rows `report.md` shows at most. The page can be sorted
 and searched, so it has all rows."""

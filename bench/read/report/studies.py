@@ -5,7 +5,8 @@
       prepare.py    prepare(matrix), where a run's manifest must hold something for the study from the beginning
       config.toml   the study's experiment
 
-They may import their siblings (`from .mutants import Mutants`). A package can bring a study as well: see StudyPart.
+They may import their siblings (`from .mutants import Mutants`) and what several studies share (`from ..rises import rises`). A
+package can bring a study as well: see StudyPart.
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ LEAD = "summary"
 """The section whose tables stand on the first screen, above the sentences."""
 SECTIONS = {
     LEAD: "In short",
-    "models": "Models compared, by pack and architecture",
     "paper": "The paper's tables beside ours",
     "world": "What became of the world",
     "scorecard": "Killed and started again",
@@ -33,12 +32,10 @@ SECTIONS = {
     "latency": "Latency",
     "ledger": "Where the tokens went",
     "faults": "Faults",
-    "tokenizer": "The tokenizer",
-    "instances": "Instance by instance",
     "more": "More tables",
 }
 """The sections of a report, in reading order, and their titles."""
-OPEN = {"models": 1, "paper": 2, "world": 2, "scorecard": 1, "failure": 1, "verdicts": 1, "study": 2}
+OPEN = {"paper": 2, "world": 2, "scorecard": 1, "failure": 1, "verdicts": 1, "study": 2}
 """How many tables of a section a page shows open; all others are folded by section."""
 
 

@@ -1,4 +1,4 @@
-"""Tables of tokens and cost: cost per solved task, the ledger, the faults' receipts, our token count against the provider's."""
+"""Tables of tokens and cost: cost per solved task, the ledger, the faults' receipts."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import SPENT, Metric
 from bench.read.analysis.per_solved import per_solved
 from bench.read.render.cells import Number, Spent
-from bench.read.render.labels import arm_columns, each_arm, model_label
+from bench.read.render.labels import arm_columns, each_arm
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.table_part import TablePart
-from bench.read.tables.usage import OUTLIER_SHARE, OUTLIER_TOKENS, UsageRatio, usage_ratios
 from bench.record.ledger import ACCOUNTS
 
 
@@ -126,30 +125,8 @@ def _ratio(count: int, of: int) -> Number:
     return Number(count / of if of else None, 3)
 
 
-def usage(run: Run) -> Table:
-    """Compare our tokenizer's counts with the provider's."""
-    columns: tuple[TableColumn[tuple[str, UsageRatio]], ...] = (
-        TableColumn("Model", lambda of: model_label(run, of[0])),
-        TableColumn("Direction", lambda of: of[1].direction),
-        TableColumn("Calls compared", lambda of: of[1].calls),
-        TableColumn("Calls without usage", lambda of: of[1].untold),
-        TableColumn("Median provider/ours", lambda of: Number(of[1].ratio, 3)),
-        TableColumn("Outliers", lambda of: len(of[1].outliers)),
-        TableColumn(
-            "First outliers", lambda of: ", ".join(f"{trial} call {call}" for trial, call in of[1].outliers[:3]) or "–"
-        ),
-    )
-    ratios = ((model, ratio) for model in run.names("model") for ratio in usage_ratios(run.calls[run.calls["model"] == model]))
-    notes = (
-        f"outliers differ by more than {OUTLIER_SHARE:.0%} and {OUTLIER_TOKENS} tokens from what the median ratio predicts",
-        "we count with cl100k_base over the texts alone, without the tokens that a chat format adds",
-    )
-    return table_of("usage", "Our count of tokens against the provider's", columns, ratios, notes)
-
-
 PARTS = (
     TablePart("per_solved", lambda of: spent_by_solved(of.run, of.arms), "cost"),
     TablePart("ledger", lambda of: ledger(of.run, of.arms), "ledger"),
     TablePart("receipts", lambda of: fault_receipts(of.run, of.arms), "faults"),
-    TablePart("usage", lambda of: usage(of.run), "tokenizer"),
 )

@@ -1,8 +1,8 @@
-"""The figures of every report (first rounds, accounts), and which figures lead a report."""
+"""The figure of first rounds, and which figures lead a report."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -13,28 +13,23 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import FIRST_ROUND, PRICE, Metric
 from bench.read.analysis.statistics import Mean
 from bench.read.render.drawing import (
-    ACCOUNT_LOOKS,
-    BLACK,
     BLUE,
-    Look,
     Picture,
     finish,
     legend_below,
-    legend_of,
     names_below,
     panel_title,
     panels,
 )
-from bench.read.render.labels import each_arm, extremes_said, in_brackets, model_label, numbers_said, slug, trials_in, under
+from bench.read.render.labels import extremes_said, in_brackets, model_label, numbers_said, slug, under
 from bench.read.render.marks import errors_of
 from bench.read.report.figure_part import FigurePart
-from bench.read.tables.model_figures import models_together
 from bench.read.tables.recovery_rates import recovery_figures
 from bench.record.config import FAULT_FREE
 
 
 def arm_figures(run: Run, arms: Arms) -> Iterator[Picture]:
-    """Draw first rounds and accounts. Trials that ended in an error are left out."""
+    """Draw the first rounds of each model under each fault plan. Trials that ended in an error are left out."""
     for model in run.names("model"):
         drawn = _drawable(arms, model)
         plans = [plan for plan in run.names("plan") if any(condition.plan == plan for condition in drawn)]
@@ -45,8 +40,6 @@ def arm_figures(run: Run, arms: Arms) -> Iterator[Picture]:
             noticed = {at: named for at, named in chosen.items() if any(arm.mean(rounds).n for arm in named.values())}
             if noticed:
                 yield first_round(run, noticed)
-        if any(arm.trials["tokens"].any() for arm in each_arm(drawn)):
-            yield accounts(run, drawn)
 
 
 def _in_world(run: Run) -> bool:
@@ -118,66 +111,12 @@ def _errors(mean: Mean) -> list[list[float]] | None:
     return None if mean.mean is None else errors_of((mean.mean, mean.low, mean.high))
 
 
-def accounts(run: Run, arms: Arms) -> Picture:
-    """Draw the mean tokens of a trial by account, stacked, with the interval of the total. Each scenario and plan has a
-    panel."""
-    plans = len({condition.plan for condition in arms})
-    figure, axes = panels(len(arms), min(plans, 4), _width(arms, 3.0), 2.5)
-    looks = {name: look for name, look in ACCOUNT_LOOKS.items() if any(arm.mean(name).mean for arm in each_arm(arms))}
-    for (condition, named), ax in zip(arms.items(), axes, strict=True):
-        _stack(ax, named, looks)
-        panel_title(ax, condition.scenario, f"{condition.plan}, {trials_in(named.values())}")
-        ax.set_ylabel("tokens a trial")
-    legend_of(figure, looks)
-    _one_scale_by_scenario(arms, axes)
-    model = next(iter(arms)).model
-    title = f"{_in_answer(arms)} {in_brackets(model_label(run, model))}"
-    caption = f"{title}. Each bar is a mean, split by account. The whisker is the 95% interval of the total."
-    return finish(figure, slug("ledger", model), title, caption)
-
-
-def _in_answer(arms: Arms) -> str:
-    """Return in words the share of tokens that stand in an answer, for the arms with the least and the greatest share."""
-    shares = sorted(
-        (arm.trials["in_answer"].sum() / tokens, f"{arm.architecture} on {arm.condition.scenario} {under(arm.condition.plan)}")
-        for arm in each_arm(arms)
-        for tokens in [arm.trials["tokens"].sum()]
-        if tokens
-    )
-    ends = dict.fromkeys(f"{share:.0%} ({name})" for share, name in (shares[0], shares[-1]))
-    return f"{'From ' if len(ends) > 1 else ''}{' to '.join(ends)} of a trial's tokens stand in its answer"
-
-
-def _one_scale_by_scenario(arms: Arms, axes: Sequence[Axes]) -> None:
-    """Give all panels of a scenario the same scale, so that the eye can compare them."""
-    for scenario in {condition.scenario for condition in arms}:
-        axes_of_scenario = [ax for condition, ax in zip(arms, axes, strict=True) if condition.scenario == scenario]
-        top = max(ax.get_ylim()[1] for ax in axes_of_scenario)
-        for ax in axes_of_scenario:
-            ax.set_ylim(0, 1.03 * top)
-
-
-def _stack(ax: Axes, arms: Mapping[str, Arm], looks: Mapping[str, Look]) -> None:
-    """Stack bars of these columns' means and draw the whisker of the tokens."""
-    places = list(range(len(arms)))
-    bottoms = [0.0] * len(arms)
-    for column, look in looks.items():
-        heights = [arm.mean(column).mean or 0.0 for arm in arms.values()]
-        ax.bar(places, heights, 0.6, bottoms, color=look.colour, hatch=look.hatch, edgecolor="white", linewidth=0.4)
-        bottoms = [bottom + height for bottom, height in zip(bottoms, heights, strict=True)]
-    for place, arm in enumerate(arms.values()):
-        mean = arm.mean("tokens")
-        ax.errorbar([place], [mean.mean or 0.0], yerr=_errors(mean), fmt="none", ecolor=BLACK, capsize=4, lw=1)
-    names_below(ax, list(arms))
-
-
 def _width(arms: Arms, least: float) -> float:
     """Return a panel's width in inches, with room for each architecture's name."""
     return max(least, 0.85 * max(len(named) for named in arms.values()))
 
 
 PARTS = (
-    FigurePart("models_together", lambda of: models_together(of.run, of.models), leads=True),
     FigurePart("recovery_in_world", lambda of: recovery_figures(of.run, of.arms) if _in_world(of.run) else (), leads=True),
     FigurePart("arms", lambda of: arm_figures(of.run, of.arms)),
     FigurePart("recovery", lambda of: () if _in_world(of.run) else recovery_figures(of.run, of.arms)),

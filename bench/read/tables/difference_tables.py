@@ -1,19 +1,21 @@
-"""Paired comparisons of two architectures or two models."""
+"""Paired comparisons of two architectures: what their trials take, and which one solves more of the tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
 from itertools import chain, combinations
-from typing import NamedTuple
 
-from bench.read.analysis.arms import Arm, Arms
+from bench.read.analysis import statistics
+from bench.read.analysis.arms import Arm, Arms, instances_by_scenario
 from bench.read.analysis.frames import Run
-from bench.read.analysis.metrics import COMPARED, COST, SOLVED, Metric
-from bench.read.analysis.per_solved import per_solved
-from bench.read.analysis.statistics import PairedMean
-from bench.read.render.cells import BoundedNumber, Cell, Estimate, Rate, RateGap, Spent
-from bench.read.render.labels import condition_columns, model_label
+from bench.read.analysis.metrics import COMPARED, Metric
+from bench.read.analysis.statistics import CONFIDENCE, Pair, PairedMean, PairedTest, TwoByTwo
+from bench.read.analysis.statistics.mcnemar import TEN_POINTS
+from bench.read.analysis.statistics.power import POWER
+from bench.read.render.cells import NOTHING, AdjustedP, BoundedNumber, Cell, Estimate, Number
+from bench.read.render.labels import condition_columns
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.table_part import TablePart
 
@@ -46,92 +48,79 @@ def differences(run: Run, arms: Arms) -> Table:
     return table_of("differences", "Paired differences between architectures", columns, pairs, notes)
 
 
-class MeasureOfModels(NamedTuple):
-    """One measure of two arms that differ only in their model. It has both values, and over the pairs the second minus the
-    first, and the second divided by the first."""
+def solved_differences(run: Run, arms: Arms) -> list[Table]:
+    """Compare every two architectures by what they solve. Only scenarios with several instances are compared: then the result
+    holds for tasks, not for repetitions."""
+    instances = instances_by_scenario(run)
+    pairs = [
+        (first, second)
+        for condition, named in arms.items()
+        if len(instances[condition.scenario]) > 1
+        for first, second in combinations(named.values(), 2)
+    ]
+    tests = [statistics.mcnemar_test(first.solved_by_pair(), second.solved_by_pair()) for first, second in pairs]
+    adjusted = statistics.holm({place: test.p for place, test in enumerate(tests)})
+    rows = [SolvedPair(*pair, test, adjusted[place]) for place, (pair, test) in enumerate(zip(pairs, tests, strict=True))]
+    columns = (
+        *(column.of(lambda row: row.first.condition) for column in condition_columns(run)),
+        TableColumn[SolvedPair]("A", lambda row: row.first.architecture),
+        TableColumn[SolvedPair]("B", lambda row: row.second.architecture),
+        TableColumn[SolvedPair]("Instances", lambda row: len({instance for instance, _ in row.solved[0]})),
+        TableColumn[SolvedPair]("Pairs", lambda row: row.table.pairs),
+        TableColumn[SolvedPair]("Solved by both", lambda row: row.table.both),
+        TableColumn[SolvedPair]("By A alone", lambda row: row.table.first),
+        TableColumn[SolvedPair]("By B alone", lambda row: row.table.second),
+        TableColumn[SolvedPair]("By neither", lambda row: row.table.neither),
+        TableColumn[SolvedPair]("B − A", _gap),
+        TableColumn[SolvedPair]("p", lambda row: Number(row.test.p, 3)),
+        TableColumn[SolvedPair](
+            "p, Holm", lambda row: AdjustedP(row.adjusted, row.test.least if row.test.p == row.test.least else None)
+        ),
+        TableColumn[SolvedPair](f"Instances that decide {TEN_POINTS * 100:.0f} points", _required_instances),
+    )
+    notes = (
+        "paired by instance and repetition; pairs with an error are left out; B − A: the difference of the rates, with Bonett "
+        "and Price's 95% interval (for several repetitions, by the effective number of pairs)",
+        "p: McNemar's exact test on the pairs that only one solved; if an instance has several repetitions, which are alike, "
+        "the sign-flip test on the instances' mean differences; Holm: corrected over all rows of this table; (floor): the "
+        "smallest p that this many pairs can give",
+        f"instances that decide: the number that finds a true difference of {TEN_POINTS * 100:.0f} points with {POWER:.0%} "
+        f"power at {1 - CONFIDENCE:.0%}, if repetitions and the share that only one solves stay as here (Connor 1987) [over "
+        "that share's 95% interval]; a correction for several comparisons needs more",
+    )
+    title = "Solved, architecture against architecture, by instance"
+    return [table_of("solved_differences", title, columns, rows, notes)] if rows else []
+
+
+@dataclass(frozen=True, eq=False)
+class SolvedPair:
+    """Two arms, compared by the tasks that they solve. `adjusted` is the p of the test after Holm's correction."""
 
     first: Arm
     second: Arm
-    measure: str
-    values: tuple[Cell, Cell]
-    difference: Cell
-    ratio: Cell
-    pairs: int
-    unpaired: int
+    test: PairedTest
+    adjusted: float | None
+
+    @cached_property
+    def solved(self) -> tuple[Mapping[Pair, bool], Mapping[Pair, bool]]:
+        """Return for each arm whether it solved each pair that both arms have."""
+        return statistics.in_common(self.first.solved_by_pair(), self.second.solved_by_pair())
+
+    @cached_property
+    def table(self) -> TwoByTwo:
+        return statistics.two_by_two(*self.solved)
 
 
-def models(run: Run, arms: Arms) -> list[Table]:
-    """Compare every two models: each measure of both, and the paired difference. No table if the run has one model."""
-    if len(run.names("model")) == 1:
-        return []
-    columns = (
-        TableColumn[MeasureOfModels]("Scenario", lambda row: row.first.condition.scenario),
-        TableColumn[MeasureOfModels]("Fault plan", lambda row: row.first.condition.plan),
-        TableColumn[MeasureOfModels]("Architecture", lambda row: row.first.architecture),
-        TableColumn[MeasureOfModels]("Model A", lambda row: model_label(run, row.first.condition.model)),
-        TableColumn[MeasureOfModels]("Model B", lambda row: model_label(run, row.second.condition.model)),
-        TableColumn[MeasureOfModels]("Measure", lambda row: row.measure),
-        TableColumn[MeasureOfModels]("A", lambda row: row.values[0]),
-        TableColumn[MeasureOfModels]("B", lambda row: row.values[1]),
-        TableColumn[MeasureOfModels]("B − A, paired", lambda row: row.difference),
-        TableColumn[MeasureOfModels]("B ÷ A, paired", lambda row: row.ratio),
-        TableColumn[MeasureOfModels]("Pairs", lambda row: row.pairs),
-        TableColumn[MeasureOfModels]("Unpaired", lambda row: row.unpaired),
-    )
-    notes = (
-        "paired by instance and repetition: same scenario, fault plan, architecture and seeds; mean ± sd [95% interval of "
-        "the mean]; B ÷ A is the ratio of the means over the pairs [95% interval of its logarithm]",
-        "solved: k/N with Wilson's 95% interval; its paired difference with Bonett and Price's, and the pairs that only "
-        "B solved (gained) or only A (lost)",
-        "unpaired: trials whose counterpart ended in an error or is not recorded",
-        "each interval holds by itself at 95%: of twenty, about one misses the truth by chance",
-        *_taken_over(run),
-    )
-    measures = (measure for pair in _pairs(arms) for measure in _comparisons(*pair))
-    return [table_of("models", "Models compared", columns, measures, notes)]
+def _gap(row: SolvedPair) -> BoundedNumber:
+    return BoundedNumber.of(row.second.solved_less(row.first), 1, percent=True)
 
 
-def _taken_over(run: Run) -> Iterator[str]:
-    """Name the models whose seconds come partly from an earlier run."""
-    for model in run.names("model"):
-        if earlier := run.parameters_of(model).cache_from:
-            seconds = f"those of {' and '.join(run.name for run in earlier)}, at the pace of its machine then"
-            yield f"{model_label(run, model)}: the seconds of replies that it took over are {seconds}"
-
-
-def _pairs(arms: Arms) -> Iterator[ArmPair]:
-    """Return every two arms that differ only in their model, in the config's order of models."""
-    alike: dict[tuple[str, str, str], list[Arm]] = {}
-    for condition, named in arms.items():
-        for arm in named.values():
-            alike.setdefault((condition.scenario, condition.plan, arm.architecture), []).append(arm)
-    return (pair for group in alike.values() for pair in combinations(group, 2))
-
-
-def _comparisons(first: Arm, second: Arm) -> Iterator[MeasureOfModels]:
-    def values(measure: Metric) -> tuple[Cell, Cell]:
-        before, after = (Estimate(arm.mean(measure.name), measure.digits, with_n=True) for arm in (first, second))
-        return before, after
-
-    def row(measure: Metric, title: str) -> MeasureOfModels:
-        paired = second.less(first, measure.name)
-        ratio = second.ratio_to(first, measure.name)
-        cells = Estimate(paired.difference, measure.digits), BoundedNumber.of(ratio, 2)
-        return MeasureOfModels(first, second, title, values(measure), *cells, paired.pairs, paired.unpaired)
-
-    yield from (row(measure, measure.title) for measure in COMPARED)
-    before, after = (per_solved(arm.trials, COST.name) for arm in (first, second))
-    if before.spent is not None and after.spent is not None:
-        dollars = row(COST, "Dollars")
-        spent = Spent(before, COST.digits), Spent(after, COST.digits)
-        yield dollars
-        yield dollars._replace(measure="Dollars for a solved task", values=spent, difference="–", ratio="–")
-    gap = second.solved_less(first)
-    rates = Rate(first.solved()), Rate(second.solved())
-    yield MeasureOfModels(first, second, SOLVED.title, rates, RateGap(gap), "–", gap.pairs, gap.unpaired)
+def _required_instances(row: SolvedPair) -> Cell:
+    required = statistics.required_instances(*row.solved)
+    return BoundedNumber(required.number, required.low, required.high) if required else NOTHING
 
 
 PARTS = (
     TablePart("differences", lambda of: differences(of.run, of.arms), "differences"),
-    TablePart("models", lambda of: models(of.run, of.arms), "models"),
+    TablePart("solved_differences", lambda of: solved_differences(of.run, of.arms), "differences"),
 )

@@ -1,9 +1,9 @@
-"""Tables of the cost of one failure: its first round, its price, the first pass without a fault, and tokens by subtask."""
+"""Tables of the cost of one failure: its first round, its price, and the first pass without a fault."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
@@ -30,7 +30,7 @@ def failure_tables(run: Run, arms: Arms) -> list[Table]:
     """Return the tables of failures that are not empty. Those of the first repair come first."""
     struck = [arm for arm in each_arm(arms) if arm.condition.plan != FAULT_FREE and arm.usable["faults_delivered"].any()]
     tables = [first_round(run, struck), price(run, arms, struck)] if struck else []
-    return [*tables, first_pass(run, arms), differences(run, arms), by_subtask(run, arms)]
+    return [*tables, first_pass(run, arms), differences(run, arms)]
 
 
 def first_round(run: Run, struck: Sequence[Arm]) -> Table:
@@ -178,42 +178,6 @@ class ArmsByMeasure(NamedTuple):
     second: Arm
     measure: Metric
     difference: Mean
-
-
-class SpentOnSubtask(NamedTuple):
-    """What an arm's trials spent on a subtask. `share` is the part of all tokens of the arm."""
-
-    arm: Arm
-    subtask: str
-    calls: int
-    tokens: int
-    share: float
-    retry: int
-
-
-def by_subtask(run: Run, arms: Arms) -> Table:
-    """Sum an arm's tokens by subtask."""
-    columns = (
-        *(column.of(lambda row: row.arm) for column in arm_columns(run)),
-        TableColumn[SpentOnSubtask]("Subtask", lambda row: row.subtask),
-        TableColumn[SpentOnSubtask]("Calls", lambda row: row.calls),
-        TableColumn[SpentOnSubtask]("Tokens", lambda row: row.tokens),
-        TableColumn[SpentOnSubtask]("Of the arm's tokens", lambda row: f"{row.share:.1%}"),
-        TableColumn[SpentOnSubtask]("Retry tokens", lambda row: row.retry),
-    )
-    notes = ("sums over all trials of the arm, including those that ended in an error; all: one call does all subtasks",)
-    tokens = run.calls["tokens_in"] + run.calls["tokens_out"]
-    calls = run.calls[["trial", "subtask"]].assign(tokens=tokens, retry=tokens.where(run.calls["is_retry"], 0))
-    spent = (row for arm in each_arm(arms) for row in _spent_by(calls, arm))
-    return table_of("subtasks", "Tokens by subtask", columns, spent, notes)
-
-
-def _spent_by(calls: pd.DataFrame, arm: Arm) -> Iterator[SpentOnSubtask]:
-    calls = calls[calls["trial"].isin(arm.trials["trial"])]
-    whole = max(int(calls["tokens"].sum()), 1)
-    for subtask, mine in calls.groupby("subtask", sort=False):
-        total, retry = int(mine["tokens"].sum()), int(mine["retry"].sum())
-        yield SpentOnSubtask(arm, str(subtask), len(mine), total, total / whole, retry)
 
 
 PARTS = (TablePart("failure", lambda of: failure_tables(of.run, of.arms), "failure"),)

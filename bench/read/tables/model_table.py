@@ -49,8 +49,17 @@ def model_table(run: Run, pairs: Sequence[ModelPair]) -> Iterator[Table]:
             "paired [95% interval]; the findings and the verdict are those of bench compare RUN --models A B",
             "dollars for a solved task: all dollars, those of unsolved trials too, divided by the solved trials",
             "seconds: of calls and waiting",
+            *_sources_of_seconds(run),
         ),
     )
+
+
+def _sources_of_seconds(run: Run) -> Iterator[str]:
+    """Name the models whose seconds come partly from an earlier run."""
+    for model in run.names("model"):
+        if earlier := run.parameters_of(model).cache_from:
+            seconds = f"those of {' and '.join(run.name for run in earlier)}, at the pace of its machine then"
+            yield f"{model_label(run, model)}: the seconds of replies that it took over are {seconds}"
 
 
 def _row(pairs: Sequence[ModelPair], name: str) -> tuple[Cell, ...]:

@@ -16,14 +16,12 @@ PATTERNS = (
     "plan_and_replan",
     "work_queue",
 )
-CONTRACTS = ("repair_afterwards",)
-"""Other contracts between a proposal and its effects than that of the patterns."""
 MODEL_LED = ("delegation_by_model",)
 """Patterns in which a model orchestrates."""
 ARCHITECTURES = (
     *(
         ArchitecturePart(name, f"bench.worlds.run.patterns.{name}:{name}", acts_in="world", forms=True)
-        for name in (*PATTERNS, *CONTRACTS, *MODEL_LED)
+        for name in (*PATTERNS, *MODEL_LED)
     ),
     *(
         ArchitecturePart(name, f"bench.worlds.run.patterns.{name}:{name}", acts_in="world", is_instrument=True)

@@ -45,6 +45,11 @@ TRAPS: dict[str, Trap] = {
         "import store\ndef test_b(): assert store.K.x == 1\n",
         store_py="class K:\n    x = 0\n",
     ),
+    "a class that is registered with an abstract class": _in_two(
+        "import store\ndef test_a(): store.Shape.register(int if lib.value() == 1 else str)\n",
+        "import store\ndef test_b(): assert isinstance(1, store.Shape)\n",
+        store_py="import abc\nclass Shape(abc.ABC): pass\n",
+    ),
     "an attribute of an object": _in_two(
         "import store\ndef test_a(): store.O.fill(lib.value())\n",
         "import store\ndef test_b(): assert store.O.x == 1\n",

@@ -26,6 +26,7 @@ from bench_code.validity import BAD
 app = typer.Typer(help="Show what a patch of code invalidates, and what must run again.", no_args_is_help=True)
 FolderOption = Annotated[Path, typer.Option("--in", help="A folder of the git repository.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of lines.")]
+PortfolioArgument = Annotated[str, typer.Argument(help="The portfolio's name, as `bench code declare` was given it.")]
 PatchArgument = Annotated[int, typer.Argument(metavar="PATCH", min=1, max=2**63 - 1, help="The patch's number.")]
 StepArgument = Annotated[int, typer.Argument(min=1, max=2**63 - 1, help="The number of a step; `bench code log` shows them.")]
 HERE = Path()
@@ -198,11 +199,7 @@ def patch(
 
 
 @app.command()
-def revert(
-    number: PatchArgument,
-    folder: FolderOption = HERE,
-    as_json: JsonOption = False,
-) -> None:
+def revert(number: PatchArgument, folder: FolderOption = HERE, as_json: JsonOption = False) -> None:
     """Take a patch back, and keep what others changed since.
 
     For example: bench code revert 3
@@ -212,11 +209,7 @@ def revert(
 
 
 @app.command("apply")
-def apply_(
-    number: PatchArgument,
-    folder: FolderOption = HERE,
-    as_json: JsonOption = False,
-) -> None:
+def apply_(number: PatchArgument, folder: FolderOption = HERE, as_json: JsonOption = False) -> None:
     """Apply a patch again, merged with what changed since.
 
     For example: bench code apply 3
@@ -284,7 +277,7 @@ def declare(
 
 @app.command()
 def confirm(
-    portfolio: Annotated[str, typer.Argument(help="The portfolio's name.")],
+    portfolio: PortfolioArgument,
     artifact: Annotated[str, typer.Argument(help="A file of it that fits what it needs.")],
     folder: FolderOption = HERE,
     as_json: JsonOption = False,
@@ -298,11 +291,7 @@ def confirm(
 
 
 @app.command()
-def stale(
-    portfolio: Annotated[str, typer.Argument(help="The portfolio's name, as `bench code declare` was given it.")],
-    folder: FolderOption = HERE,
-    as_json: JsonOption = False,
-) -> None:
+def stale(portfolio: PortfolioArgument, folder: FolderOption = HERE, as_json: JsonOption = False) -> None:
     """Show what of a portfolio of code, tests and documents is stale.
 
     For example: bench code stale prices

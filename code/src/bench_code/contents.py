@@ -14,6 +14,7 @@ import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from operator import attrgetter
 from types import (
     BuiltinFunctionType,
@@ -126,7 +127,7 @@ def _elements(value: Any, known: Mapping[int, str]) -> list[object] | None:
         items = OrderedDict.items(value) if isinstance(value, OrderedDict) else dict.items(value)
         return [part for pair in items for part in pair]
     if isinstance(value, SETS):
-        digests = sorted(digest_of([each], known) for each in _iterated(value, SETS))
+        digests = sorted(repr(each) if type(each) in ATOMS else digest_of([each], known) for each in _iterated(value, SETS))
         return [*digests] if all(digests) else None
     return [*_iterated(value, SEQUENCES)]
 
@@ -158,8 +159,13 @@ def _with_state(value: Any, inside: list[object]) -> list[object] | None:
 
 def _members(value: object) -> Iterator[object]:
     """Yield the values of an object's slots, and of what C keeps in the like."""
-    for kind in type(value).__mro__:
-        for each in vars(kind).values():
-            if type(each) in (MemberDescriptorType, GetSetDescriptorType) and each.__name__ not in NAMES:
-                with suppress(AttributeError):
-                    yield each.__get__(value)
+    kind: Any = type(value)
+    for each in _descriptors(kind):
+        with suppress(AttributeError):
+            yield each.__get__(value)
+
+
+@cache
+def _descriptors(kind: Any) -> list[Any]:
+    every = (each for base in kind.__mro__ for each in vars(base).values())
+    return [each for each in every if type(each) in (MemberDescriptorType, GetSetDescriptorType) and each.__name__ not in NAMES]

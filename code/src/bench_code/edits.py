@@ -34,9 +34,7 @@ class Edit:
         Returns:
             The edit.
         """
-        file = root / path
-        before = file.read_bytes() if file.is_file() else None
-        return cls(path, before, None if content is None else content.encode())
+        return cls(path, content_in(root, path), None if content is None else content.encode())
 
     @classmethod
     def replace(cls, root: Path, path: str, old: str, new: str) -> Edit:
@@ -86,6 +84,11 @@ class Edit:
         return cls(path, text.encode(), "".join((*lines[: unit.first - 1], *new, *lines[unit.last :])).encode())
 
     @property
+    def reversed(self) -> Edit:
+        """The edit that takes this edit back."""
+        return Edit(self.path, self.after, self.before)
+
+    @property
     def targets(self) -> list[str]:
         """The artifacts that the edit changes."""
         if not self.path.endswith(".py") or self.before is None or self.after is None:
@@ -120,6 +123,23 @@ def file_in(root: Path, path: str) -> Path:
     if ".git" in {part.lower() for part in (*Path(path).parts, *real.relative_to(top).parts)}:
         raise CodeError(f"{path!r} is a file of git's, and no patch writes there")
     return file
+
+
+def content_in(root: Path, path: str) -> bytes | None:
+    """Return the content of the file at a path of a tree.
+
+    Args:
+        root: The top of the tree.
+        path: The file, relative to it.
+
+    Returns:
+        The content; None if there is no file.
+
+    Raises:
+        CodeError: The path leads out of the tree, or into a folder of git's.
+    """
+    file = file_in(root, path)
+    return file.read_bytes() if file.is_file() else None
 
 
 def _text(root: Path, path: str) -> str:

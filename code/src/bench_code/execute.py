@@ -76,7 +76,7 @@ def main(root: str, layout: str, path: str, *arguments: str) -> int:
     facts |= {present.fact("tree")} if is_always else set()
     detail = f"{detail} {digest(printed.getvalue())}".strip()
     records = (Record("rest", "", frozenset(surroundings)), Record(kind, path, frozenset(facts)))
-    state.save(step, layout, [Execution(kind, path, outcome, detail, seconds, records)])
+    state.store.save(step, layout, [Execution(kind, path, outcome, detail, seconds, records)])
     sys.stdout.buffer.write(printed.getvalue())
     return 0 if outcome == "passed" else 1
 

@@ -212,8 +212,10 @@ class Repository:
         _, kind, name = self.ask("ls-tree", "-z", _checked(tree), "--", path).partition(b"\t")[0].split() or [b""] * 3
         return name.decode() if kind == b"blob" else ""
 
-    def merged(self, ours: bytes, base: bytes, theirs: bytes) -> bytes | None:
-        """Return a text with both changes of a base, as `git merge-file` merges them; None if they conflict."""
+    def merged(self, ours: bytes | None, base: bytes | None, theirs: bytes | None) -> bytes | None:
+        """Return a text with both changes of a base, as `git merge-file` merges them; None if they conflict or one is none."""
+        if ours is None or base is None or theirs is None:
+            return None
         with tempfile.TemporaryDirectory() as folder:
             files = [Path(folder, name) for name in ("ours", "base", "theirs")]
             for file, content in zip(files, (ours, base, theirs), strict=True):

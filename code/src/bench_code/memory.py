@@ -7,6 +7,8 @@ has but one of: the variables of the environment, the folder, the threads, the c
 
 from __future__ import annotations
 
+import _abc  # type: ignore[import-not-found]
+import abc
 import builtins
 import contextvars
 import decimal
@@ -19,6 +21,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
+from functools import cache
 from itertools import chain
 from operator import is_
 from pathlib import Path
@@ -40,6 +43,8 @@ IDENTITY: tuple[object, ...] = (None, object.__hash__)
 OF_TOOLS = frozenset({"__annotations__", "__warningregistry__", "__path__", "__slotnames__", "tearDown_exceptions", "_cache"})
 OF_HYPOTHESIS = "_hypothesis_"
 """Names, and how names begin, that Python, `unittest`, `logging`, `copyreg` and hypothesis set anywhere at any time."""
+ISINSTANCE = "_abc_impl"
+"""The attribute of an abstract class in which Python keeps answers to `isinstance`. What is registered is asked for instead."""
 UNTOLD = (None for _ in ())
 """Nobody can tell what a generator holds."""
 TESTERS = frozenset({"_pytest", "pytest", "pluggy", "hypothesis", "bench", "bench_code", "sys", "warnings", "__main__"})
@@ -50,7 +55,8 @@ class ProcessState(NamedTuple):
     """What a process has but one of.
 
     told     the variables of the environment, the folder (None if it is gone), the path of imports, the context of decimal
-             numbers, the locale, the depth of recursion, and the levels of loggers that have one
+             numbers, the locale, the depth of recursion, the levels of loggers that have one, and the classes that were
+             registered with abstract classes of the tree
     threads  those that run
     modules  the tree's modules by their identity
     context  variables of the context: identity -> the value's identity
@@ -96,6 +102,8 @@ class HeldObjects:
         self._counts = Counter[str]()
         self._modules = dict[str, object]()
         self._seen = set[str]()
+        self._abstract = list[type]()
+        self._registered: tuple[object, list[list[str]]] = (None, [])
         self._around: ProcessState | None = None
         self._others = dict[str, dict[str, object]]()
         self._unseen = set[str]()
@@ -180,21 +188,37 @@ class HeldObjects:
                 {key: value for key, value in os.environ.items() if key != "PYTEST_CURRENT_TEST"},
                 (where, [*sys.path], repr(decimal.getcontext()), locale.setlocale(locale.LC_ALL), sys.getrecursionlimit()),
                 {each.name: each.level for each in loggers if isinstance(each, logging.Logger) and each.level},
+                self._registrations(),
             ),
             {*threading.enumerate()},
             [id(sys.modules.get(name)) for name in self._modules],
             {id(variable): id(value) for variable, value in contextvars.copy_context().items()},
         )
 
+    def _registrations(self) -> list[list[str]]:
+        """Return the names of the tree's abstract classes with which classes were registered, each with the names of these."""
+        key = (abc.get_cache_token(), len(self._abstract))
+        if key != self._registered[0]:
+            registries = [(each, [ref() for ref in _abc._get_dump(each)[0]]) for each in self._abstract]
+            named = (
+                [type.__repr__(each) for each in (holder, *held) if each is not None]
+                for holder, held in registries
+                if any(held)
+            )
+            self._registered = key, [[name, *sorted(names)] for name, *names in named]
+        return self._registered[1]
+
     def _changed(self) -> Iterator[tuple[Any, HeldAt, dict[object, object], dict[object, object]]]:
         """Yield what holds something else than before, where that is, and what it held and holds."""
         for number in [*self._touched()]:
-            holder = self._held[number]
-            inside, before, now = gc.get_referents(holder), self._contents[number], _content(holder)
-            if not _are_same(inside, self._inside[number]) or (number in self._opaque and before[""] != now[""]):
-                self._inside[number], self._contents[number] = inside, now
-                self._flat.pop(number // TOGETHER, None)
-                yield holder, self._places[number], before, now
+            holder, before = self._held[number], self._contents[number]
+            inside = gc.get_referents(holder)
+            is_opaque = number in self._opaque
+            if _are_same(inside, self._inside[number]) and not (is_opaque and before[""] != str(_state(holder))):
+                continue
+            self._inside[number], self._contents[number] = inside, _content(holder)
+            self._flat.pop(number // TOGETHER, None)
+            yield holder, self._places[number], before, self._contents[number]
 
     def _touched(self) -> Iterator[int]:
         """Yield the numbers of all that may hold something else than before. Many are asked at once, which takes little."""
@@ -236,7 +260,8 @@ class HeldObjects:
                     attributes = next((each for each in inside if type(each) is dict and "__module__" in each), {})
                     of_class = HeldAt(place.file, "", f"{value.__module__}.{value.__qualname__}")
                     self._hold(attributes, of_class)
-                    waiting += [(each, _within(of_class, key)) for key, each in attributes.items()]
+                    self._abstract += [value] if ISINSTANCE in attributes else []
+                    waiting += [(each, _within(of_class, key)) for key, each in attributes.items() if key != ISINSTANCE]
             elif kind is FunctionType:
                 is_known = value.__module__ in self._modules or value.__closure__
                 waiting += [(each, place) for each in inside if is_known and type(each) in (dict, tuple)]
@@ -269,10 +294,9 @@ def _content(holder: Any) -> dict[object, object]:
 
 def _state(value: Any) -> list[object] | None:
     """Return the numbers and texts that an object of the standard library hides, as they are pickled; None if it hides none."""
-    kind, hidden = type(value), list[object]()
-    hides = any(getattr(kind, name, None) is not getattr(object, name, None) for name in PICKLED)
-    hides = hides and not (kind.__flags__ & OF_PYTHONS_OWN and hasattr(value, "__dict__"))
-    if not hides or not is_of_standard(kind) or isinstance(value, CONTAINERS) or kind.__hash__ not in IDENTITY:
+    kind: Any = type(value)
+    hidden = list[object]()
+    if not _hides(kind):
         return None
     try:
         waiting = [*value.__reduce_ex__(2)[1:]]
@@ -285,6 +309,15 @@ def _state(value: Any) -> list[object] | None:
         elif type(each) in ATOMS and each is not None:
             hidden.append(each)
     return hidden
+
+
+@cache
+def _hides(kind: Any) -> bool:
+    """Return whether objects of a class may hide something that changes. No descriptor does."""
+    is_plain = all(getattr(kind, name, None) is getattr(object, name, None) for name in PICKLED)
+    has_attributes = kind.__flags__ & OF_PYTHONS_OWN and kind.__dictoffset__
+    is_fixed = is_plain or has_attributes or issubclass(kind, CONTAINERS) or hasattr(kind, "__get__")
+    return is_of_standard(kind) and not is_fixed and kind.__hash__ in IDENTITY
 
 
 def _are_same(some: list[object], others: list[object]) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from bench_code.edits import Edit, file_in
+from bench_code.edits import Edit, content_in, file_in
 from bench_code.git import CodeError
 from bench_code.workspace import Workspace
 
@@ -123,7 +123,7 @@ def apply(state: Workspace, patch: Patch) -> int:
     Raises:
         CodeError: The patch is applied already, or conflicts with the tree. Then nothing is written.
     """
-    return _change(state, patch, [(edit.path, edit.before, edit.after) for edit in patch.edits], "applied")
+    return _change(state, patch, "applied")
 
 
 def revert(state: Workspace, patch: Patch) -> int:
@@ -140,13 +140,10 @@ def revert(state: Workspace, patch: Patch) -> int:
         CodeError: The patch is not applied, or only in another worktree, or later changes conflict with it. Then nothing is
             written.
     """
-    return _change(state, patch, [(edit.path, edit.after, edit.before) for edit in patch.edits], "reverted")
+    return _change(state, patch, "reverted")
 
 
-Change = tuple[str, bytes | None, bytes | None]
-
-
-def _change(state: Workspace, patch: Patch, changes: Sequence[Change], status: Literal["applied", "reverted"]) -> int:
+def _change(state: Workspace, patch: Patch, status: Literal["applied", "reverted"]) -> int:
     with state.store.locked():
         now = patch_of(state, patch.id).status
         if now == status or (status == "reverted" and now == "proposed"):
@@ -154,8 +151,8 @@ def _change(state: Workspace, patch: Patch, changes: Sequence[Change], status: L
         if status == "reverted":
             _refuse_elsewhere(state, patch)
         state.step("run", "before a patch")
-        results = [(path, _changed(state, state.root, path, old, new, f"patch {patch.id}")) for path, old, new in changes]
-        for path, content in results:
+        edits = [edit if status == "applied" else edit.reversed for edit in patch.edits]
+        for path, content in _changed(state, state.root, edits, patch).items():
             _put(state.root / path, content)
         with state.store.writing():
             state.store.db.execute("UPDATE patches SET status = ? WHERE id = ?", (status, patch.id))
@@ -169,8 +166,7 @@ def _refuse_elsewhere(state: Workspace, patch: Patch) -> None:
     if not folders or str(state.root) in folders:
         return
     for edit in patch.edits:
-        file = file_in(state.root, edit.path)
-        if (file.read_bytes() if file.is_file() else None) == edit.before:
+        if content_in(state.root, edit.path) == edit.before:
             where = " or ".join(sorted(folders))
             raise CodeError(f"patch {patch.id} did not change {edit.path} here; take it back in {where}; nothing was changed")
 
@@ -243,17 +239,16 @@ def prune(state: Workspace, keep: int) -> tuple[int, int, int]:
         return *dropped, before - store.path.stat().st_size + freed
 
 
-def _changed(state: Workspace, root: Path, path: str, old: bytes | None, new: bytes | None, who: str) -> bytes | None:
-    """Return a file's present content with a change applied to it. Raises CodeError for a conflict or a foreign path."""
-    file = file_in(root, path)
-    present = file.read_bytes() if file.is_file() else None
-    if present == old:
-        return new
-    if present is not None and old is not None and new is not None:
-        merged = state.repository.merged(present, old, new)
-        if merged is not None:
-            return merged
-    raise CodeError(f"{who} conflicts with {path} as it is now; nothing was changed")
+def _changed(state: Workspace, root: Path, edits: Sequence[Edit], patch: Patch) -> dict[str, bytes | None]:
+    """Return the contents of files after a patch's edits. Raises CodeError for a conflict or a foreign path."""
+    contents = dict[str, bytes | None]()
+    for edit in edits:
+        present = content_in(root, edit.path)
+        merged = edit.after if present == edit.before else state.repository.merged(present, edit.before, edit.after)
+        if merged is None and present != edit.before:
+            raise CodeError(f"patch {patch.id} conflicts with {edit.path} as it is now; nothing was changed")
+        contents[edit.path] = merged
+    return contents
 
 
 def _put(file: Path, content: bytes | None) -> None:
@@ -362,8 +357,8 @@ def _outcomes(state: Workspace, patches: Sequence[Patch], base: int, run: Runner
     with checked_out(state, base) as folder:
         try:
             for patch in patches:
-                for edit in patch.edits:
-                    _put(folder / edit.path, _changed(state, folder, edit.path, edit.before, edit.after, f"patch {patch.id}"))
+                for path, content in _changed(state, folder, patch.edits, patch).items():
+                    _put(folder / path, content)
         except CodeError:
             return {}
         return run(folder)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 
 from bench_code.git import CodeError
-from bench_code.validity import BAD, decide
+from bench_code.validity import BAD
 from bench_code.workspace import Workspace
 
 
@@ -42,7 +43,7 @@ def declare(state: Workspace, name: str, needs: Mapping[str, Sequence[str]]) -> 
         for other in needed:
             if other not in needs:
                 raise CodeError(f"portfolio {name}: {path} needs {other}, which is not declared; add it")
-    _refuse_circles(name, needs)
+    _ordered(name, needs)
     rows = [(name, path, json.dumps(_versions(state, [path, *needed]))) for path, needed in needs.items()]
     with state.store.writing():
         state.store.db.execute("DELETE FROM artifacts WHERE portfolio = ?", (name,))
@@ -85,14 +86,12 @@ def stale(state: Workspace, name: str) -> list[Stale]:
         CodeError: There is no such portfolio.
     """
     known = _declared(state, name)
-    present = state.present()
-    layouts = [layout for (layout,) in state.store.rows("SELECT DISTINCT layout FROM executions")]
-    decisions = [decide(state.store, present, layout) for layout in layouts]
+    decisions = state.decisions()
     invalid = [name for decision in decisions for name in decision.invalid]
     failed = [name for decision in decisions for name, kept in decision.kept.items() if kept.outcome in BAD]
     every = invalid + [name for decision in decisions for name in decision.kept]
     stale: dict[str, Stale] = {}
-    for path in _ordered(known):
+    for path in _ordered(name, {path: needed.keys() - {path} for path, needed in known.items()}):
         tests = {test for test in every if test.startswith(f"{path}::") or test == path}
         rerun = tuple(name for name in [*invalid, *failed] if name in tests)
         now = _versions(state, list(known[path]))
@@ -121,14 +120,9 @@ def _versions(state: Workspace, paths: Sequence[str]) -> dict[str, str]:
     return versions
 
 
-def _refuse_circles(name: str, needs: Mapping[str, Sequence[str]]) -> None:
-    if len(list(_ordered({path: dict.fromkeys(needed, "") for path, needed in needs.items()}))) < len(needs):
-        raise CodeError(f"portfolio {name}: its artifacts need each other in a circle")
-
-
-def _ordered(needs: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Return the artifacts, each behind those that it needs. Artifacts in a circle are left out."""
-    done: list[str] = []
-    while ready := [path for path, others in needs.items() if path not in done and set(others) - {path} <= set(done)]:
-        done += ready
-    return done
+def _ordered(name: str, needs: Mapping[str, Iterable[str]]) -> list[str]:
+    """Return the artifacts, each behind those that it needs."""
+    try:
+        return [*TopologicalSorter(needs).static_order()]
+    except CycleError:
+        raise CodeError(f"portfolio {name}: its artifacts need each other in a circle") from None

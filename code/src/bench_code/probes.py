@@ -38,7 +38,8 @@ def probed(source: bytes, file: str, path: str) -> CodeType:
         warnings.simplefilter("ignore")  # Python gives a warning of a text only while no compiled file of it is there
         tree, names = tree_of(source), Counter[str]()
         for unit, name in list(definitions(tree, "")):
-            _probe(unit, f"{path}::{numbered(name, names)}")
+            if isinstance(unit, Function):
+                _probe(unit, f"{path}::{numbered(name, names)}")
         head = 1 if _is_docstring(tree.body[:1]) else 0
         while isinstance(node := next(iter(tree.body[head:]), None), ast.ImportFrom) and node.module == "__future__":
             head += 1

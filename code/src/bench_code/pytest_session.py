@@ -100,7 +100,7 @@ class ImpactSession(Outcomes):
         self._now = self._context = self.shared
         self._tests: dict[str, RanInTest] = {}
         self._fixtures: dict[str, RanInTest] = {}
-        self._item, self._writers, self._written = "", dict[str, str](), dict[str, object]()
+        self._item, self._writers, self._written, self._made = "", dict[str, str](), dict[str, object](), set[str]()
         self._leftovers, self._often = dict[str, Leftover](), 0
         self._differing, self._different, self._latest = dict[str, set[str]](), set[str](), dict[str, str]()
         self._items: list[pytest.Item] = []
@@ -182,14 +182,16 @@ class ImpactSession(Outcomes):
         """Note that a file was read or changed. All that a step holds and that is no code counts for all tests anyway.
 
         A test leaves a change of a file for others if another reads the file, or if the change lies in the tree and remains.
+        No test depends on a file that a test of the session makes.
         """
         writer, inside = self._writers.get(path), self._inside(path)
+        self._made |= {path} if is_written and self._item and not os.path.lexists(path) else set()
         if is_read and not (writer and writer == self._item):
             if writer:
                 self._leave(writer, self._untold)
             if not is_text(path):
                 self._now.always = "reads a path whose name is not UTF-8"
-            elif not self.present.is_held(inside) or inside.endswith(".py"):
+            elif path not in self._made and (not self.present.is_held(inside) or inside.endswith(".py")):
                 self._now.paths.add(inside or path)
         if is_written and self._item:
             self._writers[path] = self._item
@@ -285,8 +287,8 @@ class ImpactSession(Outcomes):
         """Let the tests that may see what a test leaves run from now on."""
         self._differing[name] = files
         self._different |= files
-        names = [item.nodeid for item in self._items]
         if self.kept and self._item:
+            names = [item.nodeid for item in self._items]
             after = self._items[names.index(self._item) + 1 :]
             at = next(number for number, item in enumerate(self._running) if item.nodeid == self._item)
             self._running[at + 1 :] = [e for e in after if e.nodeid not in self.kept or self._sees_other(e.nodeid)]
@@ -363,12 +365,10 @@ class ImpactSession(Outcomes):
                 why = next(filter(None, (context.always, self.shared.always, *(always for _, always in wider))), "")
                 records += [Record("always", why, frozenset({self.present.fact("tree")}))] if why else []
                 reason = f"runs on every change: it {why}" if why else ""
-                executions.append(
-                    Execution("test", name, out.outcome, out.detail, out.seconds, tuple(records), reason, out.message)
-                )
+                executions.append(Execution("test", name, out.outcome, out.detail, out.seconds, tuple(records), reason))
         files, earlier = {"", *map(_file_of, tests)}, self.state.store.executions()
         missing = {name for name, each in self._leftovers.items() if each.file in files and name not in tests}
-        self.state.save(self.step, f"{self._layout} in part" if self._is_part and missing else self._layout, executions)
+        self.state.store.save(self.step, f"{self._layout} in part" if self._is_part and missing else self._layout, executions)
         self._retire(earlier)
         self.state.store.save_leftovers(self._leftovers)
         self._store("plain", self._plain | (self._looked & self._probed))

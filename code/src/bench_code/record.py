@@ -67,7 +67,6 @@ class Execution:
     detail     what else is part of the result: the type of an error, the digest of an output
     seconds    its duration, in wall seconds
     volatile   why it runs on every change, or is never kept; "" if only its facts count
-    message    what pytest wrote of a failure; "" if there is none
     """
 
     kind: str
@@ -77,8 +76,3 @@ class Execution:
     seconds: float
     records: tuple[Record, ...]
     volatile: str = ""
-    message: str = ""
-
-    @property
-    def facts(self) -> frozenset[Fact]:
-        return frozenset(fact for record in self.records for fact in record.facts)

@@ -13,7 +13,7 @@ from bench_code.present import Present
 from bench_code.record import Fact
 from bench_code.store import Kept
 from bench_code.validity import ValidityDecision, decide
-from bench_code.workspace import Workspace, WorkspaceStep
+from bench_code.workspace import Workspace
 
 
 class ExecutionState(Workspace):
@@ -26,14 +26,6 @@ class ExecutionState(Workspace):
     """
 
     # Steps
-
-    def steps(self) -> list[WorkspaceStep]:
-        """Return all steps.
-
-        Returns:
-            The steps, oldest first.
-        """
-        return [WorkspaceStep(*row) for row in self.store.rows("SELECT id, at, tree, kind, note FROM steps ORDER BY id")]
 
     def at(self, step: int) -> dict[str, str]:
         """Return the versions of the code at a step.
@@ -127,9 +119,7 @@ class ExecutionState(Workspace):
         Returns:
             Their names, in the order in which they last ran.
         """
-        layouts = [layout for (layout,) in self.store.rows("SELECT DISTINCT layout FROM executions")]
-        present = self.present()
-        return [name for layout in layouts for name in decide(self.store, present, layout).invalid]
+        return [name for decision in self.decisions() for name in decision.invalid]
 
     def outcomes_at(self, step: int) -> dict[str, int]:
         """Count what ran at a step by outcome; what ran several times counts once, by its last outcome.

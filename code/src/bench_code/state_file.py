@@ -48,13 +48,13 @@ ADDED = (
     "CREATE INDEX IF NOT EXISTS facts_in ON record_facts(record)",
     "CREATE TABLE IF NOT EXISTS modules(source TEXT PRIMARY KEY, parsed TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS worktrees(folder TEXT PRIMARY KEY, patched TEXT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS messages(execution INTEGER PRIMARY KEY, text TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS made_in(step INTEGER PRIMARY KEY, folder TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS leftovers(name TEXT PRIMARY KEY, file TEXT NOT NULL, value TEXT NOT NULL)",
 )
 """Statements that add the tables and indexes which the first states of this format lacked."""
 FORMER = frozenset(
     {
+        "CREATE TABLE messages(execution INTEGER PRIMARY KEY, text TEXT NOT NULL)",
         "CREATE TABLE ordered(name TEXT PRIMARY KEY)",
         "CREATE TABLE surfaces(skeleton TEXT PRIMARY KEY, statements TEXT NOT NULL)",
         "CREATE TABLE mentions(body TEXT PRIMARY KEY, names TEXT NOT NULL)",

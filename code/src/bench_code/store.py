@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,7 +21,6 @@ READING = f"7 {sys.version}"
 """How a text is read: a number that grows with each change of that, and Python's version, as syntax trees differ by it."""
 UNUSED = (
     "DELETE FROM made_in WHERE step NOT IN (SELECT id FROM steps)",
-    "DELETE FROM messages WHERE execution NOT IN (SELECT id FROM executions)",
     "DELETE FROM depends WHERE execution NOT IN (SELECT id FROM executions)",
     "DELETE FROM records WHERE id NOT IN (SELECT record FROM depends)",
     "DELETE FROM record_facts WHERE record NOT IN (SELECT id FROM records)",
@@ -81,11 +80,6 @@ class ExecutionStore(StateFile):
         rows = self.rows("SELECT patched FROM worktrees WHERE folder = ?", folder)
         return str(rows[0][0]) if rows else ""
 
-    def message(self, execution: int) -> str:
-        """Return what pytest wrote of an execution that failed; "" if it did not fail."""
-        rows = self.rows("SELECT text FROM messages WHERE execution = ?", execution)
-        return str(rows[0][0]) if rows else ""
-
     def add_step(self, tree: str, kind: str, note: str, folder: str) -> int:
         """Add a step of a worktree in the present transaction, and return its number."""
         cursor = self.db.execute("INSERT INTO steps(at, tree, kind, note) VALUES (?, ?, ?, ?)", (time.time(), tree, kind, note))
@@ -110,10 +104,12 @@ class ExecutionStore(StateFile):
         self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
         return steps, executions
 
-    def add_versions(self, step: int, patch: int | None, versions: Iterable[tuple[str, str, str]]) -> None:
-        """Add versions that hold from a step on, in the present transaction: artifacts, kinds and digests."""
-        rows = [(artifact, kind, value, step, patch) for artifact, kind, value in versions]
-        self.db.executemany("INSERT INTO versions VALUES (?, ?, ?, ?, ?)", rows)
+    def add_versions(self, step: int, versions: Mapping[str, str], patch: int | None, paths: Collection[str]) -> None:
+        """Add in the present transaction the digests, by artifact, that a step changed. A patch made those of some paths."""
+        last = "SELECT digest FROM versions WHERE artifact = ? ORDER BY step DESC LIMIT 1"
+        new = [(each, value) for each, value in versions.items() if self.rows(last, each) != [(value,)]]
+        rows = [(each, value, step, patch if each.partition("::")[0] in paths else None) for each, value in new]
+        self.db.executemany("INSERT INTO versions VALUES (?, '', ?, ?, ?)", rows)
 
     def credit_versions(self, patch: int, folder: str, base: str, paths: Iterable[str]) -> None:
         """Note in the present transaction that a patch made what runs in a worktree have noted of these files since a tree."""
@@ -153,8 +149,6 @@ class ExecutionStore(StateFile):
                 marks = ",".join("?" * len(values + outcome))
                 columns = "step, at, layout, place, kind, name, outcome, detail, seconds, volatile"
                 made = self.db.execute(f"INSERT INTO executions({columns}) VALUES ({marks})", values + outcome).lastrowid
-                if execution.message:
-                    self.db.execute("INSERT INTO messages VALUES (?, ?)", (made, execution.message))
                 depends = {(made, records[record]) for record in execution.records}
                 self.db.executemany("INSERT INTO depends(execution, record) VALUES (?, ?)", depends)
 
@@ -205,16 +199,11 @@ class ExecutionStore(StateFile):
 
     def executions_on(self, facts: Iterable[int], but: str = "") -> set[int]:
         """Return the executions that depend on any of these facts, by other records than those of a kind."""
-        reached: set[int] = set()
         query = (
             "SELECT DISTINCT execution FROM record_facts JOIN depends USING (record) JOIN records ON records.id = record "
-            "WHERE kind != ? AND fact IN ({})"
+            "WHERE kind != ? AND fact IN (SELECT value FROM json_each(?))"
         )
-        wanted = list(facts)
-        for at in range(0, len(wanted), 500):
-            chunk = wanted[at : at + 500]
-            reached |= {row[0] for row in self.rows(query.format(",".join("?" * len(chunk))), but, *chunk)}
-        return reached
+        return {execution for (execution,) in self.rows(query, but, json.dumps([*facts]))}
 
     def executions(self, layout: str | None = None, name: str | None = None) -> list[Kept]:
         """Return the executions of a layout and a name, oldest first. Without them all are returned."""

@@ -114,13 +114,12 @@ def parse(source: bytes) -> Module:
     mentions = tuple(sorted({*TEST_FILE.findall(source.decode("utf-8", "replace"))}))
     try:
         tree = tree_of(source)
-        names: Counter[str] = Counter()
-        units = [parted(node, name, names) for node, name in definitions(tree, "")]
+        names, defined = Counter[str](), [*definitions(tree, "")]
+        units = [parted(node, name, names) for node, name in defined if isinstance(node, Function)]
         skeleton = digest(ast.dump(tree, annotate_fields=False))  # the bodies are out of the tree by now
         helpers = digest("\n".join(_helpers(tree, units)))
-        classes = [
-            _unit(node, name, "class", digest(ast.dump(node, annotate_fields=False))) for node, name in _classes(tree, "")
-        ]
+        held = ((node, name) for node, name in defined if isinstance(node, ast.ClassDef))
+        classes = [_unit(node, name, "class", digest(ast.dump(node, annotate_fields=False))) for node, name in held]
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         where = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else str(error)
         return Module(digest(source), (), where, digest(source), mentions)
@@ -153,24 +152,13 @@ def tree_of(source: bytes | str) -> ast.Module:
     return ast.parse(source)
 
 
-def definitions(node: ast.AST, prefix: str) -> Iterator[tuple[Function, str]]:
-    """Yield the functions of a tree that stand in no other function, with their names."""
+def definitions(node: ast.AST, prefix: str) -> Iterator[tuple[Function | ast.ClassDef, str]]:
+    """Yield the functions and classes of a tree that stand in no function, with their names."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, Function):
+        if isinstance(child, Function | ast.ClassDef):
             yield child, prefix + child.name
-        elif isinstance(child, ast.ClassDef):
-            yield from definitions(child, f"{prefix}{child.name}.")
-        elif not isinstance(child, ast.expr):
-            yield from definitions(child, prefix)
-
-
-def _classes(node: ast.AST, prefix: str) -> Iterator[tuple[ast.ClassDef, str]]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.ClassDef):
-            yield child, prefix + child.name
-            yield from _classes(child, f"{prefix}{child.name}.")
-        elif not isinstance(child, Function | ast.expr):
-            yield from _classes(child, prefix)
+        if not isinstance(child, Function | ast.expr):
+            yield from definitions(child, f"{prefix}{child.name}." if isinstance(child, ast.ClassDef) else prefix)
 
 
 def parted(node: Function, name: str, names: Counter[str]) -> Unit:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import glob
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from bench_code.git import CodeError, Repository
 from bench_code.present import Present
-from bench_code.record import Execution
+from bench_code.record import ABSENT
 from bench_code.store import ExecutionStore
 from bench_code.units import Module, digest
+from bench_code.validity import ValidityDecision, decide
 
 FOLDER = "bench-code"
 """The name of the state's folder under git's common directory."""
-DOCUMENTS = (".md", ".rst", ".txt")
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,14 @@ class Workspace:
 
     # Steps
 
+    def steps(self) -> list[WorkspaceStep]:
+        """Return all steps.
+
+        Returns:
+            The steps, oldest first.
+        """
+        return [WorkspaceStep(*row) for row in self.store.rows("SELECT id, at, tree, kind, note FROM steps ORDER BY id")]
+
     def step(self, kind: str, note: str = "", patch: int | None = None) -> int:
         """Note the present tree, with uncommitted changes, and the versions of all artifacts that changed since the last step.
 
@@ -86,17 +94,14 @@ class Workspace:
             return last
         self.repository.commit(tree, f"{kind} {note}".strip())
         files = self.repository.files(tree)
-        paths = self.repository.changed(before, tree)
-        versions = [version for path in paths for version in self.versions_of(path, files.get(path, ""))]
-        for path in {version[0].partition("::")[0] for version in versions}:
+        versions = dict[str, str]()
+        for path in self.repository.changed(before, tree):
+            versions |= self._versions_of(path, files.get(path, ""))
             drop_outdated_bytecode(self.root / path)
         changed = set(self.repository.changed(patched or before, tree))  # another worktree may have made the last step
         with self.store.writing():
             step = self.store.add_step(tree, kind, note, str(self.root))
-            new = list(self._new(versions))
-            theirs = [version for version in new if version[0].partition("::")[0] in changed]
-            self.store.add_versions(step, patch, theirs)
-            self.store.add_versions(step, None, [version for version in new if version not in theirs])
+            self.store.add_versions(step, versions, patch, changed)
             if kind != "run" or not patched:
                 base = tree if kind != "run" else self.repository.first_tree() or tree
                 self.store.db.execute("INSERT OR REPLACE INTO worktrees VALUES (?, ?)", (str(self.root), base))
@@ -113,50 +118,33 @@ class Workspace:
         except OSError:
             return None
 
-    def _new(self, versions: Sequence[tuple[str, str, str]]) -> Iterator[tuple[str, str, str]]:
-        """Yield the versions that differ from the last version of the same artifact."""
-        query = "SELECT digest FROM versions WHERE artifact = ? ORDER BY step DESC LIMIT 1"
-        for artifact, kind, value in versions:
-            if self.store.rows(query, artifact) != [(value,)]:
-                yield artifact, kind, value
-
-    def versions_of(self, path: str, value: str) -> Iterator[tuple[str, str, str]]:
-        """Yield the artifacts of a file with this value in git, each with its kind and the digest of its present version."""
+    def _versions_of(self, path: str, value: str) -> dict[str, str]:
+        """Return the digest of the present version of each artifact that a file, of this value in git, has or had."""
         file = self.root / path
-        known = self.store.rows("SELECT DISTINCT artifact, kind FROM versions WHERE artifact LIKE ?", f"{path}::%")
+        known = self.store.rows("SELECT DISTINCT artifact FROM versions WHERE instr(artifact, ?) = 1", f"{path}::")
+        gone = {path: ABSENT} | dict.fromkeys((artifact for (artifact,) in known), ABSENT)
         try:
             content = file.read_bytes() if file.is_file() else None
         except OSError as error:
             raise CodeError(f"{path} cannot be read: {error.strerror}") from None
         if content is None:
-            yield path, "folder" if file.is_dir() else "gone", "absent"
-        elif not path.endswith(".py"):
-            yield path, "document" if path.endswith(DOCUMENTS) else "data", digest(content)
-        else:
-            module = self.store.module(value.partition(" ")[2], lambda: content)
-            yield path, "module", module.skeleton
-            for unit in module.units:
-                test = unit.name.rpartition(".")[2].startswith("test_") and unit.kind == "function"
-                yield f"{path}::{unit.name}", "test" if test else unit.kind, unit.digest
-            known = [row for row in known if row[0].partition("::")[2] not in {unit.name for unit in module.units}]
-        yield from ((artifact, kind, "absent") for artifact, kind in known)
+            return gone
+        if not path.endswith(".py"):
+            return gone | {path: digest(content)}
+        module = self.store.module(value.partition(" ")[2], lambda: content)
+        return gone | {path: module.skeleton} | {f"{path}::{unit.name}": unit.digest for unit in module.units}
 
     def named_step(self, step: int) -> WorkspaceStep:
         """Return the step of this number. Raises CodeError if there is none."""
-        rows = self.store.rows("SELECT id, at, tree, kind, note FROM steps WHERE id = ?", step)
-        if not rows:
-            raise CodeError(f"there is no step {step}; the last is {self.store.last_step()[0]}")
-        return WorkspaceStep(*rows[0])
+        for each in self.steps():
+            if each.id == step:
+                return each
+        raise CodeError(f"there is no step {step}; the last is {self.store.last_step()[0]}")
 
-    def save(self, step: int, layout: str, executions: Sequence[Execution]) -> None:
-        """Store executions.
-
-        Args:
-            step: The step whose tree they ran on.
-            layout: The options under which they ran. A result of one layout never counts in another.
-            executions: The executions, in the order in which they ran.
-        """
-        self.store.save(step, layout, executions)
+    def decisions(self) -> list[ValidityDecision]:
+        """Return for each layout which results hold in the present tree."""
+        layouts, present = self.store.rows("SELECT DISTINCT layout FROM executions"), self.present()
+        return [decide(self.store, present, layout) for (layout,) in layouts]
 
 
 def drop_outdated_bytecode(source: Path) -> None:

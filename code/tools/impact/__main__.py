@@ -6,7 +6,7 @@ import argparse
 import itertools
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import gettempdir
@@ -25,6 +25,7 @@ def main() -> None:
     """Judge edits of all packages in turns, and write a row for each, and the report. A second call goes on."""
     parser = argparse.ArgumentParser(prog="impact", description=__doc__)
     parser.add_argument("--edits", type=int, default=20, help="how many edits of each package are judged")
+    parser.add_argument("--beside", type=int, default=20, help="after how many edits of each pytest-testmon runs beside")
     parser.add_argument("--packages", default=",".join(package.name for package in PACKAGES))
     parser.add_argument("--minutes", type=float, default=600.0, help="after how many minutes nothing more is begun")
     parser.add_argument(
@@ -44,12 +45,16 @@ def main() -> None:
     rows = [row for row in read(file) if row["version"] == version]
     done = {(row["package"], row["edit"]) for row in rows}
     turns = [_judged(Suite(package, fetch(package, asked.work.resolve())), asked.edits) for package in chosen]
-    for suite, edit in (each for turn in itertools.zip_longest(*turns) for each in turn if each is not None):
+    numbered = enumerate(itertools.zip_longest(*turns))
+    for number, (suite, edit) in ((number, each) for number, turn in numbered for each in turn if each is not None):
         if (suite.package.release, _described(edit)) in done:
             continue
         if time.monotonic() > until:
             break
-        if row := _row(suite, edit):
+        row = _row(suite, edit, SELECTORS if number < asked.beside + 2 else SELECTORS[-1:])
+        if row is None:
+            print(f"{suite.package.release} {_described(edit)}: a session did not end; the edit is left out", flush=True)
+        else:
             rows.append(row | {"version": version})
             write(file, rows)
             print(row, flush=True)
@@ -65,11 +70,11 @@ def _described(edit: Mutant) -> str:
     return f"{edit.path}:{edit.line} {edit.what}" if edit.path else edit.what
 
 
-def _row(suite: Suite, edit: Mutant) -> dict[str, str] | None:
-    """Return what came out after an edit; None if its tests, or a session, did not end."""
+def _row(suite: Suite, edit: Mutant, selectors: Sequence[str]) -> dict[str, str] | None:
+    """Return what came out after an edit with these selectors; None if its tests, or a session, did not end."""
     row: dict[str, object] = {"package": suite.package.release, "edit": _described(edit)}
     plain = suite.session(PLAIN, edit)
-    for selector in SELECTORS:
+    for selector in selectors:
         session, outcome = suite.session(selector, edit), compare(suite, selector, edit)
         if plain is None or session is None or outcome is None:
             return None

@@ -34,16 +34,16 @@ class Package:
 
 
 PACKAGES = (
-    Package("oauthlib", "4.0.1", "oauthlib"),
-    Package("natsort", "8.4.0", "natsort"),
+    Package("elementpath", "5.1.4", "elementpath"),
+    Package("attrs", "26.1.0", "attr", source="src"),
+    Package("click", "8.5.1", "click", source="src"),
+    Package("parso", "0.8.7", "parso", "test"),
+    Package("h2", "4.4.1", "h2", source="src"),
     Package("pyrsistent", "0.20.0", "pyrsistent"),
+    Package("oauthlib", "4.0.1", "oauthlib"),
     Package("markdown", "3.11.3", "markdown"),
-    Package("sqlparse", "0.6.1", "sqlparse"),
     Package("jinja2", "3.1.6", "jinja2", source="src"),
-    Package("mako", "1.4.3", "mako", "test"),
-    Package("tomlkit", "0.15.2", "tomlkit"),
-    Package("pathspec", "1.1.1", "pathspec"),
-    Package("funcy", "2.1", "funcy"),
+    Package("sqlparse", "0.6.1", "sqlparse"),
 )
 """The packages whose edits are judged, the longest suites first."""
 

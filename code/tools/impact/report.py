@@ -40,9 +40,14 @@ def results(rows: Rows) -> list[str]:
     """Return what came out, in sentences."""
     edits = [row for row in rows if kind_of(row) not in ("first", "nothing")]
     long = [package for package in _by_package(rows) if seconds_of(package) >= LONG]
-    sentences = [_of_edits(edits), *(_of_losses(edits, name) for name in NAMES)] if edits else []
-    sentences += [_of_costs([row for package in long for row in package], len(long), name) for name in NAMES]
+    sentences = [_of_edits(edits), *(_of_losses(_with(edits, name), name) for name in NAMES)] if edits else []
+    sentences += [_of_costs(_with([row for package in long for row in package], name), len(long), name) for name in NAMES]
     return [each for each in (*sentences, _of_days(long)) if each]
+
+
+def _with(rows: Rows, name: str) -> list[dict[str, str]]:
+    """Return the rows of what a selector ran beside."""
+    return [row for row in rows if row.get(f"{name} s")]
 
 
 def _of_edits(edits: Rows) -> str:
@@ -143,10 +148,11 @@ def _cells(package: Rows) -> list[str]:
     tests, changed = package[0]["tests"], sum(int(row["changed"]) > 0 for row in edits)
     cells = [package[0]["package"], tests, f"{seconds_of(package):.1f}", str(len(edits)), str(changed) if edits else "-"]
     for name in NAMES:
-        ran = sum(int(row[f"{name} ran"]) for row in edits) / max(1, sum(int(row["tests"]) for row in edits))
-        lost = sum(int(row[f"{name} lost"]) > 0 for row in edits)
-        cells += [str(lost), f"{ran:.0%}"] if edits else ["-", "-"]
+        judged = _with(edits, name)
+        ran = sum(int(row[f"{name} ran"]) for row in judged) / max(1, sum(int(row["tests"]) for row in judged))
+        lost = sum(int(row[f"{name} lost"]) > 0 for row in judged)
+        cells += [str(lost), f"{ran:.0%}"] if judged else ["-", "-"]
         for kind in KINDS:
-            ratios = [ratio(row, name) for row in package if kind_of(row) == kind]
+            ratios = [ratio(row, name) for row in _with(package, name) if kind_of(row) == kind]
             cells.append(f"{median(ratios):.2f} ({len(ratios)})" if ratios else "-")
     return cells

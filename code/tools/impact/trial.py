@@ -40,6 +40,9 @@ BENCH = (str(Path(sys.executable).with_name("bench")), "code", "run", "--json", 
 PYTEST = (sys.executable, "-m", "pytest", "-q", ON, "-p", "impact.outcomes")
 PROGRAMS = {PLAIN: (*PYTEST, "-p", "no:testmon"), "bench": BENCH, "testmon": (*PYTEST, "--testmon")}
 """What a user types, before the folder of the tests."""
+VARIABLES = {name: os.environ[name] for name in ("PATH", "HOME", "LOCPATH") if name in os.environ}
+VARIABLES |= {"LANG": "C.UTF-8", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+"""The variables of every session, beside its own path. No other variable of the caller reaches a session."""
 STATES = {"bench": Path(".git", "bench-code"), "testmon": Path(".testmondata")}
 SELECTORS = ("testmon", "bench")
 SELECTION = ("contents", "memory", "present", "probes", "pytest_session", "store", "units", "validity", "watching")
@@ -235,8 +238,7 @@ def run_session(tree: Path, package: Package, selector: str, limit: int | None) 
     to = tree.parent / f"{tree.name}.json"
     to.unlink(missing_ok=True)
     path = os.pathsep.join((str(tree / package.source), *([] if selector == "bench" else [str(TOOLS)])))
-    others = {name: value for name, value in os.environ.items() if name not in ("PYTHONDONTWRITEBYTECODE", "PYTHONPATH")}
-    variables = others | {"PYTHONPATH": path, "PYTHONHASHSEED": "0", "IMPACT_OUTCOMES": str(to)}
+    variables = VARIABLES | {"PYTHONPATH": path, "IMPACT_OUTCOMES": str(to)}
     before, began = os.times(), time.monotonic()
     with to.with_suffix(".out").open("w+") as out, to.with_suffix(".err").open("w+") as err:
         words = (*PROGRAMS[selector], package.tests)

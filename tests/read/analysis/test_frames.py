@@ -25,7 +25,6 @@ from records import (
 import bench
 from bench.common.errors import ResultsError
 from bench.read.analysis.arms import Condition, arms_of, control_of, missing_trials, require_receipts
-from bench.read.tables.usage import usage_ratios
 from bench.record.archive import archive
 from bench.record.events import Answered, Event, Stage, Waited
 from bench.record.messages import Timing
@@ -253,21 +252,6 @@ def test_trials_that_are_not_recorded_yet_are_counted(tmp_path: Path) -> None:
 def test_waits_are_rows_of_their_own(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", [trial(events=[Waited("backoff", 1.0, 2.5), *smooth()])])
     assert run.waits[["why", "started", "seconds"]].values.tolist() == [["backoff", 1.0, 2.5]]
-
-
-# Usage
-
-
-def test_calls_whose_usage_strays_from_their_models_own_ratio_are_named(tmp_path: Path) -> None:
-    usages = [(120, 22), (120, 22), (120, 22), (240, 22), (120, 30)]
-    events: list[Event] = [called(number, "a", usage=usage) for number, usage in enumerate(usages, 1)]
-    events += [called(6, "a"), called(7, "a", failure="timed_out"), accepted(1, "a"), committed(1, "a"), Answered((("a", 1),))]
-    run = run_of(tmp_path / "run", [trial(events=events)])
-    prompts, replies = usage_ratios(run.calls)
-    assert prompts.ratio == pytest.approx(1.2)
-    assert prompts.outliers == ((id_of("static-none-1-demo-m"), 4),)
-    assert (prompts.calls, prompts.untold) == (5, 1)
-    assert replies.outliers == (), "eight tokens more are what a chat format explains"
 
 
 def test_a_run_is_loaded_by_what_commands_take_its_name_its_folder_or_its_archive(

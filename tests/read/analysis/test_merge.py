@@ -266,7 +266,7 @@ def test_the_command_reports_several_runs_into_a_folder_named_after_all(tmp_path
         assert command(tmp_path, "run", str(config), "--model", model)[0] == 0
     code, out, err = command(tmp_path, "report", "small-simulated", "small-other", **UNDRAWN)
     assert (code, err) == (0, "") and "reports/small-simulated+small-other" in out
-    assert (tmp_path / "reports" / "small-simulated+small-other" / "tables" / "models.md").is_file()
+    assert (tmp_path / "reports" / "small-simulated+small-other" / "tables" / "models_together.md").is_file()
     config.write_text(config.read_text().replace("seed = 1", "seed = 2"))
     assert command(tmp_path, "run", str(config), "--model", "other", "--name", "later")[0] == 0
     code, _, err = command(tmp_path, "report", "small-simulated", "later")

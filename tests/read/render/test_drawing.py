@@ -11,9 +11,11 @@ from matplotlib.text import Text
 from PIL import Image
 
 from bench.read.render.drawing import (
-    ACCOUNT_LOOKS,
     BLACK,
+    GREEN,
+    PURPLE,
     RC,
+    VERMILION,
     Look,
     Picture,
     blank,
@@ -23,6 +25,8 @@ from bench.read.render.drawing import (
     panel_title,
     style,
 )
+
+AREAS = {"in answer": Look(GREEN), "rejected": Look(VERMILION, "////"), "lost": Look(PURPLE, "xxxx")}
 
 
 def drawn(nudge: float) -> Picture:
@@ -44,9 +48,9 @@ def test_a_png_of_few_colours_shows_what_was_drawn() -> None:
     with style():
         figure = blank(4.0, 2.0)
         axes = figure.subplots()
-        for place, look in enumerate(ACCOUNT_LOOKS.values()):
+        for place, look in enumerate(AREAS.values()):
             axes.bar(place, place + 1, color=look.colour, hatch=look.hatch, edgecolor="white")
-        legend_of(figure, ACCOUNT_LOOKS)
+        legend_of(figure, AREAS)
         shown = Image.open(io.BytesIO(finish(figure, "demo", "Demo", "A demo.").png))
         figure.dpi = RC["figure.dpi"]
         drawn = np.frombuffer(FigureCanvasAgg(figure).print_to_buffer()[0], np.uint8)  # type: ignore[no-untyped-call]
@@ -79,7 +83,7 @@ def test_the_words_of_a_figure_that_scrolls_begin_at_its_left_edge(width: float,
     with style():
         figure = blank(width, 3.0)
         panel_title(figure.subplots(), "A panel")
-        legend_of(figure, ACCOUNT_LOOKS)
+        legend_of(figure, AREAS)
         finish(figure, "demo", "A title of a few words", "A demo.")
         texts = [text for text in figure.findobj(Text) if text.get_text() in ("A title of a few words", "A panel", "in answer")]
         assert len(texts) == 3 and all(least < text.get_window_extent().x0 < most for text in texts)

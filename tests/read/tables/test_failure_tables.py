@@ -78,11 +78,3 @@ def test_a_run_without_faults_has_a_first_pass_and_no_first_round(tmp_path: Path
     tables = tables_of(run_of(tmp_path / "run", [trial("static", "none", 1), trial("static", "none", 2)]))
     assert "first_round" not in tables and "price" not in tables
     assert cells(tables["first_pass"])["First pass, tokens"] == "240 ± 0 [240, 240]†, N=2"
-
-
-def test_tokens_by_subtask_add_up_to_the_arms(tmp_path: Path) -> None:
-    run = run_of(tmp_path / "run", struck("static", 200))
-    table = tables_of(run)["subtasks"]
-    rows = [cells(table, at) for at in range(len(table.rows))]
-    assert sum(int(row["Tokens"]) for row in rows) == int(run.trials["tokens"].sum())
-    assert sum(int(row["Retry tokens"]) for row in rows) == int(run.trials["retry_tokens"].sum()) > 0

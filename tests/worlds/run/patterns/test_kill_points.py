@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from trips import AGAINST_POLICY, BARE, REMEDIED, Says, Trip, denying, effects, environment, harm, stored, worked
+from trips import BARE, REMEDIED, Says, Trip, effects, environment, harm, stored, worked
 
 from bench.record.form import Form
 from bench.record.world_events import WorldEnded
@@ -19,7 +19,7 @@ from bench.run.experiment.trial import TrialResult
 from bench.run.models.base import Model
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
-from bench.worlds.run.entries import CONTRACTS, MODEL_LED
+from bench.worlds.run.entries import MODEL_LED
 from bench.worlds.run.environment import Environment
 from bench.worlds.run.patterns.parts.compensation import FOR_A_PERSON
 from bench.worlds.run.runtime.process import Process, When
@@ -70,7 +70,7 @@ def left(result: TrialResult) -> tuple[object, ...]:
     return result.record.outcome, harm(result), effects(result), stored(result, FOR_A_PERSON)
 
 
-@pytest.mark.parametrize("pattern", [*CONTRACTS, *MODEL_LED])
+@pytest.mark.parametrize("pattern", MODEL_LED)
 @pytest.mark.parametrize("trip", [PRIVATE, *(pytest.param(trip, marks=pytest.mark.endurance) for trip in (PLAIN, FULL, DEAR))])
 def test_with_remedies_a_kill_at_any_moment_changes_no_effect_and_no_note_for_a_person(pattern: str, trip: Trip) -> None:
     calm = worked(pattern, REMEDIED, trips=[trip])
@@ -78,18 +78,7 @@ def test_with_remedies_a_kill_at_any_moment_changes_no_effect_and_no_note_for_a_
         assert left(result) == left(calm)
 
 
-def test_a_monitor_that_was_killed_verifies_the_effect_that_it_had_let_pass() -> None:
-    calm = worked("repair_afterwards", REMEDIED, world=denying(), model=Says(AGAINST_POLICY))
-    assert (effects(calm), harm(calm)["unauthorised"], stored(calm, FOR_A_PERSON)) == (["pay"], 1, 1)
-    verified = set[int]()
-    for result in killed("repair_afterwards", REMEDIED, denying(), AGAINST_POLICY):
-        unauthorised = harm(result).get("unauthorised", 0)  # 0 where it died before it acted, and was told better
-        assert effects(result) == ["pay"] and stored(result, FOR_A_PERSON) == unauthorised
-        verified.add(unauthorised)
-    assert verified == {0, 1}
-
-
-@pytest.mark.parametrize("pattern", [*CONTRACTS, *MODEL_LED])
+@pytest.mark.parametrize("pattern", MODEL_LED)
 def test_bare_a_kill_doubles_at_most_the_effect_of_the_step_in_which_it_struck(pattern: str) -> None:
     doubled = list[str]()
     for result in killed(pattern, BARE, environment([PLAIN])):

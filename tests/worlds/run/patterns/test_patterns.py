@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trips import BARE, ONE, PATTERNS, REMEDIED, Trip, effects, environment, harm, stored, worked
 
+from bench.record.world_events import ToolCalled
 from bench.worlds.run.environment import Person
+from bench.worlds.run.patterns.parts.calling import LASTING_TRIES
 from bench.worlds.run.runtime.lives import MOST_LIVES
 
 POINTS = ("before", "unacknowledged", "unrecorded", "recorded")
@@ -122,6 +124,14 @@ def test_with_remedies_and_a_right_proposer_no_crash_of_a_thousand_does_damage(
 
 def test_with_remedies_a_queue_cancels_a_flight_whose_booking_a_crash_kept_from_being_recorded() -> None:
     undamaged("work_queue", [("before", "book_flight", 0.25), ("unrecorded", "book_flight", 0.5)], (FULL,), 1)
+
+
+def test_with_remedies_a_booking_that_was_tried_in_vain_is_not_tried_again_to_be_undone() -> None:
+    down = {"point": "tool", "effect": "error", "tool": "book_hotel", "attempts": "every"}
+    result = worked("state_machine", REMEDIED, [down])
+    tried = [event for event in result.record.events if isinstance(event, ToolCalled) and event.tool == "book_hotel"]
+    assert len(tried) == LASTING_TRIES and stored(result, "for a person")
+    assert effects(result) == ["book_flight", "cancel_flight", "send"]
 
 
 @pytest.mark.parametrize("effect", ["error", "slow", "duplicate", "lost_ack", "stale_read"])

@@ -26,6 +26,7 @@ class Calling:
     def __init__(self, world: WorldActions, form: Form, memory: Memory, commit: EffectCommit):
         self._world, self._form, self._memory, self._commit = world, form, memory, commit
         self._roles = {step.name: step.role for step in world.procedure}
+        self._unanswered: set[int] = set()  # numbers of the effects whose call was tried in vain since the last crash
 
     async def read(self, step: ProcedureStep, call: Call) -> Acted:
         return await self._until_answered(call, None, None, step.role)
@@ -47,6 +48,8 @@ class Calling:
         call = Call(effect.tool, effect.arguments)
         acted = await self._until_answered(call, self._commit.key(effect), self._commit.expected(effect), role)
         self._note(effect, acted)
+        if acted.outcome == "failed":
+            self._unanswered.add(effect.number)
         return acted
 
     def meant(self, step: str, call: Call) -> StepEffect | None:
@@ -105,14 +108,14 @@ class Calling:
         """Undo an effect, and return whether the world is now without it. A refused undo counts as True.
 
         Some undo calls need the effect's result. If a crash lost the result, the effect's call is repeated under its key, which
-        returns the result and has no second effect. Without keys the effect is left.
+        returns the result and has no second effect. Without keys, or if the call was already tried in vain, the effect is left.
         """
         tool = self._world.tools[effect.tool]
         arguments: Mapping[str, Any] = effect.arguments
         if tool.undoing:
             result = effect.result
             if result is None:
-                if not self._commit.remembers:
+                if not self._commit.remembers or effect.number in self._unanswered:
                     return False
                 made = await self._make(effect, self._roles.get(effect.step, AGENT))
                 if not made.ok:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from records import run_of, trial
 
-from bench.read.analysis.by_model import by_model
+from studies.by_model import by_model
 
 
 @dataclass(frozen=True)

@@ -1,22 +1,18 @@
-"""Where a pack has several instances it is told which architecture solves more of them, and what became of each."""
+"""Where a pack has several instances it is told which architecture solves more of them."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping
 from pathlib import Path
 
-import pytest
 from records import recovered, run_of, smooth, trial
 
 from bench.read.analysis.arms import arms_of
 from bench.read.analysis.frames import Run
 from bench.read.render.cells import text_of
-from bench.read.render.table import Table, comma_separated
+from bench.read.render.table import Table
 from bench.read.report.summary import summary_of
-from bench.read.tables.instance_tables import MOST_INSTANCES, by_instance, solved_differences
-from bench.read.written_report import report_of
+from bench.read.tables.difference_tables import solved_differences
 from bench.record.record import Outcome, TrialRecord
 
 SOLVES: Mapping[str, str] = {"static": "abc", "mine": "abcdefgh", "other": "hgfed"}
@@ -63,39 +59,9 @@ def test_repetitions_of_a_task_are_no_further_tasks(tmp_path: Path) -> None:
     assert often["Instances that decide 10 points"] == once["Instances that decide 10 points"]
 
 
-def test_of_a_sole_task_neither_table_is_shown(tmp_path: Path) -> None:
+def test_of_a_sole_task_no_table_is_shown(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", records(instances="a", repetitions=8))
-    assert solved_differences(run, arms_of(run)) == [] and list(by_instance(run, arms_of(run))) == []
-
-
-def test_each_instance_has_a_row_with_what_every_arm_made_of_it(tmp_path: Path) -> None:
-    failed = trial("static", "none", 4, "error", smooth(), instance="a", id="failed")
-    run = run_of(tmp_path / "run", [*records(repetitions=3)[:-3], failed])
-    [table] = by_instance(run, arms_of(run))
-    shown = {row["Instance"]: row for row in rows(table)}
-    assert list(shown) == list("abcdefgh")
-    assert (shown["a"]["static, none"], shown["h"]["static, none"]) == ("3/3, 720 tokens", "0/3, 720 tokens")
-    assert shown["h"]["other, none"] == "–", "of which nothing is recorded"
-    [_, first, *_] = csv.reader(io.StringIO(comma_separated(table)))
-    assert first[:5] == ["a", "1.0", "3", "3", "720"]
-
-
-def test_a_table_that_nobody_would_read_is_left_out(tmp_path: Path) -> None:
-    many = [
-        trial("static", "none", 1, "solved", smooth(), instance=f"case_{number}", id=str(number))
-        for number in range(MOST_INSTANCES + 1)
-    ]
-    run = run_of(tmp_path / "run", many)
-    assert list(by_instance(run, arms_of(run))) == []
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_on_the_page_the_table_by_instance_is_folded(tmp_path: Path) -> None:
-    page = report_of(run_of(tmp_path / "run", records())).files["report.html"].decode()
-    opened, folded = page.split('<section id="all">')
-    assert "table-instances-demo-m" not in opened.partition("<main>")[2]
-    assert folded.count('id="table-instances-demo-m"') == 1
-    assert page.count("<details") == page.count("</details>") > 2
+    assert solved_differences(run, arms_of(run)) == []
 
 
 def test_of_packs_with_one_task_and_with_several_it_is_said_of_which_tasks_the_intervals_speak(tmp_path: Path) -> None:

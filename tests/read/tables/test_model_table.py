@@ -11,8 +11,6 @@ from records import called, edit_manifest, experiment, recovered, run_of, smooth
 
 import bench
 from bench.read.analysis.frames import Run
-from bench.read.analysis.per_solved import per_solved
-from bench.read.render.cells import Spent, text_of
 from bench.read.render.labels import model_label
 from bench.read.render.table import comma_separated
 from bench.read.report.page import page_of
@@ -56,45 +54,26 @@ def two_models() -> list[TrialRecord]:
 
 
 def test_two_models_are_compared_repetition_by_repetition(tmp_path: Path) -> None:
-    rows = rows_of(run_of(tmp_path / "run", two_models()), "models")
-    assert {tuple(row[:PLACE]) for row in rows} == {("demo", "paper", "static", DEAR, CHEAP)}
-    by_measure = {row[PLACE]: row[PLACE + 1 :] for row in rows}
-    assert list(by_measure) == ["Tokens", "Retry tokens", "Latency s", "Score", "Solved"]
-    # A retry of 1010, 1020, 1030 tokens in against one of 110, 120, 140; repetitions 1 and 2 are those of both.
-    assert by_measure["Tokens"][0].startswith("1280 ± 10") and by_measure["Tokens"][0].endswith("N=3")
-    assert by_measure["Tokens"][2:] == ["-900 ± 0 [-900, -900]†", "0.29 [0.26, 0.33]†", "2", "2"]
-    solved = by_measure["Solved"]
-    assert solved[0].startswith("3/3 = 100.0%") and solved[1].startswith("2/3 = 66.7%")
-    assert solved[2].startswith("-50.0% [") and solved[2].endswith("], 0 gained, 1 lost")
-    assert solved[3:] == ["–", "2", "2"]
+    by_measure = {row[0]: row[1:] for row in rows_of(run_of(tmp_path / "run", two_models()), "models_together")}
+    # Repetitions 1 and 2 are those of both: 1210 and 1220 tokens in and 60 out against 310 and 320, and a wrong answer.
+    assert by_measure["Tokens a trial"][:3] == ["1275", "375", "-900 [-900, -900]†"]
+    assert by_measure["Solved"][:2] == ["100.0%", "50.0%"] and by_measure["Solved"][2].startswith("-50.0% [")
 
 
 TWO_PRICES = {"dear": {"price_in": 10_000.0, "price_out": 0.0}, "cheap": {"price_in": 1000.0, "price_out": 0.0}}
 
 
-def test_where_both_models_have_prices_dollars_stand_in_the_tables(tmp_path: Path) -> None:
+def test_where_both_models_have_prices_dollars_stand_in_the_table(tmp_path: Path) -> None:
     run = priced(tmp_path / "run", two_models(), TWO_PRICES)
-    by_measure = {row[PLACE]: row[PLACE + 1 :] for row in rows_of(run, "models")}
     # 1210, 1220 and 1230 tokens in at a cent each; 310, 320 and 340 at a tenth of that, of which one was wrong.
-    assert by_measure["Dollars"][0].startswith("12.20000 ± 0.1") and by_measure["Dollars"][2].startswith("-11.8")
-    assert by_measure["Dollars for a solved task"][:2] == [
-        text_of(Spent(per_solved(run.trials[run.trials["model"] == model], "cost"), 5)) for model in ("dear", "cheap")
-    ]
-    assert "36.60000/3 = 12.20000 [" in by_measure["Dollars for a solved task"][0]
     [solved] = [row for row in rows_of(run, "models_together") if row[0] == "Dollars for a solved task"]
     # Repetitions 1 and 2, which both have: 12.10 and 12.20 dollars; 0.31 and 0.32, of which one was solved.
     assert solved == ["Dollars for a solved task", "12.15000", "0.63000", "–", "–"]
 
 
-def test_every_pair_of_three_models_is_compared_in_the_configs_order(tmp_path: Path) -> None:
-    run = run_of(tmp_path / "run", [trial(model=model, repetition=number) for number in (1, 2) for model in ("s", "m", "l")])
-    pairs = list(dict.fromkeys(tuple(row[3:5]) for row in rows_of(run, "models")))
-    assert pairs == [(f"{a} (SIMULATED)", f"{b} (SIMULATED)") for a, b in (("s", "m"), ("s", "l"), ("m", "l"))]
-
-
 def test_a_model_that_took_over_replies_says_whose_seconds_they_are(tmp_path: Path) -> None:
     run = priced(tmp_path / "run", two_models(), {"dear": {"cache_from": [{"name": "before", "digest": "d"}]}, "cheap": {}})
-    [table] = [table for table in all_tables(Results(run)) if table.name == "models"]
+    [table] = [table for table in all_tables(Results(run)) if table.name == "models_together"]
     [note] = [note for note in table.notes if "took over" in note]
     assert (
         note
@@ -103,25 +82,18 @@ def test_a_model_that_took_over_replies_says_whose_seconds_they_are(tmp_path: Pa
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_where_there_is_one_model_there_is_neither_table_nor_figure_of_models(tmp_path: Path) -> None:
+def test_where_there_is_one_model_there_is_no_table_of_models(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", experiment())
-    assert "models" not in names_of(run)
+    assert "models_together" not in names_of(run)
     files = report_of(run).files
-    assert not [name for name in files if Path(name).name.startswith("models")]
-    assert b"Models compared" not in files["report.html"]
+    assert b"The models side by side" not in files["report.html"]
 
 
-@pytest.mark.parametrize("drawn", [False, pytest.param(True, marks=pytest.mark.endurance)])
-def test_the_comparison_is_in_the_report_as_table_and_as_figure(
-    drawn: bool, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    if not drawn:
-        request.getfixturevalue("undrawn")
+@pytest.mark.usefixtures("undrawn")
+def test_the_comparison_is_a_table_of_the_report(tmp_path: Path) -> None:
     files = report_of(run_of(tmp_path / "run", two_models())).files
-    assert {f"tables/models.{form}" for form in ("md", "csv")} <= files.keys()
-    assert "figures/models.png" in files
-    page = files["report.md"].decode()
-    assert "## Models compared" in page and "(figures/models.png)" in page
+    assert {f"tables/models_together.{form}" for form in ("md", "csv")} <= files.keys()
+    assert "### The models side by side" in files["report.md"].decode()
 
 
 def test_a_replay_of_a_simulated_model_is_marked_as_what_it_is(tmp_path: Path) -> None:
