@@ -17,8 +17,8 @@ from bench.common.signals import Stop, exit_code
 from bench.record.reading import read_trials
 from bench.record.store import RunWriter
 from bench.run.experiment.matrix import Matrix
-from bench.run.experiment.preview import preview, starts
-from bench.run.experiment.runner import missing, run_matrix
+from bench.run.experiment.preview import expected_starts, preview
+from bench.run.experiment.runner import missing_trials, run_matrix
 from bench.run.experiment.session import Session
 from bench.run.experiment.so_far import SoFar
 from bench.run.experiment.trial import TrialResult
@@ -47,7 +47,7 @@ def run_missing_trials(
     Raises:
         typer.Exit: The run was stopped by signal n, with 128 + n; or trials are missing, with 1.
     """
-    missing_specs, so_far = missing(matrix.specs, writer.ended), SoFar(matrix)
+    missing_specs, so_far = missing_trials(matrix.specs, writer.ended), SoFar(matrix)
     trials = f"{len(matrix.specs)} trial{'s' * (len(matrix.specs) != 1)}"
     out.print(f"{trials}, {len(matrix.specs) - len(missing_specs)} of them recorded already in {writer.folder}")
     if early and missing_specs:
@@ -68,7 +68,7 @@ def run_missing_trials(
         advice = WITHOUT if early and so_far.endings.alike else "with this budget anew, a larger one or none"
         err.print(f"stopped: {session.ending}; {recorded}; the same command goes on, {advice}")
         raise typer.Exit(1)
-    out.print(f"done: {so_far.ends or 'no trial was missing'}; {so_far.account}")
+    out.print(f"done: {so_far.outcomes_text or 'no trial was missing'}; {so_far.account}")
     for line in (*so_far.endings.summary(), *so_far.client_bound(), *so_far.unknown_words()):
         out.print(line)
     errors = list(so_far.errors())
@@ -101,7 +101,7 @@ def print_process_count(out: Terminal, matrix: Matrix, workers: int) -> None:
     trials = sum(matrix.architectures[spec.architecture].is_command for spec in matrix.specs) if matrix.has_commands else 0
     if not trials:
         return
-    starts_per_trial = starts(matrix)
+    starts_per_trial = expected_starts(matrix)
     rate = (
         f"some {trials * starts_per_trial:,.0f} times ({starts_per_trial:.1f} a trial)"
         if starts_per_trial
@@ -131,7 +131,7 @@ async def _run_until_signal(
             session.end(ALIKE)
 
     running = asyncio.create_task(run_matrix(matrix, writer, saw, session))
-    with Stop(stop_soon) as stop, suppress(asyncio.CancelledError):
+    with Stop(asyncio.get_running_loop(), stop_soon) as stop, suppress(asyncio.CancelledError):
         await running
     return stop.by
 

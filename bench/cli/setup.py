@@ -22,7 +22,7 @@ from bench.run.experiment.matrix import Matrix
 from bench.run.experiment.model_part import BaseModelEntry
 from bench.run.experiment.new_manifest import manifest_of
 from bench.run.experiment.recording import RECORDED, recorded_entries
-from bench.run.experiment.runner import missing
+from bench.run.experiment.runner import missing_trials
 from bench.run.experiment.untrusted import Permission
 from bench.run.models.cached import CachedModel, CacheSettings
 from bench.run.models.routed import answerers
@@ -153,7 +153,7 @@ def _continues_other_code(
     """
     records = latest(read_trials(folder))
     failed = {record.place for record in records if record.outcome == "error"}
-    unrun = len(missing(matrix.specs, {record.place for record in records}))
+    unrun = len(missing_trials(matrix.specs, {record.place for record in records}))
     failures = len([spec for spec in matrix.specs if spec.place in failed])
     of_total = f"of {len(matrix.specs)} trials"
     if continues_other_code and unrun + failures:

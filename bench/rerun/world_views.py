@@ -16,7 +16,7 @@ from bench.record.world_events import WorldEnded
 from bench.rerun.remade import remake
 from bench.run.experiment.keys import key_of
 from bench.run.packs import load_pack
-from bench.worlds.read.report.steps import harms_told, steps_of
+from bench.worlds.read.report.steps import damage_rows, steps_of
 from bench.worlds.read.report.trace import WorldTrace
 from bench.worlds.run.environment import Environment
 
@@ -64,7 +64,7 @@ class Worlds:
         world = self._remake(record, end_event)
         steps = steps_of(record.events, world, self._texts)
         return {
-            "world": WorldTrace(steps, end_event.damage, end_event.recount, harms_told(world), end_event.lives, world.lacking)
+            "world": WorldTrace(steps, end_event.damage, end_event.recount, damage_rows(world), end_event.lives, world.lacking)
         }
 
     def _remake(self, record: TrialRecord, end_event: WorldEnded) -> Remade:

@@ -298,7 +298,7 @@ async def _run_until_signal(
                     progress.saw(run)
 
     running = asyncio.create_task(all_runs())
-    with Stop(running.cancel) as stop, suppress(asyncio.CancelledError):
+    with Stop(asyncio.get_running_loop(), running.cancel) as stop, suppress(asyncio.CancelledError):
         await running
     return stop.by
 

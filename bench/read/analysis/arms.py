@@ -134,7 +134,7 @@ Arms = Mapping[Condition, Mapping[str, Arm]]
 
 def arms_of(run: Run) -> Arms:
     order = run.names("architecture")
-    described = run.manifest.known.architectures
+    described = run.manifest.descriptions.architectures
     instruments = {name for name in order if (known := described.get(run.config.base(name))) and known.is_instrument}
     by_condition: dict[Condition, dict[str, Arm]] = {}
     grouped = run.trials.groupby(["scenario", "model", "plan", "architecture"], sort=False)

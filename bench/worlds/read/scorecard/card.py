@@ -1,4 +1,4 @@
-"""The parts of a scorecard. None means not measured, never 0."""
+"""The types of a scorecard's parts. None means not measured, never 0."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class HarmRates:
 
 @dataclass(frozen=True)
 class Struck:
-    """The trials of one system that only one kind of failure struck.
+    """The results of the trials of one system that only one kind of failure struck.
 
     by          `process:POINT` for a crash at that point, `process:*` for crashes at any point, `POINT:EFFECT` for other faults
     failures    number of failures; for crashes, processes that died
@@ -85,6 +85,8 @@ class Struck:
 
 @dataclass(frozen=True)
 class Receipts:
+    """The number of planned, delivered and not applicable faults of one kind."""
+
     by: str
     planned: int
     delivered: int
@@ -125,8 +127,8 @@ class ScorecardRow:
 
 @dataclass(frozen=True)
 class ScorecardWorld:
-    """`schedule` is a digest of the seed, the plans' texts, what the instances ask, and the repetitions. Two systems with the
-    same digest met the same faults at the same places."""
+    """A world of a scorecard. `schedule` is a digest of the seed, the plans' texts, the instances' tasks, and the repetitions.
+    Two systems with the same digest met the same faults at the same places."""
 
     name: str
     schedule: str

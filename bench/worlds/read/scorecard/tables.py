@@ -1,4 +1,4 @@
-"""The tables of a scorecard: a section of a report, and `bench scorecard` in a terminal."""
+"""The tables of a scorecard: in a section of a report, and for `bench scorecard` in a terminal."""
 
 from __future__ import annotations
 
@@ -60,10 +60,11 @@ HARMS = (
 
 
 def tables(card: Scorecard) -> tuple[Table, ...]:
-    return (glance(card), by_failure(card), costs(card), in_a_row(card), receipts(card))
+    return (overview(card), by_failure(card), costs(card), pass_table(card), receipts(card))
 
 
-def glance(card: Scorecard) -> Table:
+def overview(card: Scorecard) -> Table:
+    """Return the table of recovery at a glance."""
     k = max((hat.k for row in card.rows for hat in _all_crashes(row).pass_hat if hat.value is not None), default=1)
     columns = (
         *PLACE,
@@ -88,6 +89,7 @@ def glance(card: Scorecard) -> Table:
 
 
 def by_failure(card: Scorecard) -> Table:
+    """Return the table of damage by kind of failure."""
     columns = (
         *PLACE_OF_STRUCK,
         HAPPENED,
@@ -112,6 +114,7 @@ def by_failure(card: Scorecard) -> Table:
 
 
 def in_short(card: Scorecard) -> Table:
+    """Return the short table of damage by kind of failure."""
     columns = (
         *PLACE_OF_STRUCK,
         HAPPENED,
@@ -127,6 +130,8 @@ def in_short(card: Scorecard) -> Table:
 
 
 def costs(card: Scorecard) -> Table:
+    """Return the table of the costs of recovery."""
+
     def each(title: str, kind: str, digits: int) -> TableColumn[StruckRow]:
         return TableColumn(title, lambda each: _rate(each.struck.recovery[kind], digits))
 
@@ -153,23 +158,24 @@ def costs(card: Scorecard) -> Table:
 
 
 class HatsRow(NamedTuple):
-    """The chances that k tries of a task all succeed, over a system's trials struck `by` this failure."""
+    """The chances that k tries of a task all succeed, over a system's trials that the failure `by` struck."""
 
     row: ScorecardRow
     by: str
     hats: Sequence[PassHat]
 
 
-def in_a_row(card: Scorecard) -> Table:
+def pass_table(card: Scorecard) -> Table:
+    """Return the table of pass^k."""
 
-    def passed(k: int) -> TableColumn[HatsRow]:
+    def pass_column(k: int) -> TableColumn[HatsRow]:
         return TableColumn(f"k = {k}", lambda each: _pass(each.hats, k))
 
     columns = (
         *(column.of(lambda each: each.row) for column in PLACE),
         TableColumn[HatsRow]("What happens", lambda each: failure(each.by)),
         TableColumn[HatsRow]("Tasks", lambda each: ", ".join(str(hat.n) for hat in each.hats)),
-        *map(passed, KS),
+        *map(pass_column, KS),
     )
     rows = [
         HatsRow(row, by, hats)
@@ -185,7 +191,7 @@ def in_a_row(card: Scorecard) -> Table:
 
 
 class ReceiptsRow(NamedTuple):
-    """The outcome of a system's planned faults of one kind. Numbers over all its trials are shown only on the `first` row."""
+    """The outcomes of a system's planned faults of one kind. Numbers over all its trials are shown only on the `first` row."""
 
     row: ScorecardRow
     receipts: Receipts
@@ -193,6 +199,7 @@ class ReceiptsRow(NamedTuple):
 
 
 def receipts(card: Scorecard) -> Table:
+    """Return the table of planned failures and their outcomes."""
 
     def of_all(title: str, read: Callable[[ScorecardRow], Cell]) -> TableColumn[ReceiptsRow]:
         return TableColumn(title, lambda each: read(each.row) if each.first else "")
@@ -227,12 +234,12 @@ NEVER = Struck(ALL_CRASHES, 0, 0, 0, Share(0, 0, None, None, None), (), 0, Share
 
 
 def _all_crashes(row: ScorecardRow) -> Struck:
-    """Return a cell for all crashes of a row together. It is empty if no plan has crashes."""
+    """Return the cell for all crashes of a row together; an empty cell if no plan has crashes."""
     return row.struck_by(ALL_CRASHES) or NEVER
 
 
 def _without_repeats(row: ScorecardRow) -> Iterator[Struck]:
-    """Yield the failures of a row. If all crashes are at one point, skip the cell for all points."""
+    """Yield the cells of a row. If all crashes are at one point, the cell for all points is skipped."""
     points = sum(struck.by.startswith("process:") for struck in row.struck)
     return (struck for struck in row.struck if struck.by != ALL_CRASHES or points != 2)
 
@@ -264,7 +271,7 @@ def _work(struck: Struck, kind: str) -> Cell:
 
 
 def _damage_by_kind(struck: Struck) -> Cell:
-    """Return the total damage with its interval, and the kinds."""
+    """Return the total damage with its interval, and the damage by kind."""
     if not struck.paired:
         return UNMEASURED
     harms = {kind: struck.harm[kind].per_100.value or 0.0 for kind in DAMAGES if struck.harm[kind].effects}
