@@ -170,9 +170,7 @@ def traces_of_any_size(place: Place) -> bool:
     head = {"schema_version": "ATIF-v1.7", "agent": {"name": "a", "version": "1"}}
     result = {"source_call_id": "1", "content": "x" * 8000}
     calls = [{"tool_call_id": "1", "function_name": "f", "arguments": {"number": number}} for number in range(150)]
-    honest = [
-        {"source": "agent", "message": "m", "tool_calls": [call], "observation": {"results": [result]}} for call in calls
-    ]
+    honest = [{"source": "agent", "message": "m", "tool_calls": [call], "observation": {"results": [result]}} for call in calls]
     parts = [{"role": "user", "parts": [{"type": "text", "content": "x"}]}]
     texts = {
         "gen_ai.operation.name": "chat",
