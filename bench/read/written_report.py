@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from bench.read.analysis.arms import require_receipts
 from bench.read.analysis.frames import Run
-from bench.read.claims.judging import findings, of_paper, standing
+from bench.read.claims.judging import claims_sentence, findings, judge_paper
 from bench.read.claims.table import verdict_lines
 from bench.read.render.drawing import Picture
 from bench.read.render.table import Table, comma_separated, markdown
@@ -61,7 +61,7 @@ def report_of(run: Run, around: ViewMaker | None = None, pdf: bool = False) -> R
     """
     results = Results(run)
     contents = contents_of(results)
-    lines = tuple(verdict_lines(run, results.once(of_paper)))
+    lines = tuple(verdict_lines(run, results.once(judge_paper)))
     del results  # what it keeps of a large run need not be held while the trials are read again
     return Report(_files(run, contents, around, pdf), contents.page.summary, lines)
 
@@ -71,7 +71,7 @@ def contents_of(results: Results) -> Contents:
     require_receipts(results.run)
     tables = _named_apart(all_tables(results))
     pictures = _named_apart(all_figures(results))
-    page = page_of(results, tables, pictures, tuple(findings(results)), standing(results))
+    page = page_of(results, tables, pictures, tuple(findings(results)), claims_sentence(results))
     return Contents(page, tuple(tables), tuple(pictures))
 
 

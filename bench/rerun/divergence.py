@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from bench.read.tables.contrasts import MeanContrast, contrast_of
+from bench.read.tables.contrasts import BootstrapMean, bootstrap_mean
 from bench.record.events import of_kind
 from bench.record.reading import read_records
 from bench.record.record import TrialRecord, latest
@@ -41,9 +41,9 @@ class Divergence:
     form: str
     boundary: str
     place: str
-    between: MeanContrast | None
-    within: MeanContrast | None
-    beyond: MeanContrast
+    between: BootstrapMean | None
+    within: BootstrapMean | None
+    beyond: BootstrapMean
     events: int
     first: float | None = None
 
@@ -129,9 +129,9 @@ def _first(these: Sequence[str], those: Sequence[str]) -> int:
     return next((place for place, (this, that) in pairs if this != that), min(len(these), len(those)) + 1)
 
 
-def mean_by_instance(instances: Sequence[str], values: Sequence[float]) -> MeanContrast:
+def mean_by_instance(instances: Sequence[str], values: Sequence[float]) -> BootstrapMean:
     """Return the mean over instances of the mean within each instance."""
     by_instance: dict[str, list[float]] = {}
     for instance, value in zip(instances, values, strict=True):
         by_instance.setdefault(instance, []).append(value)
-    return contrast_of({instance: fmean(each) for instance, each in by_instance.items()})
+    return bootstrap_mean({instance: fmean(each) for instance, each in by_instance.items()})

@@ -173,7 +173,7 @@ def _compare_runs(
 ) -> Compared:
     """Compare two runs, or two models or architectures of one run."""
     from bench.read.analysis.frames import load_run  # noqa: PLC0415
-    from bench.read.analysis.pairing import COUNTERPARTS, only  # noqa: PLC0415
+    from bench.read.analysis.pairing import COUNTERPARTS, part_of_run  # noqa: PLC0415
     from bench.read.compare.compare import compare  # noqa: PLC0415
     from bench.read.compare.compare_table import WIDE, as_json, cases_of, compare_table, sentences  # noqa: PLC0415
 
@@ -185,7 +185,7 @@ def _compare_runs(
     for column, pair in zip(COUNTERPARTS, sides, strict=True):
         if pair:
             first, second, *earlier = (
-                only(run, column, pair[place == 1]) for place, run in enumerate((first, second, *earlier))
+                part_of_run(run, column, pair[place == 1]) for place, run in enumerate((first, second, *earlier))
             )
     comparison = compare(first, second, *bounds, earlier)
     names = [", ".join((Path(run).name, *(pair[n] for pair in picked))) for n, run in enumerate((a, b or a))]
@@ -202,7 +202,7 @@ def _compare_runs(
 
 def _print(compared: Compared, as_markdown: bool) -> None:
     """Print the lines, and the tables below them. Only Markdown has all columns."""
-    from bench.read.render.labels import listed  # noqa: PLC0415
+    from bench.read.render.labels import join_names  # noqa: PLC0415
     from bench.read.render.table import markdown  # noqa: PLC0415
 
     for line in compared.lines:
@@ -217,5 +217,5 @@ def _print(compared: Compared, as_markdown: bool) -> None:
             wrapped.show_report_table(table.without(compared.wide))
             wrapped.print("\n".join(f"- {note}" for note in table.footer), end="\n\n")
         if compared.wide:
-            wide = listed(compared.wide, len(compared.wide))
+            wide = join_names(compared.wide, len(compared.wide))
             wrapped.print(f"With --markdown the tables also have the columns {wide}. With --json a program reads all values.")

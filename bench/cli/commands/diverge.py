@@ -26,7 +26,7 @@ from bench.worlds.run.bank import replies_in
 
 # It imports pandas and matplotlib, which slows down the start.
 if TYPE_CHECKING:
-    from bench.read.tables.contrasts import MeanContrast
+    from bench.read.tables.contrasts import BootstrapMean
     from bench.rerun.divergence import Divergence
 
 DivergenceOf = Literal["model", "architecture", "prompt"]
@@ -65,9 +65,9 @@ class DivergenceSide:
 class SpentBySides:
     """What a trial of each side takes, as a mean over instances, and how much more a trial of the second side takes."""
 
-    these: MeanContrast
-    those: MeanContrast
-    more: MeanContrast
+    these: BootstrapMean
+    those: BootstrapMean
+    more: BootstrapMean
 
     def words(self, unit: str, form: str) -> str:
         """Return the means and their difference in words, with each number in this form."""

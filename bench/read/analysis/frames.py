@@ -149,7 +149,7 @@ class Run:
         """
         return self.manifest.scenarios.get(scenario, ManifestPack())
 
-    def with_frames(self, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Run:
+    def map_frames(self, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Run:
         """Return the run after the same change to each frame.
 
         Args:
@@ -158,9 +158,9 @@ class Run:
         Returns:
             A new run; this one stays as it is.
         """
-        return self.having({name: change(frame) for name, frame in self.frames.items()})
+        return self.replace_frames({name: change(frame) for name, frame in self.frames.items()})
 
-    def having(self, frames: Mapping[str, pd.DataFrame]) -> Run:
+    def replace_frames(self, frames: Mapping[str, pd.DataFrame]) -> Run:
         """Return the run with these frames instead of its present frames.
 
         Args:
@@ -244,7 +244,7 @@ def load_run(path: str | Path, check: bool = False) -> Run:
     )
 
 
-def with_controls(
+def pair_with_controls(
     read: Callable[[Container[str]], Iterable[TrialRecord]], controls: Mapping[str, str]
 ) -> Iterator[tuple[TrialRecord, tuple[LedgerEntry, ...]]]:
     """Yield trials, each with the calls of its control: the same trial without faults.
@@ -285,6 +285,6 @@ def _load(folder: Path, manifest: Manifest, check: bool) -> Loaded:
     if not blocks:
         raise ResultsError(f"{folder}: no trial is recorded yet; let `bench run` finish at least one")
     if blocks.undetermined:
-        for record, control in with_controls(partial(read_trials, folder), blocks.controls()):
+        for record, control in pair_with_controls(partial(read_trials, folder), blocks.controls()):
             add(record, control)
     return Loaded(blocks.frames(manifest.config), tuple(sessions), trials, frozenset(rerun), check)

@@ -56,6 +56,7 @@ class PieceStore:
 
     @property
     def characters(self) -> int:
+        """The characters of all pieces."""
         return sum(map(len, self.packed))
 
 
@@ -76,12 +77,13 @@ class Trace:
 
     @property
     def characters(self) -> int:
+        """The characters of the index and of all pieces."""
         return len(self.index) + self.trials.characters + self.texts.characters
 
 
 def trace_of(run: Run, around: ViewMaker | None = None) -> Trace | None:
-    """Read the events and texts of a run, or of all runs from which it was put together. None if the run was not read from a
-    folder. Raises ResultsError if a folder can no longer be read.
+    """Return the data of the trace explorer: the events and texts of a run, or of all runs from which it was put together. None
+    if the run was not read from a folder. Raises ResultsError if a folder can no longer be read.
 
     Memory holds the texts of one run at a time (of all runs if trials were in environments), and the page's data.
     """
@@ -225,6 +227,7 @@ class Packer:
         return self._added - 1
 
     def pieces(self) -> PieceStore:
+        """Close the open piece, and return all pieces."""
         if self._open:
             self._close()
         return PieceStore(tuple(self._firsts), tuple(self._packed))

@@ -34,4 +34,5 @@ def beyond_control(run: Run, measured: Sequence[str] = (*SPENT, *DAMAGE)) -> pd.
 
 
 def with_seconds(trials: pd.DataFrame) -> pd.DataFrame:
+    """Return the trials with the column `seconds`, their API and waiting time."""
     return trials.assign(seconds=trials["api_seconds"] + trials["waiting_seconds"])

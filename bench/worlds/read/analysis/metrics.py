@@ -22,7 +22,7 @@ from bench.worlds.read.analysis.workflow import (
 
 def _end(trial: TrialReading) -> WorldEnded | None:
     """Return how the trial's world ended. None if the trial has no world."""
-    return next(iter(of_kind(trial.record.events, WorldEnded)), None) if trial.once(_stands_in_world) else None
+    return next(iter(of_kind(trial.record.events, WorldEnded)), None) if trial.once(_is_in_world) else None
 
 
 def _damage(kind: str) -> Callable[[TrialReading], int | None]:
@@ -41,10 +41,10 @@ def _recount_agrees(trial: TrialReading) -> bool | None:
 
 def _in_world(name: str, value: Callable[[TrialReading], int]) -> Metric:
     """Return a metric that counts something in a world. It is 0, without a search, for a trial that has no world."""
-    return Metric(name, "int64", lambda trial: value(trial) if trial.once(_stands_in_world) else 0)
+    return Metric(name, "int64", lambda trial: value(trial) if trial.once(_is_in_world) else 0)
 
 
-def _stands_in_world(events: Sequence[Event]) -> bool:
+def _is_in_world(events: Sequence[Event]) -> bool:
     return not OF_WORLDS.isdisjoint(map(type, events))
 
 

@@ -25,10 +25,12 @@ class StepTaken:
 
     @property
     def done(self) -> bool:
+        """Whether the step ended without a failure."""
         return self.ended is not None and not self.why
 
     @property
     def minutes(self) -> int | None:
+        """The minutes from its first beginning to its last end; None if it never ended."""
         return self.ended.total - self.began.total if self.ended else None
 
 
@@ -82,7 +84,7 @@ def waiting_for_people(events: Sequence[Event]) -> int:
 
 
 def tool_retries(events: Sequence[Event]) -> int:
-    """Count the calls that repeat an effect whose previous call failed or was throttled."""
+    """Return how many calls repeat an effect whose previous call failed or was throttled."""
     unanswered: set[tuple[str, str]] = set()
     retries = 0
     for call in of_kind(events, ToolCalled):
@@ -93,8 +95,8 @@ def tool_retries(events: Sequence[Event]) -> int:
 
 
 def compensations(events: Sequence[Event]) -> tuple[int, int]:
-    """Count pairs of effects that were taken back one directly after the other, and how many of these pairs were not taken back
-    in reverse order of their doing."""
+    """Return the number of pairs of effects that were taken back one directly after the other, and how many of these pairs were
+    not taken back in reverse order of their doing."""
     done: dict[str, int] = {}
     pairs = otherwise = 0
     last: int | None = None
@@ -112,6 +114,7 @@ def compensations(events: Sequence[Event]) -> tuple[int, int]:
 
 
 def refused_for(events: Sequence[Event], *codes: str) -> int:
+    """Return how many calls of tools were refused for one of these codes."""
     return sum(call.code in codes for call in of_kind(events, ToolCalled))
 
 

@@ -26,7 +26,7 @@ POINTS = {
 
 @dataclass(frozen=True)
 class WorldStep:
-    """One line, with its details.
+    """One step of a trial in a world, with its details.
 
     kind      call, judgment, event, notice, asked, answer, stored, crash
     how       a call: done, replayed, refused, failed or unheard (it happened, and the agent was not told); a judgment: accepted
@@ -87,7 +87,7 @@ def steps_of(events: Sequence[Event], world: Remade, texts: Mapping[str, str]) -
     return list(_Steps(world, texts).of(events))
 
 
-def harms_told(world: Remade) -> list[dict[str, object]]:
+def damage_entries(world: Remade) -> list[dict[str, object]]:
     """Return the damage, effect by effect, with the journal entries from which it was counted."""
     return [{"kind": kind, **asdict(harm)} for kind, harms in world.harms.items() for harm in harms]
 
@@ -154,7 +154,7 @@ class _Steps:
         return self._with(entry, WorldStep("call", title, event.life, event.day, event.minute, how, _number(entry), details))
 
     def _unheard(self, entry: JournalEntry) -> WorldStep:
-        """Return the step of an entry that the agent was not told of at that moment."""
+        """Return the step of a journal entry that the agent did not hear of at that moment."""
         details = _with_text(("Effect", entry.effect), ("What it says", _cut(dump(entry.arguments))), ("Reason", entry.reason))
         kind = {"call": "call", "ask": "asked", "crash": "crash"}.get(entry.what, entry.what)
         titles = {

@@ -16,7 +16,7 @@ IDLE = "the agent did nothing: none of its calls changed the world"
 
 @dataclass(frozen=True)
 class WorldTrace:
-    """`lacking`: why rows and the sources of damage are not shown, or ""."""
+    """The steps and the damage of one trial's world. `lacking`: why rows and the sources of damage are not shown, or ""."""
 
     steps: Sequence[WorldStep]
     damage: Mapping[str, int | None]
@@ -38,13 +38,14 @@ class WorldTrace:
         return {**vars(self), "steps": steps, "is_idle": self.is_idle}
 
     def lines(self) -> Iterator[str]:
+        """Yield the trace as lines for a terminal."""
         if self.is_idle:
             yield IDLE
-        yield from _damage_told(self)
-        yield from _steps_told(self)
+        yield from _damage_lines(self)
+        yield from _step_lines(self)
 
 
-def _damage_told(world: WorldTrace) -> Iterator[str]:
+def _damage_lines(world: WorldTrace) -> Iterator[str]:
     kinds = {kind: count for kind, count in world.damage.items() if count}
     yield "damage: " + (", ".join(f"{kind} {count}" for kind, count in kinds.items()) or "none")
     for harm in world.harms:
@@ -54,7 +55,7 @@ def _damage_told(world: WorldTrace) -> Iterator[str]:
         yield f"  rows, and what damage was counted from, are not shown: {world.lacking}"
 
 
-def _steps_told(world: WorldTrace) -> Iterator[str]:
+def _step_lines(world: WorldTrace) -> Iterator[str]:
     life = 0
     for (kind, of), steps in groupby(world.steps, key=lambda step: (step.kind, step.life)):
         if of != life:

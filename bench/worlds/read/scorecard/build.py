@@ -25,7 +25,7 @@ from bench.record.repeated_call import repeated_call
 from bench.worlds.read.analysis.beyond_control import beyond_control
 from bench.worlds.read.scorecard.card import Receipts, Scorecard, ScorecardRow, ScorecardWorld, Whose
 from bench.worlds.read.scorecard.cells import pass_hats, share_of, struck_cell
-from bench.worlds.read.scorecard.struck import MIXED, NONE, belongs, kinds_of_failure, with_strikes
+from bench.worlds.read.scorecard.struck import MIXED, NONE, counts_as, kinds_of_failure, with_strikes
 
 MOST_SHOWN = 240
 """Most characters of a reason."""
@@ -47,7 +47,7 @@ def scorecard_of(runs: Sequence[Run]) -> Scorecard:
     )
 
 
-def tells_recovery(run: Run) -> bool:
+def has_scorecard(run: Run) -> bool:
     """Return whether a run has a world, a control, and faults that killed a system or kept an answer from it."""
     struck = run.faults["point"].eq("process") | (run.faults["point"].eq("tool") & run.faults["effect"].eq("lost_ack"))
     return bool(struck.any()) and FAULT_FREE in run.names("plan") and bool(_worlds(run))
@@ -71,7 +71,7 @@ def _worlds(run: Run) -> list[str]:
 def _of_world(runs: Sequence[Run], world: str) -> Run:
     """Merge the runs that have this world, restricted to it."""
     having = [run for run in runs if world in _worlds(run)]
-    return merge([_with_reasons(run.with_frames(lambda rows: rows.loc[rows["scenario"] == world])) for run in having])
+    return merge([_with_reasons(run.map_frames(lambda rows: rows.loc[rows["scenario"] == world])) for run in having])
 
 
 def _with_reasons(run: Run) -> Run:
@@ -156,10 +156,10 @@ def _reason(control: pd.DataFrame) -> str:
 
 
 def _of(trials: pd.DataFrame, kind: str) -> pd.DataFrame:
-    return trials.loc[np.array([belongs(by, kind) for by in trials["by"]], dtype=bool)]
+    return trials.loc[np.array([counts_as(by, kind) for by in trials["by"]], dtype=bool)]
 
 
 def _receipts(kind: str, faults: pd.DataFrame) -> Receipts:
     names = (faults["point"] + ":" + faults["effect"]).tolist()
-    struck = faults.loc[np.array([belongs(name, kind) for name in names], dtype=bool)]
+    struck = faults.loc[np.array([counts_as(name, kind) for name in names], dtype=bool)]
     return Receipts(kind, *(int(struck[stage].sum()) for stage in ("planned", "delivered", "not_applicable")))

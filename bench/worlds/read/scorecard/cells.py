@@ -29,8 +29,13 @@ ANY = "any"
 
 
 def struck_cell(by: str, trials: pd.DataFrame, paired: pd.DataFrame) -> Struck:
-    """Return a cell. `trials` were struck by this failure. `paired` are the trials that have a control, from `beyond_control`,
-    with their number of `failures`."""
+    """Return the numbers on the effect of one kind of failure on one system.
+
+    Args:
+        by: The kind of failure.
+        trials: The trials that it struck.
+        paired: Those of them that have a control, from `beyond_control`, with their number of `failures`.
+    """
     compared = paired[paired["outcome"].isin(ANSWERED) & paired["outcome_control"].isin(ANSWERED)]
     return Struck(
         by=by,
@@ -68,6 +73,7 @@ def beyond_of(paired: pd.DataFrame, kind: str) -> pd.Series[int]:
 
 
 def pass_hats(trials: pd.DataFrame) -> tuple[PassHat, ...]:
+    """Return pass^k of the tasks of these trials, for each k of KS."""
     right = trials["outcome"].eq("solved")
     tasks = [(int(group.sum()), len(group)) for _, group in right.groupby(instances_of(trials))]
     return tuple(pass_hat(k, tasks) for k in KS)

@@ -24,11 +24,13 @@ def kinds_of_failure(run: Run, plans: list[str]) -> list[str]:
 
 
 def is_crash(by: str) -> bool:
+    """Return whether this kind of failure is a crash."""
     return by.startswith("process:")
 
 
-def belongs(by: str, kind: str) -> bool:
-    """Return whether a trial that was struck `by` this counts for this kind of failure."""
+def counts_as(by: str, kind: str) -> bool:
+    """Return whether a trial that was struck `by` one failure counts for another kind. A crash at any point counts for all
+    crashes."""
     return by == kind or (kind == ALL_CRASHES and is_crash(by))
 
 

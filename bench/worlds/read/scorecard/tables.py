@@ -11,7 +11,7 @@ from bench.read.render.cells import BoundedNumber, Cell, Rate, text_of
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.table_part import TablePart
 from bench.record.damage import DAMAGES
-from bench.worlds.read.scorecard.build import scorecard_of, tells_recovery
+from bench.worlds.read.scorecard.build import has_scorecard, scorecard_of
 from bench.worlds.read.scorecard.card import ALL_CRASHES, Receipts, Scorecard, ScorecardRow, Struck
 from bench.worlds.read.scorecard.card import RatePerFailure as Measured
 from bench.worlds.read.scorecard.cells import ANY, KS
@@ -60,10 +60,12 @@ HARMS = (
 
 
 def tables(card: Scorecard) -> tuple[Table, ...]:
-    return (glance(card), by_failure(card), costs(card), in_a_row(card), receipts(card))
+    """Return the scorecard's tables, as a report shows them."""
+    return (summary_table(card), by_failure(card), costs(card), pass_hat_table(card), receipts(card))
 
 
-def glance(card: Scorecard) -> Table:
+def summary_table(card: Scorecard) -> Table:
+    """Return one row for each system: what was right, damaged and spent after crashes."""
     k = max((hat.k for row in card.rows for hat in _all_crashes(row).pass_hat if hat.value is not None), default=1)
     columns = (
         *PLACE,
@@ -88,6 +90,7 @@ def glance(card: Scorecard) -> Table:
 
 
 def by_failure(card: Scorecard) -> Table:
+    """Return the damage by system and by kind of failure."""
     columns = (
         *PLACE_OF_STRUCK,
         HAPPENED,
@@ -112,6 +115,7 @@ def by_failure(card: Scorecard) -> Table:
 
 
 def in_short(card: Scorecard) -> Table:
+    """Return what became of each system after each kind of failure, in few columns."""
     columns = (
         *PLACE_OF_STRUCK,
         HAPPENED,
@@ -127,6 +131,8 @@ def in_short(card: Scorecard) -> Table:
 
 
 def costs(card: Scorecard) -> Table:
+    """Return what recovery cost each system, by kind of failure."""
+
     def each(title: str, kind: str, digits: int) -> TableColumn[StruckRow]:
         return TableColumn(title, lambda each: _rate(each.struck.recovery[kind], digits))
 
@@ -160,7 +166,8 @@ class HatsRow(NamedTuple):
     hats: Sequence[PassHat]
 
 
-def in_a_row(card: Scorecard) -> Table:
+def pass_hat_table(card: Scorecard) -> Table:
+    """Return pass^k of each system, without failures and after each kind."""
 
     def passed(k: int) -> TableColumn[HatsRow]:
         return TableColumn(f"k = {k}", lambda each: _pass(each.hats, k))
@@ -193,6 +200,7 @@ class ReceiptsRow(NamedTuple):
 
 
 def receipts(card: Scorecard) -> Table:
+    """Return what became of the planned faults, by system and kind."""
 
     def of_all(title: str, read: Callable[[ScorecardRow], Cell]) -> TableColumn[ReceiptsRow]:
         return TableColumn(title, lambda each: read(each.row) if each.first else "")
@@ -279,7 +287,7 @@ def _pass(hats: Sequence[PassHat], k: int) -> Cell:
 
 
 def _of_report(run: Run) -> Sequence[Table]:
-    return tables(scorecard_of([run])) if tells_recovery(run) else ()
+    return tables(scorecard_of([run])) if has_scorecard(run) else ()
 
 
 PARTS = (TablePart("scorecard", lambda of: _of_report(of.run), "scorecard", concerns=("faults",), says_limits=False),)
