@@ -39,7 +39,7 @@ def shown(
     """The table that shows these."""
     sides = PairMeans(mean_of([300.0] * n), mean_of([100.0] * n))
     rivals = ArchitecturePair(PLACE, "later", "earlier", sides, sides, measured, (mean_of([0.0]), mean_of([1.0])), published)
-    monkeypatch.setattr(break_even, "rivals_of", lambda *_: {PLACE: (rivals,)})
+    monkeypatch.setattr(break_even, "architecture_pairs", lambda *_: {PLACE: (rivals,)})
     return table_of(run)
 
 
